@@ -1,0 +1,60 @@
+//! Dynamic analyses of concurrent executions, one file per algorithm.
+//!
+//! An [`Analysis`] sees the events of one execution in order and reports findings. It does no I/O,
+//! starts no thread and cannot fail: whatever it has to say is data. It does not know whether the
+//! events come from a running program, an in-process executor or a file.
+//!
+//! The events are those of an execution (see [`selvedge_model::wellformed`]). On a stream that is not,
+//! an analysis may report nonsense but does not panic.
+
+#![forbid(unsafe_code)]
+
+use selvedge_model::{Event, Findings};
+
+pub mod held;
+pub mod order;
+
+/// An algorithm over the events of one execution.
+pub trait Analysis {
+    /// The name that selects the analysis on the command line and appears in its findings.
+    fn name(&self) -> &'static str;
+
+    /// Takes in the next event.
+    fn on_event(&mut self, event: &Event, out: &mut Findings);
+
+    /// The execution is over: reports what could not be known before.
+    fn finish(&mut self, out: &mut Findings) {
+        let _ = out;
+    }
+}
+
+/// Decides which events reach an analysis.
+pub trait Filter {
+    /// Whether to pass `event` on.
+    fn keep(&mut self, event: &Event) -> bool;
+}
+
+/// An analysis behind a filter.
+#[derive(Debug, Default)]
+pub struct Filtered<F, A> {
+    /// Decides.
+    pub filter: F,
+    /// Sees what is kept.
+    pub analysis: A,
+}
+
+impl<F: Filter, A: Analysis> Analysis for Filtered<F, A> {
+    fn name(&self) -> &'static str {
+        self.analysis.name()
+    }
+
+    fn on_event(&mut self, event: &Event, out: &mut Findings) {
+        if self.filter.keep(event) {
+            self.analysis.on_event(event, out);
+        }
+    }
+
+    fn finish(&mut self, out: &mut Findings) {
+        self.analysis.finish(out);
+    }
+}

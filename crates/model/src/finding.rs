@@ -1,0 +1,391 @@
+//! Findings: what analyses report, how two reports are recognised as the same finding, and what a
+//! controlled execution needs in order to make one happen.
+//!
+//! A finding speaks in ids; [`Symbols`] turns them into words, and only the command line does so for
+//! people. Its *identity* is its kind and the places in the source that take part, nothing else: it is
+//! the same across runs, threads and addresses, so runs can be compared and findings suppressed.
+
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+use crate::{LockId, Mode, Range, RegionId, SiteId, Symbols, ThreadId};
+
+/// What kind of bug a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Kind {
+    DataRace,
+    Deadlock,
+    AtomicityViolation,
+    HighLevelRace,
+    DeterminismViolation,
+    DisciplineViolation,
+    LinearizabilityViolation,
+    ParallelismViolation,
+    Crash,
+    Assertion,
+    Hang,
+}
+
+impl Kind {
+    /// The name in reports and in identities.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::DataRace => "data-race",
+            Kind::Deadlock => "deadlock",
+            Kind::AtomicityViolation => "atomicity-violation",
+            Kind::HighLevelRace => "high-level-race",
+            Kind::DeterminismViolation => "determinism-violation",
+            Kind::DisciplineViolation => "discipline-violation",
+            Kind::LinearizabilityViolation => "linearizability-violation",
+            Kind::ParallelismViolation => "parallelism-violation",
+            Kind::Crash => "crash",
+            Kind::Assertion => "assertion",
+            Kind::Hang => "hang",
+        }
+    }
+}
+
+/// How sure a finding is, weakest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Status {
+    /// Controlled executions tried to make it happen and did not.
+    Unconfirmed,
+    /// An analysis concludes that another schedule may show it.
+    Predicted,
+    /// It happened in the execution that was analysed.
+    Observed,
+    /// A controlled execution made it happen, and its schedule replays it.
+    Confirmed,
+}
+
+impl Status {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Unconfirmed => "unconfirmed",
+            Status::Predicted => "predicted",
+            Status::Observed => "observed",
+            Status::Confirmed => "confirmed",
+        }
+    }
+}
+
+/// What a specification says of a confirmed finding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Verdict {
+    /// It changed the result in a way the specification forbids.
+    Harmful,
+    /// Every order led to a result that the specification allows.
+    Benign,
+}
+
+impl Verdict {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Harmful => "harmful",
+            Verdict::Benign => "benign",
+        }
+    }
+}
+
+/// What a thread was doing at a place of a finding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Role {
+    Read,
+    Write,
+    AtomicRead,
+    AtomicWrite,
+    Free,
+    /// Acquiring the lock while holding the ones in [`Place::held`].
+    Acquire(LockId),
+    /// Entering a region that the finding violates.
+    Enter(RegionId),
+}
+
+/// A lock that a thread holds, and where it acquired it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs)]
+pub struct Held {
+    pub lock: LockId,
+    pub mode: Mode,
+    pub site: SiteId,
+}
+
+/// One thread's part in a finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Who.
+    pub thread: ThreadId,
+    /// Where.
+    pub site: SiteId,
+    /// Doing what.
+    pub role: Role,
+    /// The locks held then, outermost first.
+    pub held: Vec<Held>,
+}
+
+/// What a finding is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// Memory.
+    Memory(Range),
+    /// Locks, each held by one thread and wanted by the next.
+    Locks(Vec<LockId>),
+    /// A region.
+    Region(RegionId),
+}
+
+/// A thread of a deadlock: it holds some locks and wants one more.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Waiter {
+    /// Who waits.
+    pub thread: ThreadId,
+    /// What it holds, outermost first, each with the site of its acquisition.
+    pub holds: Vec<Held>,
+    /// What it wants, in which mode, and where.
+    pub wants: Held,
+}
+
+impl Waiter {
+    /// The acquisition context: where it acquired what it holds, outermost first, and where it waits.
+    pub fn context(&self) -> impl Iterator<Item = SiteId> + '_ {
+        self.holds.iter().map(|h| h.site).chain([self.wants.site])
+    }
+}
+
+/// The state that a directed strategy steers an execution into to make a finding happen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// Two threads are each about to execute one of the sites, touching overlapping memory, and at
+    /// least one writes.
+    Race {
+        /// One of the sites.
+        first: SiteId,
+        /// The other; the same site if two threads race in the same statement.
+        second: SiteId,
+    },
+    /// Each thread holds what its predecessor wants: a cycle.
+    Deadlock(Vec<Waiter>),
+}
+
+/// A bug, or what may be one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What kind.
+    pub kind: Kind,
+    /// How sure.
+    pub status: Status,
+    /// Whether it matters, where a specification could tell.
+    pub verdict: Option<Verdict>,
+    /// Names of the analyses that found it, first finder first.
+    // invariant: not empty.
+    pub analyses: Vec<&'static str>,
+    /// What it is about.
+    pub subject: Subject,
+    /// Who took part, where, in the order it happened.
+    pub places: Vec<Place>,
+    /// What to aim at to confirm it.
+    pub target: Option<Target>,
+    /// How often it was reported.
+    pub occurrences: u64,
+}
+
+impl Finding {
+    /// The identity, in terms that outlive the execution.
+    pub fn id(&self, symbols: &Symbols) -> FindingId {
+        let mut places: Vec<String> =
+            self.places.iter().map(|p| symbols.site(p.site).to_string()).collect();
+        places.sort_unstable();
+        let mut hash = Fnv1a::new();
+        hash.text(self.kind.name());
+        places.iter().for_each(|p| hash.text(p));
+        FindingId { kind: self.kind, hash: hash.finish() }
+    }
+}
+
+/// The identity of a finding: equal for equal kinds and places of source, in every run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FindingId {
+    kind: Kind,
+    hash: u64,
+}
+
+/// As users see and type it: `data-race-1f3a9c2b04`.
+impl fmt::Display for FindingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:010x}", self.kind.name(), self.hash >> 24)
+    }
+}
+
+/// 64-bit FNV-1a: small, and the same in every version and on every machine, which the standard
+/// library's hashers do not promise.
+struct Fnv1a(u64);
+
+impl Fnv1a {
+    fn new() -> Fnv1a {
+        Fnv1a(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Adds a text and a terminator, so that `["ab", "c"]` and `["a", "bc"]` differ.
+    fn text(&mut self, text: &str) {
+        for byte in text.bytes().chain([0xff]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+
+    fn finish(self) -> u64 {
+        self.0
+    }
+}
+
+/// Where analyses put their findings. Reports of the same kind at the same sites become one finding,
+/// whichever analysis they come from; the surest status wins.
+#[derive(Debug, Default)]
+pub struct Findings {
+    list: Vec<Finding>,
+    by_sites: FxHashMap<(Kind, Vec<SiteId>), usize>,
+}
+
+impl Findings {
+    /// Counts one more occurrence of a finding that `analysis` has already reported between the two
+    /// sites. False if there is none: then it must be [reported](Findings::report). This keeps a race
+    /// in a hot loop cheap.
+    pub fn again(&mut self, analysis: &'static str, kind: Kind, a: SiteId, b: SiteId) -> bool {
+        let Some(&i) = self.by_sites.get(&(kind, vec![a.min(b), a.max(b)])) else {
+            return false;
+        };
+        let known = self.list[i].analyses.contains(&analysis);
+        if known {
+            self.list[i].occurrences += 1;
+        }
+        known
+    }
+
+    /// Adds a finding, or folds it into the one of the same kind at the same sites.
+    pub fn report(&mut self, finding: Finding) {
+        let mut sites: Vec<SiteId> = finding.places.iter().map(|p| p.site).collect();
+        sites.sort_unstable();
+        match self.by_sites.entry((finding.kind, sites)) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(self.list.len());
+                self.list.push(finding);
+            }
+            std::collections::hash_map::Entry::Occupied(entry) => {
+                self.list[*entry.get()].fold(finding);
+            }
+        }
+    }
+
+    /// All findings, in the order of their first report.
+    pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
+        self.list.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+impl Finding {
+    /// Takes in another report of the same finding. Counts of different analyses do not add up: they
+    /// saw the same occurrences.
+    fn fold(&mut self, other: Finding) {
+        let newcomers: Vec<_> =
+            other.analyses.iter().copied().filter(|a| !self.analyses.contains(a)).collect();
+        if newcomers.is_empty() {
+            self.occurrences += other.occurrences;
+        }
+        if other.status > self.status {
+            let mut analyses = newcomers;
+            analyses.extend(&self.analyses);
+            let occurrences = self.occurrences.max(other.occurrences);
+            *self = Finding { analyses, occurrences, ..other };
+        } else {
+            self.analyses.extend(newcomers);
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Findings {
+    type Item = &'a Finding;
+    type IntoIter = std::slice::Iter<'a, Finding>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl IntoIterator for Findings {
+    type Item = Finding;
+    type IntoIter = std::vec::IntoIter<Finding>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Site;
+
+    fn race(analysis: &'static str, status: Status, a: u32, b: u32) -> Finding {
+        let place = |site| Place {
+            thread: ThreadId(0),
+            site: SiteId(site),
+            role: Role::Write,
+            held: Vec::new(),
+        };
+        Finding {
+            kind: Kind::DataRace,
+            status,
+            verdict: None,
+            analyses: vec![analysis],
+            subject: Subject::Memory(Range { start: 8, len: 8 }),
+            places: vec![place(a), place(b)],
+            target: None,
+            occurrences: 1,
+        }
+    }
+
+    #[test]
+    fn reports_at_the_same_sites_are_one_finding_and_the_surest_status_wins() {
+        let mut f = Findings::default();
+        f.report(race("lockset", Status::Predicted, 1, 2));
+        f.report(race("races", Status::Observed, 2, 1));
+        f.report(race("races", Status::Observed, 1, 2));
+        f.report(race("races", Status::Observed, 1, 1));
+        assert!(f.again("races", Kind::DataRace, SiteId(2), SiteId(1)));
+        assert!(!f.again("hybrid", Kind::DataRace, SiteId(2), SiteId(1)));
+        let list: Vec<_> =
+            f.iter().map(|f| (f.status, f.analyses.clone(), f.occurrences)).collect();
+        assert_eq!(
+            list,
+            [(Status::Observed, vec!["races", "lockset"], 3), (Status::Observed, vec!["races"], 1),]
+        );
+    }
+
+    #[test]
+    fn identity_is_kind_and_places_not_ids_or_their_order() {
+        let mut one = Symbols::default();
+        let mut two = Symbols::default();
+        for s in ["a.c:1", "a.c:2"] {
+            one.sites.intern(Site::parse(s));
+        }
+        for s in ["x", "a.c:2", "a.c:1"] {
+            two.sites.intern(Site::parse(s));
+        }
+        let id = race("races", Status::Observed, 0, 1).id(&one);
+        assert_eq!(id, race("lockset", Status::Predicted, 1, 2).id(&two));
+        assert_ne!(id, race("races", Status::Observed, 0, 0).id(&one));
+        assert_eq!(id.to_string(), "data-race-21cf993aeb");
+    }
+}

@@ -1,0 +1,35 @@
+//! The joint of Selvedge: what front ends produce and back ends consume.
+//!
+//! An execution of a concurrent program is a sequence of [`Event`]s. Front ends (the native runtime,
+//! the in-process executor, trace files) produce it; analyses consume it and produce [`Finding`]s;
+//! a finding's [`Target`] tells a directed strategy which state to steer a further execution into.
+//! Everything else in the project meets here, so this crate depends on none of the others, does no
+//! I/O beyond the readers and writers of [`trace`], and holds no policy.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | [`event`] | [`Event`], [`Op`], the ids |
+//! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
+//! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
+//! | [`finding`] | [`Finding`], its identity, [`Findings`], [`Target`] |
+//! | [`wellformed`] | which event sequences are executions at all |
+//! | [`trace`] | the text and binary trace formats |
+
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod event;
+pub mod finding;
+pub mod symbols;
+pub mod trace;
+pub mod wellformed;
+
+pub use clock::{Clock, Epoch, Slot, Slots, VectorClock};
+pub use event::{
+    Access, AtomicOp, BarrierId, CondId, Event, LoadOrder, LockId, Mode, Op, Range, RegionId,
+    SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
+};
+pub use finding::{
+    Finding, FindingId, Findings, Held, Kind, Place, Role, Status, Subject, Target, Verdict, Waiter,
+};
+pub use symbols::{Frame, Region, RegionKind, Site, Symbols};

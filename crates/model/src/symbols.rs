@@ -1,0 +1,298 @@
+//! What ids are called and where they stand in the source.
+//!
+//! Every table only grows, so a writer knows what is new since it last looked, and ids stay valid.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use crate::{Access, BarrierId, CondId, LockId, Range, RegionId, SemaphoreId, SiteId, ThreadId};
+
+/// A line of source, with the function that it belongs to.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Frame {
+    /// Function name, demangled; empty if unknown.
+    pub function: Box<str>,
+    /// Path as the compiler recorded it; empty if unknown.
+    pub file: Box<str>,
+    /// Line, from 1; 0 if unknown.
+    pub line: u32,
+    /// Column, from 1; 0 if unknown.
+    pub column: u32,
+}
+
+/// A place in the source.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Site {
+    /// All that is known is a text, such as a trace file's site column.
+    Label(Box<str>),
+    /// A line of source, and where the compiler inlined it: innermost caller first.
+    Source(Frame, Vec<Frame>),
+}
+
+impl Site {
+    /// Understands `file:line` and `file:line:column`, and takes anything else for a label.
+    pub fn parse(text: &str) -> Site {
+        let number = |s: &str| s.parse::<u32>().ok().filter(|&n| n > 0);
+        let source = |file: &str, line, column| {
+            Site::Source(Frame { file: file.into(), line, column, ..Frame::default() }, Vec::new())
+        };
+        if let Some((head, last)) = text.rsplit_once(':')
+            && let Some(last) = number(last)
+        {
+            if let Some((file, line)) = head.rsplit_once(':')
+                && let Some(line) = number(line)
+                && !file.is_empty()
+            {
+                return source(file, line, last);
+            }
+            if !head.is_empty() {
+                return source(head, last, 0);
+            }
+        }
+        Site::Label(text.into())
+    }
+
+    /// The innermost frame, unless the site is only a label.
+    pub fn frame(&self) -> Option<&Frame> {
+        match self {
+            Site::Label(_) => None,
+            Site::Source(frame, _) => Some(frame),
+        }
+    }
+}
+
+/// `file:line:column`, as far as it is known; the label of a site that is only a label.
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Site::Label(text) => f.write_str(text),
+            Site::Source(Frame { file, line, column, .. }, _) => {
+                f.write_str(file)?;
+                if *line > 0 {
+                    write!(f, ":{line}")?;
+                }
+                if *column > 0 {
+                    write!(f, ":{column}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What a region claims of the code inside.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum RegionKind {
+    /// It behaves as if nothing else ran meanwhile.
+    Atomic,
+    /// Its result, and that of the threads it forks, does not depend on the schedule.
+    Deterministic,
+}
+
+/// A marked stretch of code.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Region {
+    /// What is claimed.
+    pub kind: RegionKind,
+    /// What the user calls it.
+    pub name: Box<str>,
+}
+
+/// An append-only table that gives equal entries the same index.
+#[derive(Clone, Debug)]
+pub struct Table<T> {
+    entries: Vec<T>,
+    indices: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table { entries: Vec::new(), indices: FxHashMap::default() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Table<T> {
+    /// The index of `entry`, which is new if it has not been seen.
+    pub fn intern(&mut self, entry: T) -> u32 {
+        if let Some(&i) = self.indices.get(&entry) {
+            return i;
+        }
+        self.push(entry)
+    }
+
+    /// Appends `entry` under the next index, even if an equal one is there already.
+    pub fn push(&mut self, entry: T) -> u32 {
+        let i = u32::try_from(self.entries.len())
+            .expect("a table of 2^32 entries does not fit in memory");
+        self.indices.entry(entry.clone()).or_insert(i);
+        self.entries.push(entry);
+        i
+    }
+
+    /// The entry at `index`.
+    pub fn get(&self, index: u32) -> Option<&T> {
+        self.entries.get(index as usize)
+    }
+
+    /// All entries in the order of their indices.
+    pub fn entries(&self) -> &[T] {
+        &self.entries
+    }
+}
+
+/// The names of things of one kind, in the order of their ids.
+pub type Names = Table<Box<str>>;
+
+impl Table<Box<str>> {
+    /// As [`Table::intern`], without allocating for a name that is known.
+    pub fn intern_str(&mut self, name: &str) -> u32 {
+        match self.indices.get(name) {
+            Some(&i) => i,
+            None => self.intern(name.into()),
+        }
+    }
+}
+
+/// Variables by the memory they occupy.
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    names: Names,
+    ranges: Vec<Range>,
+    by_start: BTreeMap<u64, u32>,
+}
+
+impl Variables {
+    /// Names a piece of memory. A name that is known keeps its memory.
+    pub fn define(&mut self, name: &str, range: Range) {
+        let i = self.names.intern_str(name);
+        if i as usize == self.ranges.len() {
+            self.ranges.push(range);
+            self.by_start.insert(range.start, i);
+        }
+    }
+
+    /// Memory for a variable of which only the name is known: a word of its own.
+    pub fn place(&mut self, name: &str) -> Access {
+        const WORD: u32 = 8;
+        let next = self.ranges.len() as u64;
+        let i = self.names.intern_str(name);
+        if i as usize == self.ranges.len() {
+            let range = Range { start: (next + 1) * u64::from(WORD), len: u64::from(WORD) };
+            self.ranges.push(range);
+            self.by_start.insert(range.start, i);
+        }
+        Access { addr: self.ranges[i as usize].start, len: WORD }
+    }
+
+    /// The variable that `addr` lies in, with the offset of `addr` in it.
+    pub fn at(&self, addr: u64) -> Option<(&str, u64)> {
+        let (&start, &i) = self.by_start.range(..=addr).next_back()?;
+        let name = self.names.get(i)?;
+        (addr < self.ranges[i as usize].end()).then(|| (&**name, addr - start))
+    }
+
+    /// All variables in the order they were defined.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, Range)> + '_ {
+        self.names.entries().iter().map(|n| &**n).zip(self.ranges.iter().copied())
+    }
+}
+
+/// The names of everything in one execution.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Symbols {
+    pub threads: Names,
+    pub locks: Names,
+    pub barriers: Names,
+    pub semaphores: Names,
+    pub conds: Names,
+    pub variables: Variables,
+    pub regions: Table<Region>,
+    pub sites: Table<Site>,
+}
+
+impl Symbols {
+    /// The site of an id, or a label made of the id where none is known.
+    pub fn site(&self, id: SiteId) -> Site {
+        self.sites.get(id.0).cloned().unwrap_or_else(|| Site::Label(format!("{id:?}").into()))
+    }
+
+    /// The region of an id.
+    pub fn region(&self, id: RegionId) -> Option<&Region> {
+        self.regions.get(id.0)
+    }
+
+    /// What a thread is called.
+    pub fn thread(&self, id: ThreadId) -> String {
+        name(&self.threads, id.0, &id)
+    }
+
+    /// What a lock is called.
+    pub fn lock(&self, id: LockId) -> String {
+        name(&self.locks, id.0, &id)
+    }
+
+    /// What a barrier is called.
+    pub fn barrier(&self, id: BarrierId) -> String {
+        name(&self.barriers, id.0, &id)
+    }
+
+    /// What a semaphore is called.
+    pub fn semaphore(&self, id: SemaphoreId) -> String {
+        name(&self.semaphores, id.0, &id)
+    }
+
+    /// What a condition variable is called.
+    pub fn cond(&self, id: CondId) -> String {
+        name(&self.conds, id.0, &id)
+    }
+
+    /// What a piece of memory is called: a variable, an offset into one, or its address.
+    pub fn variable(&self, range: Range) -> String {
+        match self.variables.at(range.start) {
+            Some((name, 0)) => name.to_owned(),
+            Some((name, offset)) => format!("{name}+{offset}"),
+            None => format!("{:#x}", range.start),
+        }
+    }
+}
+
+fn name(names: &Names, index: u32, id: &dyn fmt::Debug) -> String {
+    match names.get(index) {
+        Some(name) if !name.is_empty() => name.to_string(),
+        _ => format!("{id:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_are_read_from_text() {
+        let shown = |text: &str| {
+            let site = Site::parse(text);
+            (site.to_string(), site.frame().map(|f| (f.file.to_string(), f.line, f.column)))
+        };
+        assert_eq!(shown("a.c:12"), ("a.c:12".into(), Some(("a.c".into(), 12, 0))));
+        assert_eq!(shown("/x/a.c:12:7"), ("/x/a.c:12:7".into(), Some(("/x/a.c".into(), 12, 7))));
+        for label in ["12", "", ":12", "a.c:", "a.c:0", "Foo.java"] {
+            assert_eq!(shown(label), (label.into(), None));
+        }
+    }
+
+    #[test]
+    fn variables_are_found_by_address() {
+        let mut v = Variables::default();
+        let x = v.place("x");
+        assert_eq!(v.place("x"), x);
+        assert_ne!(v.place("y"), x);
+        v.define("array", Range { start: 1000, len: 40 });
+        assert_eq!(v.at(1008), Some(("array", 8)));
+        assert_eq!(v.at(1040), None);
+        assert_eq!(v.at(x.addr), Some(("x", 0)));
+    }
+}
