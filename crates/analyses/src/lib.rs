@@ -11,8 +11,10 @@
 
 use selvedge_model::{Event, Findings};
 
+pub mod fasttrack;
 pub mod held;
 pub mod order;
+pub mod shadow;
 
 /// An algorithm over the events of one execution.
 pub trait Analysis {
