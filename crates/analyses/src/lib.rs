@@ -24,6 +24,11 @@ pub trait Analysis {
     /// Takes in the next event.
     fn on_event(&mut self, event: &Event, out: &mut Findings);
 
+    /// Takes in several events; the same as taking them in one by one.
+    fn on_events(&mut self, events: &[Event], out: &mut Findings) {
+        events.iter().for_each(|e| self.on_event(e, out));
+    }
+
     /// The execution is over: reports what could not be known before.
     fn finish(&mut self, out: &mut Findings) {
         let _ = out;

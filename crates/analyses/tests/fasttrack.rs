@@ -245,6 +245,7 @@ T2|w(0x2008:8)|12
 /// Which events are ordered before which, from the definitions: edges, then reachability.
 struct HappensBefore(Vec<Vec<bool>>);
 
+#[allow(clippy::needless_range_loop)] // Matrices are indexed.
 impl HappensBefore {
     fn of(events: &[Event]) -> HappensBefore {
         let n = events.len();
@@ -365,7 +366,7 @@ fn racing_pairs(events: &[Event], hb: &HappensBefore, byte: u64) -> BTreeSet<(us
 }
 
 const SHAPE: Shape = Shape {
-    steps: 60,
+    steps: 110,
     threads: 4,
     locks: 2,
     rwlocks: true,

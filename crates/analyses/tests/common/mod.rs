@@ -102,7 +102,11 @@ impl Grower {
             12 if self.shape.rendezvous => self.rendezvous(thread, which),
             13 if self.shape.conditions => {
                 let cond = CondId(0);
-                let op = if which % 2 == 0 { Op::Notify(cond, Wakes::One) } else { Op::Wake(cond) };
+                let op = if which.is_multiple_of(2) {
+                    Op::Notify(cond, Wakes::One)
+                } else {
+                    Op::Wake(cond)
+                };
                 self.emit(thread, op);
             }
             14 if self.shape.allocation => {
