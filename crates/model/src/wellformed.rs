@@ -138,7 +138,7 @@ impl Checker {
                 self.alive -= 1;
                 Ok(())
             }
-            Op::RegionEnter(region) => {
+            Op::RegionEnter(region, _) => {
                 self.thread(me).regions.push(region);
                 Ok(())
             }
