@@ -150,7 +150,7 @@ impl Checker {
                 self.alive -= 1;
                 Ok(())
             }
-            Op::RegionEnter(region) => {
+            Op::RegionEnter(region, _) => {
                 self.thread(me).regions.push(region);
                 Ok(())
             }
