@@ -241,7 +241,7 @@ impl Analysis for Goodlock {
             | Op::Wait(_)
             | Op::Notify(..)
             | Op::Wake(_)
-            | Op::RegionEnter(_)
+            | Op::RegionEnter(..)
             | Op::RegionExit(_)
             | Op::Alloc(_)
             | Op::Free(_) => {}

@@ -30,6 +30,7 @@ pub use event::{
     SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
 };
 pub use finding::{
-    Finding, FindingId, Findings, Held, Kind, Place, Role, Status, Subject, Target, Verdict, Waiter,
+    Finding, FindingId, Findings, Held, Kind, Object, Place, Role, Status, Subject, Target,
+    Verdict, Waiter,
 };
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};

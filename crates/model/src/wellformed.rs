@@ -9,6 +9,10 @@ use crate::{Event, LockId, Mode, Op, RegionId, Symbols, ThreadId};
 /// How many threads may be alive at one time. Clocks are quadratic in it at worst.
 pub const MAX_LIVE_THREADS: usize = 16_384;
 
+/// How many bytes one access may touch; front ends split what is longer. It bounds the memory that a
+/// single event can make an analysis allocate.
+pub const MAX_ACCESS: u32 = 1 << 24;
+
 /// Why an event cannot come next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
@@ -26,6 +30,8 @@ pub enum Malformed {
     ReleaseNotHeld(LockId, ThreadId),
     /// The thread leaves a region that is not the one it entered last.
     ExitNotInnermost(RegionId, ThreadId),
+    /// The access touches more than [`MAX_ACCESS`] bytes.
+    LongAccess(u32),
     /// More threads than [`MAX_LIVE_THREADS`] are alive.
     TooManyThreads,
 }
@@ -62,6 +68,9 @@ impl Malformed {
                 symbols.thread(t),
                 symbols.region(r).map_or("?", |r| &r.name)
             ),
+            Malformed::LongAccess(len) => {
+                format!("an access of {len} bytes is longer than {MAX_ACCESS}: split it")
+            }
             Malformed::TooManyThreads => format!(
                 "more than {MAX_LIVE_THREADS} threads are alive at once (threads that are never joined stay alive)"
             ),
@@ -110,7 +119,10 @@ impl Checker {
         if !running {
             self.start(event.thread)?;
         }
-        if event.is_plain_access() { Ok(()) } else { self.check_other(event) }
+        match event.op {
+            Op::Read(a) | Op::Write(a) if a.len <= MAX_ACCESS => Ok(()),
+            _ => self.check_other(event),
+        }
     }
 
     fn check_other(&mut self, event: &Event) -> Result<(), Malformed> {
@@ -138,7 +150,7 @@ impl Checker {
                 self.alive -= 1;
                 Ok(())
             }
-            Op::RegionEnter(region) => {
+            Op::RegionEnter(region, _) => {
                 self.thread(me).regions.push(region);
                 Ok(())
             }
@@ -146,6 +158,9 @@ impl Checker {
                 Some(innermost) if innermost == region => Ok(()),
                 _ => Err(Malformed::ExitNotInnermost(region, me)),
             },
+            Op::Read(a) | Op::Write(a) | Op::Atomic(a, _) if a.len > MAX_ACCESS => {
+                Err(Malformed::LongAccess(a.len))
+            }
             Op::Read(_)
             | Op::Write(_)
             | Op::Atomic(..)
@@ -257,6 +272,10 @@ mod tests {
             ("T0|stop()|1\nT0|r(x)|2", "line 2: thread T0 goes on after it was joined or ended"),
             ("T1|r(x)|1\nT0|fork(T1)|2", "line 2: thread T1 is forked but has started before"),
             ("T0|join(T1)|1\nT0|join(T1)|2", "line 2: thread T1 is joined but was joined before"),
+            (
+                "T0|w(0x10:20000000)|1",
+                "line 1: an access of 20000000 bytes is longer than 16777216: split it",
+            ),
             ("T0|fork(T0)|1", "line 1: thread T0 cannot fork or join itself"),
             (
                 "T0|begin(a)|1\nT0|end(b)|2",

@@ -234,8 +234,11 @@ impl<R: BufRead> TextReader<R> {
             "notify" => Op::Notify(CondId(names.conds.intern_str(operand)), Wakes::One),
             "notifyall" => Op::Notify(CondId(names.conds.intern_str(operand)), Wakes::All),
             "wake" => Op::Wake(CondId(names.conds.intern_str(operand))),
-            "begin" => Op::RegionEnter(self.region(operand)),
-            "end" => Op::RegionExit(self.region(operand)),
+            "begin" => {
+                let (region, kind) = self.region(operand);
+                Op::RegionEnter(region, kind)
+            }
+            "end" => Op::RegionExit(self.region(operand).0),
             "alloc" => Op::Alloc(self.memory(operand)?),
             "free" => Op::Free(self.memory(operand)?),
             _ => {
@@ -265,13 +268,13 @@ impl<R: BufRead> TextReader<R> {
         })
     }
 
-    fn region(&mut self, label: &str) -> RegionId {
+    fn region(&mut self, label: &str) -> (RegionId, RegionKind) {
         let (kind, name) = match label.split_once(':') {
             Some(("det", name)) => (RegionKind::Deterministic, name),
             Some(("atomic", name)) => (RegionKind::Atomic, name),
             _ => (RegionKind::Atomic, label),
         };
-        RegionId(self.symbols.regions.intern(Region { kind, name: name.into() }))
+        (RegionId(self.symbols.regions.intern(Region { kind, name: name.into() })), kind)
     }
 
     fn cross(&mut self, thread: ThreadId, site: SiteId, name: &str, batch: &mut Vec<Event>) {
@@ -430,7 +433,7 @@ pub fn show(op: &Op, symbols: &Symbols) -> String {
         Op::Notify(c, Wakes::One) => format!("notify({})", plain(&symbols.cond(c))),
         Op::Notify(c, Wakes::All) => format!("notifyall({})", plain(&symbols.cond(c))),
         Op::Wake(c) => format!("wake({})", plain(&symbols.cond(c))),
-        Op::RegionEnter(r) => format!("begin({})", region(r)),
+        Op::RegionEnter(r, _) => format!("begin({})", region(r)),
         Op::RegionExit(r) => format!("end({})", region(r)),
         Op::Alloc(range) => format!("alloc({})", memory(range)),
         Op::Free(range) => format!("free({})", memory(range)),

@@ -12,7 +12,7 @@
 use super::varint::{Bytes, put, put_signed};
 use crate::{
     Access, AtomicOp, BarrierId, CondId, Event, LoadOrder, LockId, Mode, Op, Range, RegionId,
-    SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder, Wakes,
+    RegionKind, SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder, Wakes,
 };
 
 const SAME_THREAD: u8 = 0x80;
@@ -51,13 +51,14 @@ enum Code {
     NotifyOne,
     NotifyAll,
     Wake,
-    RegionEnter,
+    EnterAtomic,
+    EnterDeterministic,
     RegionExit,
     Alloc,
     Free,
 }
 
-const CODES: [Code; 31] = [
+const CODES: [Code; 32] = [
     Code::Read1,
     Code::Read2,
     Code::Read4,
@@ -85,7 +86,8 @@ const CODES: [Code; 31] = [
     Code::NotifyOne,
     Code::NotifyAll,
     Code::Wake,
-    Code::RegionEnter,
+    Code::EnterAtomic,
+    Code::EnterDeterministic,
     Code::RegionExit,
     Code::Alloc,
     Code::Free,
@@ -289,7 +291,13 @@ impl Encoder {
             Op::Notify(c, Wakes::One) => (None, code(Code::NotifyOne, note(&mut h.conds, c.0))),
             Op::Notify(c, Wakes::All) => (None, code(Code::NotifyAll, note(&mut h.conds, c.0))),
             Op::Wake(c) => (None, code(Code::Wake, note(&mut h.conds, c.0))),
-            Op::RegionEnter(r) => (None, code(Code::RegionEnter, note(&mut h.regions, r.0))),
+            Op::RegionEnter(r, kind) => {
+                let enter = match kind {
+                    RegionKind::Atomic => Code::EnterAtomic,
+                    RegionKind::Deterministic => Code::EnterDeterministic,
+                };
+                (None, code(enter, note(&mut h.regions, r.0)))
+            }
             Op::RegionExit(r) => (None, code(Code::RegionExit, note(&mut h.regions, r.0))),
             Op::Alloc(range) => {
                 put(&mut self.columns.operands, range.len);
@@ -513,7 +521,10 @@ fn other_op(code: Code, operands: &mut Bytes<'_>, defined: &Defined) -> Option<O
         Code::NotifyOne => Op::Notify(CondId(id(defined.conds)?), Wakes::One),
         Code::NotifyAll => Op::Notify(CondId(id(defined.conds)?), Wakes::All),
         Code::Wake => Op::Wake(CondId(id(defined.conds)?)),
-        Code::RegionEnter => Op::RegionEnter(RegionId(id(defined.regions)?)),
+        Code::EnterAtomic => Op::RegionEnter(RegionId(id(defined.regions)?), RegionKind::Atomic),
+        Code::EnterDeterministic => {
+            Op::RegionEnter(RegionId(id(defined.regions)?), RegionKind::Deterministic)
+        }
         Code::RegionExit => Op::RegionExit(RegionId(id(defined.regions)?)),
         Code::Read1
         | Code::Read2

@@ -89,6 +89,27 @@ impl<R: Read> BinaryReader<R> {
         Ok(())
     }
 
+    /// Decompresses the next block without decoding its events, and says how many bytes that gave;
+    /// nothing at the end. What reading costs at least.
+    pub fn skim(&mut self) -> Result<Option<usize>, TraceError> {
+        match self.next_block()? {
+            Some(header) if header.kind == BlockKind::Events => {
+                self.decompress(header)?;
+                Ok(Some(self.raw.len()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn decompress(&mut self, header: BlockHeader) -> Result<(), TraceError> {
+        self.raw.clear();
+        self.raw.reserve(header.raw as usize);
+        match self.decompressor.decompress_to_buffer(&self.stored, &mut self.raw) {
+            Ok(n) if n == header.raw as usize => Ok(()),
+            _ => Err(self.damaged("the block is damaged (it cannot be decompressed)")),
+        }
+    }
+
     /// Reads a block into `self.stored`; nothing if the file ends before it does.
     fn next_block(&mut self) -> Result<Option<BlockHeader>, TraceError> {
         self.block = self.offset;
@@ -111,19 +132,18 @@ impl<R: Read> BinaryReader<R> {
     }
 
     fn decode(&mut self, header: BlockHeader, batch: &mut Vec<Event>) -> Result<(), TraceError> {
-        self.raw.clear();
-        self.raw.reserve(header.raw as usize);
-        let got = self.decompressor.decompress_to_buffer(&self.stored, &mut self.raw);
+        self.decompress(header)?;
         let raw = std::mem::take(&mut self.raw);
-        let sound = got.is_ok_and(|n| n == header.raw as usize).then_some(()).and_then(|()| {
+        let mut decode = || {
             let mut bytes = Bytes(&raw);
             definitions::read(&mut bytes, &mut self.symbols)?;
             let count = header.events as usize;
             self.decoder.read_block(&mut bytes, count, &self.symbols, batch)?;
             bytes.0.is_empty().then_some(())
-        });
+        };
+        let sound = decode().is_some();
         self.raw = raw;
-        if sound.is_none() {
+        if !sound {
             batch.clear();
             return Err(self.damaged("the block is damaged (its contents make no sense)"));
         }

@@ -152,7 +152,7 @@ proptest! {
 
     #[test]
     fn any_accesses_survive(accesses in proptest::collection::vec(
-        (0u32..4, 0u32..6, any::<u32>(), prop_oneof![Just(1u32), Just(2), Just(4), Just(8), any::<u32>()], any::<bool>()), 0..80)
+        (0u32..4, 0u32..6, any::<u32>(), prop_oneof![Just(1u32), Just(2), Just(4), Just(8), 0..=crate::wellformed::MAX_ACCESS], any::<bool>()), 0..80)
     ) {
         use crate::{Access, Op, SiteId, ThreadId};
         let events: Vec<Event> = accesses.iter().map(|&(thread, site, addr, len, write)| {
