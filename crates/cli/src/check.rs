@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use selvedge_analyses::Bound;
 use selvedge_model::Findings;
 
 use crate::args::{Check, Output, ReportFormat};
@@ -53,6 +54,15 @@ fn analyse(path: &Path, names: &[String], report: &mut Report) -> Result<(), Fai
     report.stats.threads += symbols.threads.entries().len();
     report.stats.traces += 1;
     report.stats.analyses = analyses.iter().map(|a| a.name()).collect();
+    for analysis in &analyses {
+        if let Some(Bound { what, limit, exceeded }) = analysis.bound() {
+            report.stats.bounds.push(format!(
+                "{}: {}: at most {limit} {what}, and {exceeded} times there were more: findings may be missing",
+                path.display(),
+                analysis.name()
+            ));
+        }
+    }
     findings.into_iter().for_each(|f| report.add(report::ReportedFinding::new(&f, symbols)));
     outcome
 }
