@@ -12,7 +12,6 @@
 use selvedge_model::{Event, Findings};
 
 pub mod fasttrack;
-mod fragments;
 pub mod goodlock;
 pub mod held;
 pub mod hybrid;
