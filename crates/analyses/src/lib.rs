@@ -11,8 +11,10 @@
 
 use selvedge_model::{Event, Findings};
 
+pub mod fasttrack;
 pub mod held;
 pub mod order;
+pub mod shadow;
 
 /// An algorithm over the events of one execution.
 pub trait Analysis {
@@ -21,6 +23,11 @@ pub trait Analysis {
 
     /// Takes in the next event.
     fn on_event(&mut self, event: &Event, out: &mut Findings);
+
+    /// Takes in several events; the same as taking them in one by one.
+    fn on_events(&mut self, events: &[Event], out: &mut Findings) {
+        events.iter().for_each(|e| self.on_event(e, out));
+    }
 
     /// The execution is over: reports what could not be known before.
     fn finish(&mut self, out: &mut Findings) {

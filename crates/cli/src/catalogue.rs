@@ -1,0 +1,64 @@
+//! The analyses by name.
+
+use selvedge_analyses::Analysis;
+use selvedge_analyses::fasttrack::FastTrack;
+
+use crate::exit::Failure;
+
+/// What runs unless the user says otherwise: what needs no annotation and repeats no other.
+pub(crate) const DEFAULT: [&str; 1] = ["races"];
+
+struct Entry {
+    name: &'static str,
+    about: &'static str,
+    new: fn() -> Box<dyn Analysis>,
+}
+
+const ENTRIES: [Entry; 1] = [Entry {
+    name: "races",
+    about: "data races in this very execution, by happens-before (FastTrack); no false alarms",
+    new: || Box::new(FastTrack::new()),
+}];
+
+/// The analyses of the given names, each once, in the order of the catalogue.
+pub(crate) fn select(names: &[String]) -> Result<Vec<Box<dyn Analysis>>, Failure> {
+    let known = |name: &String| name == "all" || ENTRIES.iter().any(|e| e.name == name);
+    if let Some(unknown) = names.iter().find(|n| !known(n)) {
+        let all: Vec<_> = ENTRIES.iter().map(|e| e.name).collect();
+        return Err(Failure::Usage(format!(
+            "there is no analysis {unknown:?}; there are {}",
+            all.join(", ")
+        )));
+    }
+    let wanted = |e: &&Entry| names.iter().any(|n| n == "all" || n == e.name);
+    Ok(ENTRIES.iter().filter(wanted).map(|e| (e.new)()).collect())
+}
+
+/// A list for the help text.
+pub(crate) fn help() -> String {
+    let mut text = String::from("Analyses:\n");
+    for entry in &ENTRIES {
+        let mark = if DEFAULT.contains(&entry.name) { "*" } else { " " };
+        text.push_str(&format!("{mark} {:<12} {}\n", entry.name, entry.about));
+    }
+    text.push_str("* runs by default");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_analyses() {
+        for entry in &ENTRIES {
+            assert_eq!((entry.new)().name(), entry.name);
+        }
+    }
+
+    #[test]
+    fn every_default_exists() {
+        let names: Vec<String> = DEFAULT.iter().map(ToString::to_string).collect();
+        assert_eq!(select(&names).unwrap().len(), DEFAULT.len());
+    }
+}
