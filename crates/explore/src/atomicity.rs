@@ -18,7 +18,7 @@
 //!
 //! Cost: O(n + objects of the block) per choice.
 
-use selvedge_model::{Event, Mode, Op, SiteId, ThreadId};
+use selvedge_model::{Event, Mode, Op, RegionId, RegionKind, SiteId, ThreadId};
 
 use crate::active::{Active, Verdict};
 use crate::{Choice, Pending, Step, Strategy};
@@ -51,12 +51,12 @@ struct Earlier {
 
 #[derive(Clone, Debug, Default)]
 struct Block {
-    depth: usize,
+    /// The atomic regions that the thread is in, innermost last.
+    regions: Vec<RegionId>,
     touched: Vec<Earlier>,
 }
 
-/// Steers towards violations of atomic blocks. Every region counts as one: an executor that knows other
-/// kinds passes on the atomic ones only.
+/// Steers towards violations of atomic blocks.
 #[derive(Clone, Debug)]
 pub struct AtomFuzzer {
     active: Active,
@@ -117,7 +117,7 @@ impl Strategy for AtomFuzzer {
         self.know(choice.pending.len());
         let blocks = &self.blocks;
         let open = |t: ThreadId, object| {
-            let block = blocks.get(t.index()).filter(|b| b.depth > 0)?;
+            let block = blocks.get(t.index()).filter(|b| !b.regions.is_empty())?;
             block.touched.iter().find(|e| e.touch.object == object)
         };
         self.active.choose(
@@ -167,7 +167,7 @@ impl Strategy for AtomFuzzer {
             }
         }
         let block = &mut self.blocks[thread.index()];
-        if block.depth == 0 {
+        if block.regions.is_empty() {
             return;
         }
         match block.touched.iter_mut().find(|e| e.touch.object == mine.object) {
@@ -190,15 +190,17 @@ impl Strategy for AtomFuzzer {
     fn observe(&mut self, event: &Event) {
         let block = event.thread.index();
         match event.op {
-            Op::RegionEnter(_) => {
+            Op::RegionEnter(region, RegionKind::Atomic) => {
                 self.know(block + 1);
-                self.blocks[block].depth += 1;
+                self.blocks[block].regions.push(region);
             }
-            Op::RegionExit(_) => {
+            Op::RegionExit(region) => {
                 self.know(block + 1);
                 let block = &mut self.blocks[block];
-                block.depth = block.depth.saturating_sub(1);
-                if block.depth == 0 {
+                if block.regions.last() == Some(&region) {
+                    block.regions.pop();
+                }
+                if block.regions.is_empty() {
                     block.touched.clear();
                 }
             }

@@ -80,7 +80,7 @@ fn objects(step: Step) -> [Option<Object>; 2] {
             | Op::Join(_)
             | Op::Begin
             | Op::End
-            | Op::RegionEnter(_)
+            | Op::RegionEnter(..)
             | Op::RegionExit(_)
             | Op::Alloc(_)
             | Op::Free(_) => [None, None],

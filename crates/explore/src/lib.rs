@@ -91,7 +91,7 @@ impl Step {
                 Op::Wait(_) => 18,
                 Op::Notify(..) => 19,
                 Op::Wake(_) => 20,
-                Op::RegionEnter(_) => 21,
+                Op::RegionEnter(..) => 21,
                 Op::RegionExit(_) => 22,
                 Op::Alloc(_) => 23,
                 Op::Free(_) => 24,

@@ -3,8 +3,8 @@
 
 use selvedge_explore::{Choice, Pending, Step, Strategy};
 use selvedge_model::{
-    Access, AtomicOp, Event, LoadOrder, LockId, Mode, Op, RegionId, SiteId, StoreOrder, ThreadId,
-    UpdateOrder,
+    Access, AtomicOp, Event, LoadOrder, LockId, Mode, Op, RegionId, RegionKind, SiteId, StoreOrder,
+    ThreadId, UpdateOrder,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -153,7 +153,7 @@ impl System<'_> {
                 Instr::Write(x) => Op::Write(access(x)),
                 Instr::Acquire(l) => Op::Acquire(LockId(l), Mode::Exclusive),
                 Instr::Release(l) => Op::Release(LockId(l), Mode::Exclusive),
-                Instr::Enter => Op::RegionEnter(RegionId(0)),
+                Instr::Enter => Op::RegionEnter(RegionId(0), RegionKind::Atomic),
                 Instr::Exit => Op::RegionExit(RegionId(0)),
             }),
         };
