@@ -67,11 +67,9 @@ impl Node<'_> {
         holder.holds.iter().any(|h| h.lock == wants.lock && h.mode.excludes(wants.mode))
     }
 
-    /// Whether both can wait at the same time.
+    /// Whether both can wait at the same time. A thread is ordered with itself, so they are two threads.
     fn compatible(&self, other: &Node<'_>) -> bool {
-        self.dependency.thread != other.dependency.thread
-            && self.moment.concurrent(other.moment)
-            && !exclude_each_other(self.holds, other.holds)
+        self.moment.concurrent(other.moment) && !exclude_each_other(self.holds, other.holds)
     }
 }
 

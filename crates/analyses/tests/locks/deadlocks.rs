@@ -11,7 +11,7 @@ use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_model::{Event, Findings, LockId, Mode, Op, SiteId, Target, ThreadId, Waiter};
 
-use crate::program::{Execution, Shape, executions};
+use crate::program::{Execution, Shape, Sites, executions};
 use crate::{cases, findings, sites};
 
 /// Acquisitions, by their place in the execution.
@@ -310,11 +310,24 @@ proptest! {
     #[test]
     fn reports_exactly_the_cycles_of_the_definition(
         Execution(events) in executions(Shape {
-            threads: 4, steps: 14, locks: 4, memory: false, signals: false, sites: None,
+            threads: 4, steps: 14, locks: 4, memory: false, signals: false, forks: 2, sites: Sites::Own,
         })
     ) {
-        let found = sites(&findings(Goodlock::default(), &events));
-        prop_assert_eq!(found, as_sites(&events, &defined(&events)));
+        let found = findings(Goodlock::default(), &events);
+        prop_assert!(found.iter().all(|f| f.occurrences == 1), "one rotation, once");
+        prop_assert_eq!(sites(&found), as_sites(&events, &defined(&events)));
+    }
+
+    /// Threads that come and go, and do the same again and again.
+    #[test]
+    fn forgets_no_moment_that_matters(
+        Execution(events) in executions(Shape {
+            threads: 5, steps: 24, locks: 2, memory: false, signals: false, forks: 8,
+            sites: Sites::Same,
+        })
+    ) {
+        let found = findings(Goodlock::default(), &events);
+        prop_assert_eq!(sites(&found), as_sites(&events, &defined(&events)));
     }
 
     /// With few sites, so that occurrences of a dependency fall together; and what is reported has
@@ -322,7 +335,7 @@ proptest! {
     #[test]
     fn forgets_no_cycle_where_sites_recur(
         Execution(events) in executions(Shape {
-            threads: 4, steps: 16, locks: 3, memory: false, signals: true, sites: Some(3),
+            threads: 4, steps: 16, locks: 3, memory: false, signals: true, forks: 2, sites: Sites::Few(3),
         })
     ) {
         let found = findings(Goodlock::default(), &events);
@@ -349,7 +362,7 @@ proptest! {
     #[test]
     fn predicts_every_deadlock_that_can_be_reached(
         Execution(events) in executions(Shape {
-            threads: 4, steps: 11, locks: 3, memory: false, signals: false, sites: None,
+            threads: 4, steps: 11, locks: 3, memory: false, signals: false, forks: 2, sites: Sites::Own,
         })
     ) {
         let found = sites(&findings(Goodlock::default(), &events));

@@ -220,4 +220,17 @@ fn readers_share() {
 #[test]
 fn a_lock_that_is_held_is_not_waited_for() {
     check("reacquired", Goodlock::default(), &[]);
+    check("upgraded", Goodlock::default(), &[]);
+}
+
+#[test]
+fn the_same_acquisition_counts_in_every_stretch_of_a_life() {
+    check(
+        "several-moments",
+        Goodlock::default(),
+        &[
+            "T0 wants b at 2 holding a@1, T1 wants a at 12 holding b@11",
+            "T0 wants b at 2 holding a@1, T2 wants a at 22 holding b@21",
+        ],
+    );
 }

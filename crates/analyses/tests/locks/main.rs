@@ -52,7 +52,7 @@ proptest! {
     fn nonsense_does_no_harm(
         executions in prop::collection::vec(
             program::executions(program::Shape {
-                threads: 4, steps: 10, locks: 3, memory: true, signals: true, sites: Some(5),
+                threads: 4, steps: 10, locks: 3, memory: true, signals: true, forks: 2, sites: program::Sites::Few(5),
             }),
             2,
         ),

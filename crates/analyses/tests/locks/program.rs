@@ -43,8 +43,20 @@ pub(crate) struct Shape {
     pub(crate) locks: u32,
     pub(crate) memory: bool,
     pub(crate) signals: bool,
-    /// How many sites there are; none means that every event has its own.
-    pub(crate) sites: Option<u32>,
+    /// How often threads are forked and joined, other synchronization being 13.
+    pub(crate) forks: u32,
+    pub(crate) sites: Sites,
+}
+
+/// What events have the same site.
+#[derive(Clone, Copy)]
+pub(crate) enum Sites {
+    /// No two.
+    Own,
+    /// There are only so many.
+    Few(u32),
+    /// Acquisitions of the same lock by the same thread.
+    Same,
 }
 
 /// Events, which show as a text trace.
@@ -85,8 +97,8 @@ fn step(shape: Shape) -> BoxedStrategy<Step> {
     let synchronization = prop_oneof![
         8 => acquire,
         5 => release,
-        2 => (1..threads).prop_map(Step::Fork),
-        1 => (0..threads).prop_map(Step::Join),
+        shape.forks => (1..threads).prop_map(Step::Fork),
+        shape.forks.div_ceil(2) => (0..threads).prop_map(Step::Join),
     ];
     let place = || (0u64..12, prop_oneof![Just(1u32), Just(2), Just(4), Just(8)]);
     let memory = prop_oneof![
@@ -128,7 +140,7 @@ struct Machine {
     events: Vec<Event>,
     posts: u32,
     arrived: u32,
-    sites: Option<u32>,
+    sites: Sites,
 }
 
 const THE_BARRIER: BarrierId = BarrierId(0);
@@ -171,8 +183,12 @@ impl Machine {
 
     fn emit(&mut self, t: usize, site: u32, op: Op) {
         let site = match self.sites {
-            Some(n) => SiteId(site % n),
-            None => SiteId(self.events.len() as u32),
+            Sites::Few(n) => SiteId(site % n),
+            Sites::Own => SiteId(self.events.len() as u32),
+            Sites::Same => match op {
+                Op::Acquire(lock, _) => SiteId(t as u32 * 100 + lock.0),
+                _ => SiteId(0),
+            },
         };
         self.events.push(Event { thread: ThreadId(t as u32), site, op });
     }
