@@ -11,6 +11,9 @@
 
 use selvedge_model::{Event, Findings};
 
+pub mod aerodrome;
+mod bits;
+pub mod conflicts;
 pub mod fasttrack;
 mod fragments;
 pub mod goodlock;
@@ -19,7 +22,10 @@ pub mod hybrid;
 pub mod lockset;
 pub mod order;
 mod past;
+mod role;
 pub mod shadow;
+mod transactions;
+pub mod velodrome;
 
 /// An algorithm over the events of one execution.
 pub trait Analysis {
