@@ -18,7 +18,8 @@
 //! the sets that contain it are changed, of which there are few, and objects stay untouched (this takes
 //! the place of the paper's lazy clocks, stale flags and update sets). (3) Therefore a cycle is found at
 //! the operation that closes it, also while other transactions on it are still open, where the paper
-//! waits for their ends. (4) A cycle is reported and its last edge left out, and the analysis goes on.
+//! waits for their ends. (4) A cycle is reported and its last edge left out, and the analysis goes on;
+//! a region is reported once for each time it is entered.
 //!
 //! **Guarantee**: reports the first operation that makes the execution not conflict-serializable, and
 //! never reports one that does not (with the conflicts of that table). After a violation the further
@@ -135,6 +136,7 @@ struct Open {
     region: RegionId,
     bit: u32,
     site: SiteId,
+    reported: bool,
 }
 
 /// A region that is not atomic, because its thread now comes after `earlier`.
@@ -331,9 +333,11 @@ impl Engine {
         }
         if bits.contains(thread.open[0].bit) {
             let earlier = from.place(role);
-            let violated = thread.open.iter().filter(|o| bits.contains(o.bit));
-            let violations: Vec<Violation> =
-                violated.map(|&region| Violation { region, earlier: earlier.clone() }).collect();
+            let mut violations = Vec::new();
+            for open in thread.open.iter_mut().filter(|o| !o.reported && bits.contains(o.bit)) {
+                open.reported = true;
+                violations.push(Violation { region: *open, earlier: earlier.clone() });
+            }
             self.violations.extend(violations);
         } else if !thread.before.contains_all(&bits) {
             thread.before.join(&bits);
@@ -365,7 +369,7 @@ impl Engine {
             let now = self.threads[me.index()].now;
             self.threads[me.index()].before = self.complete(now);
         }
-        self.threads[me.index()].open.push(Open { region, bit, site });
+        self.threads[me.index()].open.push(Open { region, bit, site, reported: false });
         self.number_open(me);
     }
 

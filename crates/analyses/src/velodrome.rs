@@ -12,7 +12,8 @@
 //! increasing cycles, refutation of the nested blocks that the cycle leaves and enters. The graph is
 //! [`transactions`](crate::transactions).
 //!
-//! Deviations. A cycle is reported and its last edge left out, and the analysis goes on. Blame is given
+//! Deviations. A cycle is reported and its last edge left out, and the analysis goes on; a region is
+//! reported once for each time it is entered. Blame is given
 //! only if two edges between the same transactions suffice to prove it.
 //!
 //! **Guarantee**: as for AeroDrome. Blame is never wrong; it may be withheld.
@@ -56,6 +57,7 @@ struct Thread {
 struct Open {
     region: RegionId,
     enter: Step,
+    reported: bool,
 }
 
 impl Default for Velodrome {
@@ -109,10 +111,11 @@ impl Velodrome {
         }
     }
 
-    fn report(&self, event: &Event, cycle: &Cycle, out: &mut Findings) {
-        let open = &self.threads[event.thread.index()].open;
+    fn report(&mut self, event: &Event, cycle: &Cycle, out: &mut Findings) {
+        let open = &mut self.threads[event.thread.index()].open;
         let latest_exit = cycle.exits.iter().map(|s| s.time).max().unwrap_or(0);
-        for region in open.iter().filter(|o| o.enter.time <= latest_exit) {
+        for region in open.iter_mut().filter(|o| !o.reported && o.enter.time <= latest_exit) {
+            region.reported = true;
             let mut places = vec![region.enter.place()];
             if !cycle.blames_last {
                 places.extend(cycle.others.iter().map(Step::place));
@@ -156,7 +159,7 @@ impl Analysis for Velodrome {
             Op::RegionEnter(region, kind) if kind == self.kind => {
                 let node = if inside { last.node } else { self.graph.begin(last, step) };
                 let thread = self.thread(me);
-                thread.open.push(Open { region, enter: step });
+                thread.open.push(Open { region, enter: step, reported: false });
                 thread.last = Occurrence { node, step };
             }
             _ if inside => {

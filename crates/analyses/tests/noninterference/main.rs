@@ -2,6 +2,7 @@
 
 mod atomicity;
 mod generate;
+mod golden;
 mod oracle;
 
 use selvedge_analyses::Analysis;
