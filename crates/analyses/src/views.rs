@@ -125,11 +125,11 @@ impl Views {
         if std::mem::take(&mut thread.overflowed) {
             self.dropped += 1;
         } else if !view.touched.0.is_empty() {
-            self.region_ended(id, lock, view, out);
+            self.region_ended(id, lock, &view, out);
         }
     }
 
-    fn region_ended(&mut self, id: ThreadId, lock: LockId, view: View, out: &mut Findings) {
+    fn region_ended(&mut self, id: ThreadId, lock: LockId, view: &View, out: &mut Findings) {
         let of_lock = self.locks.entry(lock).or_default();
         let mine = match of_lock.iter().position(|o| o.thread == id) {
             Some(i) => i,
@@ -161,9 +161,9 @@ impl Views {
         let of_lock = &self.locks[&lock];
         let mut found = Vec::new();
         for other in of_lock.iter().filter(|o| o.thread != id) {
-            of_lock[mine].splits(&view, other, &mut found);
-            if of_lock[mine].is_maximal(&view) {
-                other.is_split_by(&view, id, &mut found);
+            of_lock[mine].splits(view, other, &mut found);
+            if of_lock[mine].is_maximal(view) {
+                other.is_split_by(view, id, &mut found);
             }
         }
         for split in found {
