@@ -77,17 +77,17 @@ proptest! {
 
     #[test]
     fn both_engines_agree_with_the_definition(w in wishes(60)) {
-        check(&execution(&w, Mix { kind: KIND, everything: false }))?;
+        check(&execution(&w, Mix { kind: KIND, early: 3, everything: false }))?;
     }
 
     #[test]
     fn both_engines_agree_with_the_definition_on_all_operations(w in wishes(60)) {
-        check(&execution(&w, Mix { kind: KIND, everything: true }))?;
+        check(&execution(&w, Mix { kind: KIND, early: 3, everything: true }))?;
     }
 
     #[test]
     fn cycles_are_what_no_order_of_transactions_can_explain(w in wishes(24)) {
-        let events = execution(&w, Mix { kind: KIND, everything: true });
+        let events = execution(&w, Mix { kind: KIND, early: 3, everything: true });
         let mut of = transactions(&events, KIND);
         let mut n = events.len();
         while of[..n].iter().collect::<BTreeSet<_>>().len() > 6 {
@@ -109,7 +109,7 @@ fn random_traces() {
     let mut random = Random(0x5e1_7ed6e);
     let (mut violations, mut blamed) = (0u64, 0u64);
     for i in 0..n {
-        let mix = Mix { kind: KIND, everything: i % 2 == 1 };
+        let mix = Mix { kind: KIND, early: 3, everything: i % 2 == 1 };
         let events = execution(&random.wishes(90), mix);
         check(&events).unwrap_or_else(|e| panic!("trace {i}: {e}\n{}", crate::shown(&events)));
         let found = findings_by_event(Velodrome::new(), &events);
