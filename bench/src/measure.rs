@@ -20,10 +20,13 @@ impl Times {
     }
 }
 
+/// Something to time, and its name.
+pub(crate) type Alternative<'a> = (&'static str, Box<dyn FnMut() + 'a>);
+
 /// Runs the alternatives in turn, `rounds` times.
 pub(crate) fn alternate<const N: usize>(
     rounds: usize,
-    mut alternatives: [(&str, Box<dyn FnMut() + '_>); N],
+    mut alternatives: [Alternative<'_>; N],
 ) -> [Times; N] {
     let mut times = std::array::from_fn(|_| Times::default());
     let terminal = std::io::stderr().is_terminal();

@@ -2,11 +2,14 @@
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::fasttrack::FastTrack;
+use selvedge_analyses::goodlock::Goodlock;
+use selvedge_analyses::hybrid::Hybrid;
+use selvedge_analyses::lockset::Lockset;
 
 use crate::exit::Failure;
 
 /// What runs unless the user says otherwise: what needs no annotation and repeats no other.
-pub(crate) const DEFAULT: [&str; 1] = ["races"];
+pub(crate) const DEFAULT: [&str; 3] = ["races", "hybrid", "deadlocks"];
 
 struct Entry {
     name: &'static str,
@@ -14,11 +17,28 @@ struct Entry {
     new: fn() -> Box<dyn Analysis>,
 }
 
-const ENTRIES: [Entry; 1] = [Entry {
-    name: "races",
-    about: "data races in this very execution, by happens-before (FastTrack); no false alarms",
-    new: || Box::new(FastTrack::new()),
-}];
+const ENTRIES: [Entry; 4] = [
+    Entry {
+        name: "races",
+        about: "data races of this very execution, by happens-before (FastTrack)",
+        new: || Box::new(FastTrack::new()),
+    },
+    Entry {
+        name: "hybrid",
+        about: "data races that another schedule may show: no common lock, no signal between",
+        new: || Box::new(Hybrid::default()),
+    },
+    Entry {
+        name: "lockset",
+        about: "memory that no lock protects consistently (Eraser); also what is ordered otherwise",
+        new: || Box::new(Lockset::default()),
+    },
+    Entry {
+        name: "deadlocks",
+        about: "locks that threads may wait for in a circle (iGoodlock)",
+        new: || Box::new(Goodlock::default()),
+    },
+];
 
 /// The analyses of the given names, each once, in the order of the catalogue.
 pub(crate) fn select(names: &[String]) -> Result<Vec<Box<dyn Analysis>>, Failure> {

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use selvedge_analyses::Bound;
 use selvedge_model::Findings;
 
 use crate::args::{Check, Output, ReportFormat};
@@ -14,15 +15,8 @@ use crate::report::{self, Report};
 /// Analyses the traces and prints what was found. A trace that turns out to be unreadable half-way is
 /// a failure, after the findings up to there have been printed.
 pub(crate) fn run(args: &Check) -> Result<Exit, Failure> {
-    catalogue::select(&args.analyses)?;
     let mut report = Report::default();
-    let mut outcome = Ok(());
-    for path in &args.traces {
-        outcome = analyse(path, &args.analyses, &mut report);
-        if outcome.is_err() {
-            break;
-        }
-    }
+    let outcome = analyse_into(args, &mut report);
     if outcome.is_ok() || !report.findings.is_empty() {
         print(&report, &args.output)?;
     }
@@ -31,9 +25,20 @@ pub(crate) fn run(args: &Check) -> Result<Exit, Failure> {
     Ok(if failed { Exit::Findings } else { Exit::Clean })
 }
 
+/// Analyses the traces.
+pub(crate) fn analyse_all(args: &Check) -> Result<Report, Failure> {
+    let mut report = Report::default();
+    analyse_into(args, &mut report)?;
+    Ok(report)
+}
+
+fn analyse_into(args: &Check, report: &mut Report) -> Result<(), Failure> {
+    args.traces.iter().try_for_each(|path| analyse(path, &args.analyses, report))
+}
+
 fn analyse(path: &Path, names: &[String], report: &mut Report) -> Result<(), Failure> {
-    let mut input = Input::open(path)?;
     let mut analyses = catalogue::select(names)?;
+    let mut input = Input::open(path)?;
     let mut findings = Findings::default();
     let mut batch = Vec::new();
     let mut events = 0;
@@ -53,6 +58,15 @@ fn analyse(path: &Path, names: &[String], report: &mut Report) -> Result<(), Fai
     report.stats.threads += symbols.threads.entries().len();
     report.stats.traces += 1;
     report.stats.analyses = analyses.iter().map(|a| a.name()).collect();
+    for analysis in &analyses {
+        if let Some(Bound { what, limit, exceeded }) = analysis.bound() {
+            report.stats.bounds.push(format!(
+                "{}: {}: at most {limit} {what}, and {exceeded} times there were more: findings may be missing",
+                path.display(),
+                analysis.name()
+            ));
+        }
+    }
     findings.into_iter().for_each(|f| report.add(report::ReportedFinding::new(&f, symbols)));
     outcome
 }

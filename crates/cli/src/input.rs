@@ -47,8 +47,10 @@ impl Input {
     pub(crate) fn read(&mut self, batch: &mut Vec<Event>) -> Result<(), Failure> {
         let outcome = self.reader.read(batch);
         self.progress.advance(batch.len());
-        if batch.is_empty() || outcome.is_err() {
+        if outcome.is_err() || batch.is_empty() {
             self.progress.clear();
+        }
+        if outcome.is_ok() && batch.is_empty() {
             self.warn_if_cut_off();
         }
         outcome.map_err(|error| Failure::Trace { name: self.name.clone(), error })

@@ -113,7 +113,7 @@ impl Counts {
             Op::Fork(_) | Op::Join(_) | Op::Begin | Op::End => &mut self.threads,
             Op::Arrive(..) | Op::Leave(..) | Op::Post(_) | Op::Wait(_) => &mut self.rendezvous,
             Op::Notify(..) | Op::Wake(_) => &mut self.conditions,
-            Op::RegionEnter(_) | Op::RegionExit(_) => &mut self.regions,
+            Op::RegionEnter(..) | Op::RegionExit(_) => &mut self.regions,
             Op::Alloc(_) | Op::Free(_) => &mut self.memory,
         } += 1;
     }

@@ -13,10 +13,10 @@
 //! | [`dfs`] | [`Dfs`] | trying all schedules, or all within a bound |
 //! | [`dpor`] | [`Dpor`] | trying one schedule of each class that differs in nothing but independent steps |
 //! | [`round_robin`] | [`RoundRobin`] | nothing; a fair baseline |
-//! | [`replay`] | [`Replay`] | doing again what was recorded by a [`Recorder`](replay::Recorder) |
+//! | [`replay`] | [`Replay`] | doing again what was recorded by a [`Recorder`] |
 //! | [`races`], [`deadlocks`], [`atomicity`] | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
 //!
-//! [`minimise`] takes preemptions out of a schedule that fails.
+//! [`minimise()`] takes preemptions out of a schedule that fails.
 
 #![forbid(unsafe_code)]
 

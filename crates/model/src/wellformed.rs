@@ -7,7 +7,7 @@
 use crate::{Event, LockId, Mode, Op, RegionId, Symbols, ThreadId};
 
 /// How many threads may be alive at one time. Clocks are quadratic in it at worst.
-pub const MAX_LIVE_THREADS: usize = 16_384;
+pub const MAX_LIVE_THREADS: usize = 8_192;
 
 /// How many bytes one access may touch; front ends split what is longer. It bounds the memory that a
 /// single event can make an analysis allocate.
@@ -296,6 +296,6 @@ mod tests {
             writeln!(piled, "T{t}|r(x)|1").unwrap();
         }
         assert_eq!(complaint(&joined), "fine");
-        assert!(complaint(&piled).starts_with("line 16385: more than 16384 threads"));
+        assert!(complaint(&piled).starts_with("line 8193: more than 8192 threads"));
     }
 }

@@ -13,7 +13,8 @@ const LONGEST_FILE: usize = 800;
 const MAY_BE_UNSAFE: [&str; 0] = [];
 
 /// Files of `analyses` that hold no algorithm of their own, and so make no promise.
-const NO_ALGORITHM: [&str; 4] = ["lib.rs", "held.rs", "order.rs", "shadow.rs"];
+const NO_ALGORITHM: [&str; 6] =
+    ["lib.rs", "held.rs", "order.rs", "shadow.rs", "past.rs", "goodlock/cycles.rs"];
 
 /// Checks everything and names every problem.
 pub(crate) fn run() -> Outcome {
@@ -57,8 +58,8 @@ fn check_file(path: &Path, text: &str, problems: &mut Vec<String>) {
     }
     if path.starts_with("crates/analyses/src")
         && !NO_ALGORITHM.iter().any(|f| path.ends_with(f))
-        && !text.contains("//! **Guarantee**:")
+        && !["//! Guarantee: ", "//! **Guarantee**: "].iter().any(|promise| text.contains(promise))
     {
-        problem("an algorithm must state its **Guarantee**: in its head".into());
+        problem("an algorithm must state its Guarantee: in its head".into());
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Report, ReportedFinding, ReportedPlace, ReportedRole};
+use super::{Report, ReportedFinding, ReportedPlace};
 use selvedge_model::Mode;
 
 const VERSION: u32 = 1;
@@ -41,7 +41,7 @@ struct Place<'a> {
     thread: &'a str,
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    lock: Option<&'a str>,
+    object: Option<&'a str>,
     held: Vec<Held<'a>>,
 }
 
@@ -58,6 +58,7 @@ struct Stats<'a> {
     events: u64,
     threads: usize,
     analyses: &'a [&'static str],
+    bounds: &'a [String],
 }
 
 /// The report as one JSON document and a line end.
@@ -71,6 +72,7 @@ pub(crate) fn render(report: &Report) -> String {
             events: report.stats.events,
             threads: report.stats.threads,
             analyses: &report.stats.analyses,
+            bounds: &report.stats.bounds,
         },
     };
     let mut text = serde_json::to_string_pretty(&document).expect("strings and numbers serialise");
@@ -96,15 +98,6 @@ fn finding(f: &ReportedFinding) -> Finding<'_> {
 
 fn place(p: &ReportedPlace) -> Place<'_> {
     let frame = p.site.frame();
-    let (role, lock) = match &p.role {
-        ReportedRole::Read => ("read", None),
-        ReportedRole::Write => ("write", None),
-        ReportedRole::AtomicRead => ("atomic-read", None),
-        ReportedRole::AtomicWrite => ("atomic-write", None),
-        ReportedRole::Free => ("free", None),
-        ReportedRole::Acquire(lock) => ("acquire", Some(lock.as_str())),
-        ReportedRole::Enter(_) => ("enter", None),
-    };
     Place {
         site: p.site.to_string(),
         file: frame.map(|f| &*f.file),
@@ -112,8 +105,8 @@ fn place(p: &ReportedPlace) -> Place<'_> {
         column: frame.map(|f| f.column).filter(|&n| n > 0),
         function: frame.map(|f| &*f.function).filter(|n| !n.is_empty()),
         thread: &p.thread,
-        role,
-        lock,
+        role: p.role.name,
+        object: p.role.object.as_deref(),
         held: p.held.iter().map(held).collect(),
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Stats {
     pub(crate) events: u64,
     pub(crate) threads: usize,
     pub(crate) analyses: Vec<&'static str>,
+    /// Bounds that kept an analysis from finding all that it promises, in words.
+    pub(crate) bounds: Vec<String>,
 }
 
 impl Report {
@@ -69,16 +71,14 @@ pub(crate) struct ReportedPlace {
     pub(crate) held: Vec<ReportedLock>,
 }
 
-/// What the thread was doing.
+/// What the thread was doing: a verb, and what it was done to where that is not the subject.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum ReportedRole {
-    Read,
-    Write,
-    AtomicRead,
-    AtomicWrite,
-    Free,
-    Acquire(String),
-    Enter(String),
+pub(crate) struct ReportedRole {
+    /// The name in JSON.
+    pub(crate) name: &'static str,
+    /// The verb in sentences.
+    pub(crate) verb: &'static str,
+    pub(crate) object: Option<String>,
 }
 
 /// A lock that a thread holds.
@@ -152,25 +152,33 @@ impl ReportedFinding {
 
 impl ReportedRole {
     fn new(role: Role, symbols: &Symbols) -> ReportedRole {
-        match role {
-            Role::Read => ReportedRole::Read,
-            Role::Write => ReportedRole::Write,
-            Role::AtomicRead => ReportedRole::AtomicRead,
-            Role::AtomicWrite => ReportedRole::AtomicWrite,
-            Role::Free => ReportedRole::Free,
-            Role::Acquire(lock) => ReportedRole::Acquire(symbols.lock(lock)),
-            Role::Enter(region) => ReportedRole::Enter(region_name(region, symbols)),
-        }
+        let (name, verb, object) = match role {
+            Role::Read => ("read", "reads", None),
+            Role::Write => ("write", "writes", None),
+            Role::AtomicRead => ("atomic-read", "reads atomically", None),
+            Role::AtomicWrite => ("atomic-write", "writes atomically", None),
+            Role::Free => ("free", "frees", None),
+            Role::Acquire(lock) => ("acquire", "acquires", Some(symbols.lock(lock))),
+            Role::Release(lock) => ("release", "releases", Some(symbols.lock(lock))),
+            Role::Fork(thread) => ("fork", "starts", Some(symbols.thread(thread))),
+            Role::Join(thread) => ("join", "joins", Some(symbols.thread(thread))),
+            Role::Arrive(barrier) => ("arrive", "arrives at", Some(symbols.barrier(barrier))),
+            Role::Leave(barrier) => ("leave", "leaves", Some(symbols.barrier(barrier))),
+            Role::Post(semaphore) => ("post", "posts", Some(symbols.semaphore(semaphore))),
+            Role::Wait(semaphore) => ("wait", "waits for", Some(symbols.semaphore(semaphore))),
+            Role::Enter(region) => ("enter", "enters", Some(region_name(region, symbols))),
+        };
+        ReportedRole { name, verb, object }
     }
 
     /// Whether the role changes memory.
     pub(crate) fn writes(&self) -> bool {
-        matches!(self, ReportedRole::Write | ReportedRole::AtomicWrite | ReportedRole::Free)
+        matches!(self.name, "write" | "atomic-write" | "free")
     }
 
     /// Whether the role is an atomic access.
     pub(crate) fn is_atomic(&self) -> bool {
-        matches!(self, ReportedRole::AtomicRead | ReportedRole::AtomicWrite)
+        matches!(self.name, "atomic-read" | "atomic-write")
     }
 }
 

@@ -20,6 +20,9 @@ pub(crate) fn render(report: &Report, output: &Output) -> String {
         text.push_str(&finding(group[0], &group[1..], &mut sources));
         text.push_str("\n\n");
     }
+    for bound in &report.stats.bounds {
+        text.push_str(&format!("{}: {bound}\n", crate::exit::warning_label()));
+    }
     text.push_str(&summary(report));
     text
 }
@@ -93,14 +96,10 @@ fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
 
 /// What a thread does at a place: `thread T1 writes, holding `a` (shared)`.
 fn sentence(place: &ReportedPlace) -> String {
-    let does = match &place.role {
-        ReportedRole::Read => "reads".to_owned(),
-        ReportedRole::Write => "writes".to_owned(),
-        ReportedRole::AtomicRead => "reads atomically".to_owned(),
-        ReportedRole::AtomicWrite => "writes atomically".to_owned(),
-        ReportedRole::Free => "frees".to_owned(),
-        ReportedRole::Acquire(lock) => format!("acquires `{lock}`"),
-        ReportedRole::Enter(region) => format!("is in `{region}`"),
+    let ReportedRole { verb, object, .. } = &place.role;
+    let does = match object {
+        Some(object) => format!("{verb} `{object}`"),
+        None => (*verb).to_owned(),
     };
     let held: Vec<String> = place.held.iter().map(lock).collect();
     let holding = if held.is_empty() { "no lock".to_owned() } else { held.join(", ") };
@@ -116,7 +115,7 @@ fn lock(held: &ReportedLock) -> String {
 
 /// Where a thread that waits acquired what it holds.
 fn acquisitions(place: &ReportedPlace) -> Vec<String> {
-    if !matches!(place.role, ReportedRole::Acquire(_)) {
+    if place.role.name != "acquire" {
         return Vec::new();
     }
     let from =

@@ -107,5 +107,25 @@ impl BlockHeader {
     }
 }
 
+/// A file with one block of the given contents, valid but for what the contents are. For trying the
+/// reader on nonsense that its checksums would otherwise keep out.
+#[doc(hidden)]
+pub fn file_of_raw_block(raw: &[u8], events: u32) -> Vec<u8> {
+    let payload = zstd::bulk::compress(raw, 1).expect("compressing into memory works");
+    let header = BlockHeader {
+        kind: BlockKind::Events,
+        stored: payload.len() as u32,
+        raw: raw.len() as u32,
+        events,
+        payload_crc: crc32fast::hash(&payload),
+    };
+    let mut file = [0; FILE_HEADER].to_vec();
+    file[..4].copy_from_slice(&MAGIC);
+    file[4] = VERSION;
+    file.extend(header.to_bytes());
+    file.extend(payload);
+    file
+}
+
 #[cfg(test)]
 mod tests;

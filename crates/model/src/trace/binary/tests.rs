@@ -177,17 +177,7 @@ proptest! {
     /// The checksums do not protect against a file that was made to be wrong.
     #[test]
     fn a_block_with_senseless_contents_is_an_error_and_never_a_panic(raw in proptest::collection::vec(any::<u8>(), 0..120), events in 0u32..20) {
-        let mut file = encode(&[], &Symbols::default())[..FILE_HEADER].to_vec();
-        let payload = zstd::bulk::compress(&raw, 1).unwrap();
-        let header = BlockHeader {
-            kind: BlockKind::Events,
-            stored: payload.len() as u32,
-            raw: raw.len() as u32,
-            events,
-            payload_crc: crc32fast::hash(&payload),
-        };
-        file.extend(header.to_bytes());
-        file.extend(payload);
+        let file = file_of_raw_block(&raw, events);
         let _ = decode(&file);
     }
 }
