@@ -12,6 +12,8 @@
 //! accesses and the other one only read, for example) is decided by the kinds of the three accesses. A
 //! lock taken in shared mode by all three is no violation.
 //!
+//! [`AtomFuzzer::aimed`] takes a prediction instead of blocks, and looks for that pair of steps alone.
+//!
 //! Guarantee: [`AtomFuzzer::violations`] only has triples that happened: one thread's step between two
 //! steps of another thread's atomic block, all on one object, not equivalent to any serial order of the
 //! three. May miss violations that involve several objects.
@@ -60,6 +62,8 @@ struct Block {
 #[derive(Clone, Debug)]
 pub struct AtomFuzzer {
     active: Active,
+    /// Only this pair of steps, whether in a block or not, and only this step in between.
+    aim: Option<([SiteId; 2], Option<SiteId>)>,
     blocks: Vec<Block>,
     violations: Vec<Violation>,
 }
@@ -67,7 +71,14 @@ pub struct AtomFuzzer {
 impl AtomFuzzer {
     /// For `limit` executions.
     pub fn new(seed: u64, limit: u64) -> AtomFuzzer {
-        AtomFuzzer { active: Active::new(seed, limit), blocks: Vec::new(), violations: Vec::new() }
+        let active = Active::new(seed, limit);
+        AtomFuzzer { active, aim: None, blocks: Vec::new(), violations: Vec::new() }
+    }
+
+    /// Aims at a predicted violation: two steps of one thread on an object, at these sites, that no
+    /// block need contain, and a step of another thread in between, at `between` if it is given.
+    pub fn aimed(pair: [SiteId; 2], between: Option<SiteId>, seed: u64, limit: u64) -> AtomFuzzer {
+        AtomFuzzer { aim: Some((pair, between)), ..AtomFuzzer::new(seed, limit) }
     }
 
     /// The violations of this execution.
@@ -78,6 +89,17 @@ impl AtomFuzzer {
     /// How many threads were paused in vain in this execution.
     pub fn thrashes(&self) -> u64 {
         self.active.thrashes()
+    }
+
+    /// A step of `thread` comes after those that other threads' blocks have taken.
+    fn intrude(&mut self, thread: ThreadId, site: SiteId, mine: Touch) {
+        for (i, block) in self.blocks.iter_mut().enumerate() {
+            for earlier in block.touched.iter_mut().filter(|_| i != thread.index()) {
+                if earlier.touch.object == mine.object && (earlier.touch.writes || mine.writes) {
+                    earlier.intruder.get_or_insert((thread, site, mine.writes));
+                }
+            }
+        }
     }
 
     fn know(&mut self, threads: usize) {
@@ -115,31 +137,35 @@ impl Strategy for AtomFuzzer {
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.know(choice.pending.len());
-        let blocks = &self.blocks;
-        let open = |t: ThreadId, object| {
-            let block = blocks.get(t.index()).filter(|b| !b.regions.is_empty())?;
-            block.touched.iter().find(|e| e.touch.object == object)
+        let AtomFuzzer { active, aim, blocks, .. } = self;
+        let open = |t: ThreadId, next: &Pending| {
+            let object = touch(next.step)?.object;
+            let second = aim.is_none_or(|(pair, _)| next.site == pair[1]);
+            let block = &blocks[t.index()];
+            let inside = aim.is_some() || !block.regions.is_empty();
+            block.touched.iter().find(|e| inside && second && e.touch.object == object)
         };
-        self.active.choose(
+        active.choose(
             choice,
             |_| false,
             |thread, paused, _| {
-                let Some(mine) = touch(choice.next(thread).step) else {
-                    return Verdict::Irrelevant;
-                };
+                let next = choice.next(thread);
+                let Some(mine) = touch(next.step) else { return Verdict::Irrelevant };
+                let wanted = aim.is_none_or(|(_, between)| between.is_none_or(|b| b == next.site));
                 // The thread comes between two steps of a paused one's block: let it.
                 let victim = paused.iter().any(|&p| {
-                    let theirs = touch(choice.next(p).step);
-                    theirs.is_some_and(|second| {
-                        second.object == mine.object
-                            && open(p, mine.object)
-                                .is_some_and(|first| violates(first.touch, mine.writes, second))
-                    })
+                    let theirs = choice.next(p);
+                    wanted
+                        && touch(theirs.step).is_some_and(|second| {
+                            second.object == mine.object
+                                && open(p, theirs)
+                                    .is_some_and(|first| violates(first.touch, mine.writes, second))
+                        })
                 });
                 if victim {
                     return Verdict::Irrelevant;
                 }
-                match open(thread, mine.object) {
+                match open(thread, next) {
                     Some(first) if first.intruder.is_none() => Verdict::Partial,
                     _ => Verdict::Irrelevant,
                 }
@@ -156,34 +182,32 @@ impl Strategy for AtomFuzzer {
         self.know(pending.len());
         let Pending { site, step, .. } = pending[thread.index()];
         let Some(mine) = touch(step) else { return };
-        for (i, block) in self.blocks.iter_mut().enumerate() {
-            if i == thread.index() {
-                continue;
-            }
-            for earlier in &mut block.touched {
-                if earlier.touch.object == mine.object && (earlier.touch.writes || mine.writes) {
-                    earlier.intruder.get_or_insert((thread, site, mine.writes));
-                }
-            }
+        if self.aim.is_none_or(|(_, between)| between.is_none_or(|b| b == site)) {
+            self.intrude(thread, site, mine);
         }
         let block = &mut self.blocks[thread.index()];
-        if block.regions.is_empty() {
-            return;
-        }
-        match block.touched.iter_mut().find(|e| e.touch.object == mine.object) {
-            Some(first) => {
-                if let Some((intruder, between, writes)) = first.intruder
-                    && violates(first.touch, writes, mine)
-                {
-                    let violation =
-                        Violation { victim: thread, intruder, sites: [first.site, between, site] };
-                    if !self.violations.contains(&violation) {
-                        self.violations.push(violation);
-                    }
-                }
-                *first = Earlier { touch: mine, site, intruder: None };
+        let (begins, ends) = match self.aim {
+            Some((pair, _)) => (site == pair[0], site == pair[1]),
+            None => (!block.regions.is_empty(), !block.regions.is_empty()),
+        };
+        let at = block.touched.iter().position(|e| e.touch.object == mine.object);
+        if ends
+            && let Some(first) = at.map(|i| &block.touched[i])
+            && let Some((intruder, between, writes)) = first.intruder
+            && violates(first.touch, writes, mine)
+        {
+            let violation =
+                Violation { victim: thread, intruder, sites: [first.site, between, site] };
+            if !self.violations.contains(&violation) {
+                self.violations.push(violation);
             }
-            None => block.touched.push(Earlier { touch: mine, site, intruder: None }),
+        }
+        let earlier = Earlier { touch: mine, site, intruder: None };
+        match at {
+            Some(i) if begins => block.touched[i] = earlier,
+            Some(i) if ends => drop(block.touched.swap_remove(i)),
+            None if begins => block.touched.push(earlier),
+            _ => {}
         }
     }
 
@@ -200,7 +224,7 @@ impl Strategy for AtomFuzzer {
                 if block.regions.last() == Some(&region) {
                     block.regions.pop();
                 }
-                if block.regions.is_empty() {
+                if block.regions.is_empty() && self.aim.is_none() {
                     block.touched.clear();
                 }
             }

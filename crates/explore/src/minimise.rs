@@ -56,7 +56,7 @@ fn size(schedule: &Schedule) -> (usize, usize, usize) {
 /// Shorter schedules, boldest first: prefixes by bisection from the empty one, then one stop less.
 fn candidates(schedule: &Schedule) -> impl Iterator<Item = Schedule> + '_ {
     let segments = &schedule.segments;
-    let with = |segments: Vec<Segment>| Schedule { seed: schedule.seed, segments };
+    let with = |segments: Vec<Segment>| Schedule { segments, ..*schedule };
     let n = segments.len();
     let mut cuts: Vec<usize> = Vec::new();
     let mut keep = 0;

@@ -6,8 +6,8 @@
 //! preemption) also has the [`Fingerprint`] of the step that its thread was about to take. With it,
 //! replay recognises the point in a program that was edited elsewhere, and says where it could not.
 //!
-//! The text form is `1/SEED/SEGMENT.SEGMENT…`: the version of the format, the seed of the program's own
-//! random numbers in hexadecimal, and for each segment `THREAD`, `xSTEPS` unless it is one step, and
+//! The text form is `1/SEED/SEGMENT.SEGMENT…`: the version of the format (followed by `r` if releases of
+//! locks were steps), the seed of the program's own random numbers in hexadecimal, and for each segment `THREAD`, `xSTEPS` unless it is one step, and
 //! `:FINGERPRINT` if it was preempted. Nothing in it needs quoting in a shell.
 
 use std::fmt;
@@ -19,6 +19,8 @@ use crate::{Site, ThreadId};
 
 /// The only version of the text form so far.
 const VERSION: &str = "1";
+/// Follows the version if releases were steps.
+const RELEASES: &str = "r";
 
 /// A few bits that tell one kind of step at one place from most others. Equal steps have equal
 /// fingerprints in every run; it does not depend on line numbers, ids or addresses.
@@ -74,6 +76,9 @@ pub struct Segment {
 pub struct Schedule {
     /// Seed of the random numbers that the program drew.
     pub seed: u64,
+    /// Whether to release a lock was a step. An executor that makes it one only where a thread could
+    /// notice has to know in advance.
+    pub releases: bool,
     /// Who ran in turn.
     pub segments: Vec<Segment>,
 }
@@ -81,7 +86,7 @@ pub struct Schedule {
 impl Schedule {
     /// No choice made yet.
     pub fn new(seed: u64) -> Schedule {
-        Schedule { seed, segments: Vec::new() }
+        Schedule { seed, ..Schedule::default() }
     }
 
     /// `thread` takes a step. If another thread took the one before and could have gone on, `preempted`
@@ -116,7 +121,8 @@ impl Schedule {
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{VERSION}/{:x}/", self.seed)?;
+        let releases = if self.releases { RELEASES } else { "" };
+        write!(f, "{VERSION}{releases}/{:x}/", self.seed)?;
         for (i, segment) in self.segments.iter().enumerate() {
             if i > 0 {
                 f.write_str(".")?;
@@ -163,6 +169,10 @@ impl FromStr for Schedule {
     fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
         let mut parts = text.trim().splitn(3, '/');
         let version = parts.next().unwrap_or("");
+        let (version, releases) = match version.strip_suffix(RELEASES) {
+            Some(version) => (version, true),
+            None => (version, false),
+        };
         if version != VERSION {
             return Err(ScheduleError::Version(version.to_owned()));
         }
@@ -179,7 +189,7 @@ impl FromStr for Schedule {
                 segment(text).ok_or(ScheduleError::Segment { index: i + 1, text: text.to_owned() })
             })
             .collect::<Result<_, _>>()?;
-        Ok(Schedule { seed, segments })
+        Ok(Schedule { seed, releases, segments })
     }
 }
 
@@ -211,6 +221,9 @@ mod tests {
         assert_eq!(text.parse(), Ok(schedule.clone()));
         assert_eq!((schedule.len(), schedule.preemptions()), (7, 1));
         assert_eq!("1/0/".parse(), Ok(Schedule::new(0)));
+        schedule.releases = true;
+        assert!(schedule.to_string().starts_with("1r/5eed/"));
+        assert_eq!(schedule.to_string().parse(), Ok(schedule));
     }
 
     #[test]

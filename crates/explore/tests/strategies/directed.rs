@@ -195,6 +195,26 @@ fn another_threads_critical_section_is_put_into_an_atomic_block() {
 }
 
 #[test]
+fn a_predicted_pair_is_split_without_a_block() {
+    let program = vec![
+        vec![Acquire(0), Load(1), Release(0), Acquire(0), StoreNext(1), Release(0)],
+        [vec![Inc(9); 40], vec![Acquire(0), Inc(1), Release(0)]].concat(),
+    ];
+    let pair = [site(0, 0), site(0, 3)];
+    for between in [None, Some(site(1, 40))] {
+        let mut fuzzer = AtomFuzzer::aimed(pair, between, 3, 50);
+        while run(&program, &mut fuzzer).is_some() {
+            assert_eq!(fuzzer.violations().len(), 1);
+            assert_eq!(fuzzer.violations()[0].sites, [pair[0], site(1, 40), pair[1]]);
+        }
+    }
+    let mut elsewhere = AtomFuzzer::aimed(pair, Some(site(1, 7)), 3, 50);
+    while run(&program, &mut elsewhere).is_some() {
+        assert!(elsewhere.violations().is_empty());
+    }
+}
+
+#[test]
 fn no_violation_is_confirmed_that_is_serializable() {
     let one_section = vec![
         vec![Enter, Acquire(0), Load(1), StoreNext(1), Release(0), Exit],
