@@ -261,6 +261,9 @@ struct Found {
 
 type Sharded = Result<Summary, Box<Found>>;
 
+/// What a shard does: with the setting, its number, and a heartbeat to advance.
+type Work<T> = fn(&Setting, u64, Arc<AtomicU64>) -> Result<T, Box<Found>>;
+
 impl Setting {
     fn worker(&self, heartbeat: Arc<AtomicU64>) -> Worker {
         let body = Arc::clone(&self.body);
@@ -296,7 +299,7 @@ impl Setting {
     fn run_all<T: Send + 'static>(
         self: &Arc<Setting>,
         shards: &[u64],
-        work: fn(&Setting, u64, Arc<AtomicU64>) -> Result<T, Box<Found>>,
+        work: Work<T>,
     ) -> Vec<(u64, Result<T, Box<Found>>)> {
         let (sender, receiver) = channel();
         let mut running: Vec<(u64, Arc<AtomicU64>, u64, Instant)> = Vec::new();

@@ -203,7 +203,9 @@ fn thousands_of_threads() {
                 thread::spawn(move || n.fetch_add(1, Ordering::SeqCst))
             })
             .collect();
-        threads.into_iter().for_each(|t| drop(t.join().unwrap()));
+        for t in threads {
+            t.join().unwrap();
+        }
         assert_eq!(n.load(Ordering::SeqCst), 3_000);
     };
     Explore::new()
