@@ -180,10 +180,10 @@ impl Analysis for Velodrome {
         let now = self.thread(me).last;
         self.conflicts.record(event, &now);
         match event.op {
-            Op::RegionExit(region) => {
-                if self.thread(me).open.last().is_some_and(|o| o.region == region) {
-                    self.exit(me);
-                }
+            Op::RegionExit(region)
+                if self.thread(me).open.last().is_some_and(|o| o.region == region) =>
+            {
+                self.exit(me);
             }
             Op::Fork(child) => self.thread(child).last = now,
             Op::End => self.end(me),
