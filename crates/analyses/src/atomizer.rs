@@ -22,7 +22,7 @@
 //!
 //! Memory is used consistently if all accesses since the last one that fork, join, semaphore or barrier put
 //! in sole possession of a thread hold a common lock, or all are reads (Eraser's rule, with ownership that
-//! can be passed on). AtomFuzzer (Joshi, Park, Sen et al.; §4.3 of the thesis on active testing) confirms
+//! can be passed on). AtomFuzzer (Park and Sen, FSE 2008) confirms
 //! what is predicted here: the finding's [`Target::Split`] names two acquisitions of one lock in the
 //! region, and any acquisition by another thread between them is a violation.
 //!

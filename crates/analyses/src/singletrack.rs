@@ -40,7 +40,7 @@
 //! memory from before its first race.
 //!
 //! Cost: for an operation inside of a region O(threads) and the searches described in
-//! [`transactions`](crate::velodrome); outside O(1) while no region is open. Memory follows the memory
+//! [`velodrome`](crate::velodrome); outside O(1) while no region is open. Memory follows the memory
 //! touched and the transactions that ended after something that is still open.
 
 use selvedge_model::{

@@ -223,3 +223,19 @@ fn random_traces() {
     println!("{n} traces, {conflicts} with conflicts, {cycles} with cycles");
     assert!(conflicts > n / 20 && cycles > n / 20, "the traces are too tame");
 }
+
+#[test]
+fn memory_follows_what_is_open() {
+    let mut text = String::from("T0|begin(det:whole)|1\nT0|fork(T1)|1\nT1|fork(T2)|2\n");
+    for _ in 0..20_000 {
+        text.push_str("T1|begin(det:part)|3\nT1|w(x)|4\nT1|post(s)|5\nT1|end(det:part)|6\n");
+        text.push_str("T2|wait(s)|7\nT2|begin(det:other)|8\nT2|r(y)|9\nT2|end(det:other)|10\n");
+    }
+    let (events, _) = selvedge_model::trace::parse(&text).expect("a valid trace");
+    let mut analysis = SingleTrack::new();
+    let mut out = Findings::default();
+    analysis.on_events(&events, &mut out);
+    assert!(out.is_empty());
+    let (transactions, regions, pages) = analysis.size();
+    assert!(transactions <= 2 && regions <= 2 && pages <= 4, "{transactions} {regions} {pages}");
+}

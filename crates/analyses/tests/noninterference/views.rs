@@ -55,10 +55,7 @@ fn inconsistent(events: &[Event]) -> BTreeSet<(LockId, ThreadId, ThreadId)> {
             if l1 != l2 || whole_by == split_by {
                 continue;
             }
-            let maximal = wholes
-                .iter()
-                .filter(|m| !wholes.iter().any(|v| v.0 != m.0 && v.0.is_superset(&m.0)));
-            for m in maximal {
+            for m in wholes {
                 for a in parts {
                     for b in parts {
                         let (x, y): (Bytes, Bytes) = (&a.0 & &m.0, &b.0 & &m.0);
