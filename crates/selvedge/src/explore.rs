@@ -140,11 +140,14 @@ impl Explore {
         self
     }
 
-    /// Names of analyses to run on each execution, with commas in between; `none` for none.
+    /// Names of analyses to run on each execution, with commas in between; `none` for none, `all` for
+    /// all.
     ///
     /// # Panics
     /// If there is no such analysis.
     pub fn analyses(mut self, names: &str) -> Explore {
+        let all = crate::analyses::all();
+        let names = if names == "all" { &all } else { names };
         let names = names.split(',').map(str::trim).filter(|n| !n.is_empty() && *n != "none");
         self.analyses = names.map(ToOwned::to_owned).collect();
         for name in &self.analyses {
@@ -261,6 +264,9 @@ struct Found {
 
 type Sharded = Result<Summary, Box<Found>>;
 
+/// What an OS thread does for a shard; it shows by the counter that it is alive.
+type Work<T> = fn(&Setting, u64, Arc<AtomicU64>) -> Result<T, Box<Found>>;
+
 impl Setting {
     fn worker(&self, heartbeat: Arc<AtomicU64>) -> Worker {
         let body = Arc::clone(&self.body);
@@ -296,7 +302,7 @@ impl Setting {
     fn run_all<T: Send + 'static>(
         self: &Arc<Setting>,
         shards: &[u64],
-        work: fn(&Setting, u64, Arc<AtomicU64>) -> Result<T, Box<Found>>,
+        work: Work<T>,
     ) -> Vec<(u64, Result<T, Box<Found>>)> {
         let (sender, receiver) = channel();
         let mut running: Vec<(u64, Arc<AtomicU64>, u64, Instant)> = Vec::new();
