@@ -1,20 +1,80 @@
 //! The analyses that a check can run, by name.
 
 use selvedge_analyses::Analysis;
+use selvedge_analyses::aerodrome::AeroDrome;
+use selvedge_analyses::atomizer::Atomizer;
 use selvedge_analyses::fasttrack::FastTrack;
+use selvedge_analyses::goodlock::Goodlock;
+use selvedge_analyses::hybrid::Hybrid;
+use selvedge_analyses::lockset::Lockset;
+use selvedge_analyses::views::Views;
+use selvedge_analyses::{singletrack, velodrome};
 
-/// What runs if nothing is said.
-pub(crate) const DEFAULT: &[&str] = &["races"];
+type Make = fn() -> Box<dyn Analysis>;
 
-/// A new instance of an analysis.
-pub(crate) fn by_name(name: &str) -> Option<Box<dyn Analysis>> {
-    match name {
-        "races" => Some(Box::new(FastTrack::new())),
-        _ => None,
-    }
+/// What an execution must contain for an analysis to have anything to say. Executions without it are
+/// not shown to the analysis, which changes no finding and makes most checks several times as fast.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Needs {
+    /// A plain access to a tracked cell: a race has at least one, and views are of plain accesses.
+    Accesses,
+    /// A lock acquired while another is held: without one there is no cycle of locks.
+    NestedLocks,
+    /// A region that claims something.
+    Regions,
+}
+
+/// All analyses. `atomicity` has a slower engine that names the region to blame.
+const ALL: &[(&str, Needs, Make)] = &[
+    ("races", Needs::Accesses, || Box::new(FastTrack::new())),
+    ("deadlocks", Needs::NestedLocks, || Box::<Goodlock>::default()),
+    ("atomicity", Needs::Regions, || Box::new(AeroDrome::new())),
+    ("velodrome", Needs::Regions, || Box::new(velodrome::Velodrome::new())),
+    ("determinism", Needs::Regions, || Box::<singletrack::Filtered>::default()),
+    ("hybrid", Needs::Accesses, || Box::<Hybrid>::default()),
+    ("lockset", Needs::Accesses, || Box::<Lockset>::default()),
+    ("views", Needs::Accesses, || Box::new(Views::new())),
+    ("reduction", Needs::Regions, || Box::new(Atomizer::new())),
+];
+
+/// What an execution contains.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Contents {
+    pub(crate) accesses: bool,
+    pub(crate) nested_locks: bool,
+    pub(crate) regions: bool,
+}
+
+impl Contents {
+    /// Everything, as far as is known.
+    pub(crate) const UNKNOWN: Contents =
+        Contents { accesses: true, nested_locks: true, regions: true };
+}
+
+/// What runs if nothing is said: what needs no annotation and predicts nothing that lock-free code would
+/// have to explain, and what checks the annotations that are there.
+pub(crate) const DEFAULT: &[&str] = &["races", "deadlocks", "atomicity"];
+
+/// New instances of the analyses selected, except those to which the contents say nothing.
+pub(crate) fn relevant(selected: &[String], contents: Contents) -> Vec<Box<dyn Analysis>> {
+    let needed = |needs: Needs| match needs {
+        Needs::Accesses => contents.accesses,
+        Needs::NestedLocks => contents.nested_locks,
+        Needs::Regions => contents.regions,
+    };
+    ALL.iter()
+        .filter(|(name, needs, _)| needed(*needs) && selected.iter().any(|s| s == name))
+        .map(|(_, _, make)| make())
+        .collect()
+}
+
+/// All that say different things.
+pub(crate) fn all() -> String {
+    let names: Vec<_> = names().into_iter().filter(|n| *n != "velodrome").collect();
+    names.join(",")
 }
 
 /// All names.
 pub(crate) fn names() -> Vec<&'static str> {
-    DEFAULT.to_vec()
+    ALL.iter().map(|(name, ..)| *name).collect()
 }

@@ -140,11 +140,14 @@ impl Explore {
         self
     }
 
-    /// Names of analyses to run on each execution, with commas in between; `none` for none.
+    /// Names of analyses to run on each execution, with commas in between; `none` for none, `all` for
+    /// all.
     ///
     /// # Panics
     /// If there is no such analysis.
     pub fn analyses(mut self, names: &str) -> Explore {
+        let all = crate::analyses::all();
+        let names = if names == "all" { &all } else { names };
         let names = names.split(',').map(str::trim).filter(|n| !n.is_empty() && *n != "none");
         self.analyses = names.map(ToOwned::to_owned).collect();
         for name in &self.analyses {
@@ -261,7 +264,7 @@ struct Found {
 
 type Sharded = Result<Summary, Box<Found>>;
 
-/// What a shard does: with the setting, its number, and a heartbeat to advance.
+/// What an OS thread does for a shard; it shows by the counter that it is alive.
 type Work<T> = fn(&Setting, u64, Arc<AtomicU64>) -> Result<T, Box<Found>>;
 
 impl Setting {

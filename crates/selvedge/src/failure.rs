@@ -29,8 +29,8 @@ pub struct Blocked {
     pub name: String,
     /// What it cannot do.
     pub step: Step,
-    /// Where.
-    pub site: SiteId,
+    /// Where: `file:line:column`.
+    pub at: String,
     /// Who holds what it waits for, or is waited for itself.
     pub holder: Option<(ThreadId, String)>,
 }
@@ -61,8 +61,8 @@ pub enum Cause {
     BlockedInUnwinding {
         /// Name of the thread.
         name: String,
-        /// Where it had to wait.
-        site: SiteId,
+        /// Where it had to wait: `file:line:column`.
+        at: String,
         /// What it was unwinding from.
         panicked: Option<Panicked>,
     },
@@ -109,17 +109,17 @@ impl Cause {
 
     /// Whether two executions failed in the same way.
     pub(crate) fn same(&self, other: &Cause) -> bool {
-        let sites = |list: &[Blocked]| {
-            let mut sites: Vec<SiteId> = list.iter().map(|b| b.site).collect();
-            sites.sort_unstable();
-            sites
-        };
+        fn places(list: &[Blocked]) -> Vec<&str> {
+            let mut places: Vec<&str> = list.iter().map(|b| b.at.as_str()).collect();
+            places.sort_unstable();
+            places
+        }
         match (self, other) {
             (Cause::Panic { panicked: a, .. }, Cause::Panic { panicked: b, .. }) => {
                 a.location == b.location
             }
             (Cause::Deadlock(a), Cause::Deadlock(b)) | (Cause::Leak(a), Cause::Leak(b)) => {
-                sites(a) == sites(b)
+                places(a) == places(b)
             }
             (Cause::Livelock { .. }, Cause::Livelock { .. }) => true,
             (Cause::Finding(a), Cause::Finding(b)) => {
@@ -130,10 +130,9 @@ impl Cause {
                 };
                 a.kind == b.kind && sites(a) == sites(b)
             }
-            (
-                Cause::BlockedInUnwinding { site: a, .. },
-                Cause::BlockedInUnwinding { site: b, .. },
-            ) => a == b,
+            (Cause::BlockedInUnwinding { at: a, .. }, Cause::BlockedInUnwinding { at: b, .. }) => {
+                a == b
+            }
             _ => false,
         }
     }
@@ -228,8 +227,7 @@ pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
                     None => String::new(),
                 };
                 let step = step_in_words(b.step);
-                let site = symbols.site(b.site);
-                format!("\n  {} waits to {step}{holder} at {site}", b.name)
+                format!("\n  {} waits to {step}{holder} at {}", b.name, b.at)
             })
             .collect()
     };
@@ -249,14 +247,13 @@ pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
              `Explore::max_steps`"
         ),
         Cause::Finding(finding) => finding_in_words(finding, symbols),
-        Cause::BlockedInUnwinding { name, site, panicked } => {
+        Cause::BlockedInUnwinding { name, at, panicked } => {
             let after = match panicked {
                 Some(p) => format!("{name} panicked at {}:\n  {}\nand then", p.location, p.message),
                 None => format!("{name} was unwinding and"),
             };
-            let site = symbols.site(*site);
             format!(
-                "{after} a destructor had to wait for another thread at {site}; that cannot be \
+                "{after} a destructor had to wait for another thread at {at}; that cannot be \
                  followed further"
             )
         }

@@ -203,9 +203,7 @@ fn thousands_of_threads() {
                 thread::spawn(move || n.fetch_add(1, Ordering::SeqCst))
             })
             .collect();
-        for t in threads {
-            t.join().unwrap();
-        }
+        assert!(threads.into_iter().all(|t| t.join().is_ok()));
         assert_eq!(n.load(Ordering::SeqCst), 3_000);
     };
     Explore::new()

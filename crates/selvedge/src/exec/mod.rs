@@ -33,6 +33,7 @@ use selvedge_model::{
     Event, Findings, Fingerprint, LockId, Op, Schedule, SiteId, Symbols, ThreadId,
 };
 
+use crate::analyses::Contents;
 use crate::failure::{Blocked, Cause, Panicked};
 use objects::{Barrier, Cond, Enabling, Lock, Semaphore};
 use sites::{Place, Sites};
@@ -43,6 +44,9 @@ pub(crate) struct Limits {
     pub(crate) steps: usize,
     pub(crate) stack_size: usize,
 }
+
+/// A log of so many events is shown to the analyses before the execution is over.
+const LONG_LOG: usize = 1 << 16;
 
 /// Whether the asking thread goes on or another one runs first.
 #[must_use]
@@ -71,6 +75,8 @@ pub(crate) struct Thread {
     /// Its [name across executions](Names).
     abstraction: u64,
     children: u64,
+    /// How many locks it holds.
+    held: u32,
 }
 
 /// Names of threads and locks that are the same in every execution. A thread is named by who started
@@ -144,9 +150,18 @@ pub(crate) struct Exec {
     pub(crate) rng: Rng,
     pub(crate) symbols: Symbols,
     sites: Sites,
+    /// Whether events are noted down: for analyses, or to be shown.
+    pub(crate) noting: bool,
+    /// The events of the execution that the analyses have not seen yet.
+    pub(crate) log: Vec<Event>,
+    pub(crate) contents: Contents,
+    /// Names of the analyses to run.
+    pub(crate) selected: Arc<[String]>,
+    /// Running already because the log got long.
     pub(crate) analyses: Vec<Box<dyn Analysis>>,
     pub(crate) findings: Findings,
-    pub(crate) events: Option<Vec<Event>>,
+    /// The log is to be kept whole.
+    pub(crate) keep: bool,
     pub(crate) taken: Option<Vec<Taken>>,
     observed: bool,
     /// Releases are steps: some thread tries locks, and notices who holds them when.
@@ -205,9 +220,13 @@ impl Exec {
             rng: Rng::new(0),
             symbols: Symbols::default(),
             sites: Sites::new(),
+            noting: false,
+            log: Vec::new(),
+            contents: Contents::default(),
+            selected: Arc::default(),
             analyses: Vec::new(),
             findings: Findings::default(),
-            events: None,
+            keep: false,
             taken: None,
             observed: false,
             release_points: false,
@@ -251,7 +270,11 @@ impl Exec {
         self.steps = 0;
         self.rng = Rng::new(seed);
         self.cause = None;
-        self.observed = !self.analyses.is_empty() || self.events.is_some() || self.follows;
+        self.log.clear();
+        self.contents = Contents::default();
+        self.analyses.clear();
+        self.findings = Findings::default();
+        self.observed = self.noting || self.follows;
         self.heartbeat.fetch_add(1, Ordering::Relaxed);
         let main = self.start(Some("main".into()), body, here);
         self.fresh.clear();
@@ -509,7 +532,7 @@ impl Exec {
             thread,
             name: self.thread_name(thread),
             step: pending.step,
-            site: pending.site,
+            at: self.symbols.site(pending.site).to_string(),
             holder: holder.map(|t| (t, self.thread_name(t))),
         }
     }
@@ -552,19 +575,49 @@ impl Exec {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn publish(&mut self, event: &Event) {
-        for analysis in &mut self.analyses {
-            analysis.on_event(event, &mut self.findings);
-        }
-        if let Some(events) = &mut self.events {
-            events.push(*event);
+        if self.noting {
+            match event.op {
+                Op::Read(_) | Op::Write(_) => self.contents.accesses = true,
+                Op::RegionEnter(..) => self.contents.regions = true,
+                Op::Acquire(..) => {
+                    let held = &mut self.threads[event.thread.index()].held;
+                    *held += 1;
+                    self.contents.nested_locks |= *held > 1;
+                }
+                Op::Release(..) => {
+                    let held = &mut self.threads[event.thread.index()].held;
+                    *held = held.saturating_sub(1);
+                }
+                _ => {}
+            }
+            self.log.push(*event);
+            if self.log.len() >= LONG_LOG && !self.keep {
+                self.analyse(Contents::UNKNOWN);
+            }
         }
         if self.follows
             && !event.is_plain_access()
             && let Some(strategy) = &mut self.strategy
         {
             strategy.observe(event);
+        }
+    }
+
+    /// Shows what is in the log to the analyses that have something to say about such contents.
+    #[cold]
+    pub(crate) fn analyse(&mut self, contents: Contents) {
+        if self.analyses.is_empty() {
+            self.analyses = crate::analyses::relevant(&self.selected, contents);
+        }
+        for analysis in &mut self.analyses {
+            for event in &self.log {
+                analysis.on_event(event, &mut self.findings);
+            }
+        }
+        if !self.keep {
+            self.log.clear();
         }
     }
 

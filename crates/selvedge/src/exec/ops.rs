@@ -38,7 +38,8 @@ impl Exec {
         let thread = self.current;
         let name = self.thread_name(thread);
         let panicked = self.threads[thread.index()].panicked.clone();
-        self.stop(Cause::BlockedInUnwinding { name, site: place.site, panicked })
+        let at = self.symbols.site(place.site).to_string();
+        self.stop(Cause::BlockedInUnwinding { name, at, panicked })
     }
 
     /// A point, or if the thread unwinds, nothing or the end.

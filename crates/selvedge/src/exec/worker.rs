@@ -6,9 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use selvedge_analyses::Analysis;
 use selvedge_explore::{Choice, Pending, Replay, Strategy};
-use selvedge_model::{Event, Finding, Findings, Op, Schedule, Status, Symbols, ThreadId};
+use selvedge_model::{Event, Finding, Op, Schedule, Status, Symbols, ThreadId};
 
 use super::fiber::{self, Pool, with};
 use super::{Exec, Limits, Names, Taken};
@@ -43,7 +42,6 @@ pub(crate) struct Worker {
     exec: Exec,
     pool: Pool,
     body: Body,
-    analyses: fn(&str) -> Option<Box<dyn Analysis>>,
     selected: Arc<[String]>,
     here: &'static Location<'static>,
 }
@@ -57,14 +55,7 @@ impl Worker {
         here: &'static Location<'static>,
     ) -> Worker {
         super::panics::install();
-        Worker {
-            exec: Exec::new(limits, heartbeat),
-            pool: Pool::default(),
-            body,
-            analyses: crate::analyses::by_name,
-            selected,
-            here,
-        }
+        Worker { exec: Exec::new(limits, heartbeat), pool: Pool::default(), body, selected, here }
     }
 
     pub(crate) fn symbols(&self) -> &Symbols {
@@ -96,14 +87,10 @@ impl Worker {
         seed: u64,
         observe: Observe,
     ) -> (Box<dyn Strategy>, Execution) {
-        self.exec.analyses.clear();
-        if observe.analyses {
-            self.exec
-                .analyses
-                .extend(self.selected.iter().filter_map(|name| (self.analyses)(name)));
-        }
-        self.exec.findings = Findings::default();
-        self.exec.events = observe.events.then(Vec::new);
+        let none: Arc<[String]> = Arc::default();
+        self.exec.selected = if observe.analyses { Arc::clone(&self.selected) } else { none };
+        self.exec.noting = observe.analyses || observe.events;
+        self.exec.keep = observe.events;
         self.exec.taken = observe.steps.then(Vec::new);
         let body = Arc::clone(&self.body);
         let main = move || body();
@@ -117,6 +104,9 @@ impl Worker {
 
     fn collect(&mut self) -> Execution {
         let exec = &mut self.exec;
+        if exec.noting {
+            exec.analyse(exec.contents);
+        }
         for analysis in &mut exec.analyses {
             analysis.finish(&mut exec.findings);
         }
@@ -134,7 +124,7 @@ impl Worker {
             cause,
             schedule: exec.schedule.clone(),
             findings,
-            events: exec.events.take().unwrap_or_default(),
+            events: if exec.keep { std::mem::take(&mut exec.log) } else { Vec::new() },
             taken: exec.taken.take().unwrap_or_default(),
             choices,
             steps,
