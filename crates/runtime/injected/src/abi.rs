@@ -29,10 +29,55 @@ macro_rules! with_pc {
 
 pub(crate) use with_pc;
 
+/// Reads or writes a thread-local word. In an executable its place is a constant; a shared library has
+/// to look it up, for which it needs a register.
+#[cfg(not(selvedge_shared))]
+macro_rules! hot {
+    ($op:literal $reg:literal, $offset:literal, $scratch:literal) => {
+        concat!($op, " ", $reg, ", qword ptr fs:[selvedge_hot@TPOFF + ", $offset, "]")
+    };
+    (store $offset:literal, $reg:literal, $scratch:literal) => {
+        concat!("mov qword ptr fs:[selvedge_hot@TPOFF + ", $offset, "], ", $reg)
+    };
+}
+
+#[cfg(selvedge_shared)]
+macro_rules! hot {
+    ($op:literal $reg:literal, $offset:literal, $scratch:literal) => {
+        concat!(
+            "mov ",
+            $scratch,
+            ", qword ptr [rip + selvedge_hot@GOTTPOFF]\n",
+            $op,
+            " ",
+            $reg,
+            ", qword ptr fs:[",
+            $scratch,
+            " + ",
+            $offset,
+            "]"
+        )
+    };
+    (store $offset:literal, $reg:literal, $scratch:literal) => {
+        concat!(
+            "mov ",
+            $scratch,
+            ", qword ptr [rip + selvedge_hot@GOTTPOFF]\n",
+            "mov qword ptr fs:[",
+            $scratch,
+            " + ",
+            $offset,
+            "], ",
+            $reg
+        )
+    };
+}
+
 /// Accesses of 8 aligned bytes: a matching word has all of its lowest 41 bits equal. An unaligned
 /// address looks at the wrong bits, which is as good as not matching: the Rust function sorts it out.
+/// A read is also covered by a write of this epoch, and both by a set that is known to hold them.
 macro_rules! whole {
-    ($($name:ident, $target:path, $word:literal, $other:literal;)*) => {$(
+    ($($name:ident, $target:path, $word:literal, $write:literal;)*) => {$(
         #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
@@ -40,12 +85,60 @@ macro_rules! whole {
                 "mov rax, rdi",
                 "shl rax, 20",
                 "shr rax, 19",
-                "mov rcx, qword ptr [rip + selvedge_hot@GOTTPOFF]",
-                "mov rdx, qword ptr fs:[rcx]",
-                concat!("movabs rcx, {shadow} + ", $word),
-                "mov rax, [rax + rcx]",
-                "xor rax, rdx",
-                "shl rax, 23",
+                hot!("mov" "rdx", "0", "rcx"),
+                "movabs rcx, {shadow}",
+                "add rax, rcx",
+                concat!("mov rcx, [rax + ", $word, "]"),
+                "mov rsi, rcx",
+                "xor rcx, rdx",
+                "shl rcx, 23",
+                "jnz 2f",
+                "ret",
+                "2:",
+                concat!("mov rcx, [rax + ", $write, "]"),
+                "xor rcx, rdx",
+                "shl rcx, 23",
+                "jz 3f",
+                // `Thread::known`, the first field, by the lowest bits of the set's number. A set in
+                // which this thread has all bytes is there as it is.
+                hot!("mov" "rcx", "16", "rcx"),
+                "test rcx, rcx",
+                "jz 3f",
+                "mov edx, esi",
+                "shr edx, 5",
+                "and edx, 8 * ({known} - 1)",
+                "cmp rsi, [rcx + rdx]",
+                "je 3f",
+                "mov rsi, [rsp]",
+                "jmp {target}",
+                "3:",
+                "ret",
+                shadow = const crate::layout::SHADOW,
+                known = const crate::thread::KNOWN,
+                target = sym $target,
+            )
+        }
+    )*};
+}
+
+/// Accesses of 16 bytes that begin with a granule: two words at a time.
+macro_rules! double {
+    ($($name:ident, $target:path, $first:literal, $second:literal;)*) => {$(
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov rax, rdi",
+                "shl rax, 20",
+                "shr rax, 19",
+                hot!("mov" "rdx", "0", "rcx"),
+                "movabs rcx, {shadow}",
+                concat!("mov rsi, [rax + rcx + ", $first, "]"),
+                concat!("mov rcx, [rax + rcx + ", $second, "]"),
+                "xor rsi, rdx",
+                "xor rcx, rdx",
+                "or rsi, rcx",
+                "shl rsi, 23",
                 "jnz 2f",
                 "ret",
                 "2:",
@@ -69,8 +162,7 @@ macro_rules! part {
                 "shr rax, 3",
                 "shl rax, 23",
                 "shr rax, 19",
-                "mov rcx, qword ptr [rip + selvedge_hot@GOTTPOFF]",
-                "mov rdx, qword ptr fs:[rcx]",
+                hot!("mov" "rdx", "0", "rcx"),
                 concat!("movabs rcx, {shadow} + ", $word),
                 "xor rdx, [rax + rcx]",
                 // The bytes of the access that the word lacks, and any difference above them.
@@ -101,6 +193,39 @@ static ABOVE_BYTES: u64 = !0 << 31;
 whole! {
     __tsan_read8, read8, "8", "0";
     __tsan_write8, write8, "0", "0";
+}
+
+double! {
+    __tsan_read16, read16, "8", "24";
+    __tsan_write16, write16, "0", "16";
+}
+
+unsafe extern "C" fn read16(addr: usize, pc: usize) {
+    let t = thread::current();
+    if t.is_null() {
+        return;
+    }
+    // SAFETY: the thread's own block; accesses are not announced from within the runtime.
+    let t = unsafe { &mut *t };
+    if addr & 7 != 0 {
+        return fasttrack::range(t, addr, 16, false, pc);
+    }
+    fasttrack::read_after_filter(t, addr, 0xff, pc);
+    fasttrack::read_after_filter(t, addr + 8, 0xff, pc);
+}
+
+unsafe extern "C" fn write16(addr: usize, pc: usize) {
+    let t = thread::current();
+    if t.is_null() {
+        return;
+    }
+    // SAFETY: as above.
+    let t = unsafe { &mut *t };
+    if addr & 7 != 0 {
+        return fasttrack::range(t, addr, 16, true, pc);
+    }
+    fasttrack::write(t, addr, 0xff, pc);
+    fasttrack::write(t, addr + 8, 0xff, pc);
 }
 
 part! {
@@ -176,17 +301,10 @@ macro_rules! fixed_ranges {
 fixed_ranges! {
     any_read2 2 false: __tsan_unaligned_read2 __tsan_unaligned_volatile_read2;
     any_read4 4 false: __tsan_unaligned_read4 __tsan_unaligned_volatile_read4;
-    any_read8 8 false: __tsan_unaligned_read8 __tsan_unaligned_volatile_read8;
-    any_read16 16 false: __tsan_read16 __tsan_unaligned_read16 __tsan_volatile_read16
-        __tsan_unaligned_volatile_read16;
     any_write2 2 true: __tsan_unaligned_write2 __tsan_unaligned_volatile_write2
         __tsan_unaligned_read_write2;
     any_write4 4 true: __tsan_unaligned_write4 __tsan_unaligned_volatile_write4
         __tsan_unaligned_read_write4;
-    any_write8 8 true: __tsan_unaligned_write8 __tsan_unaligned_volatile_write8
-        __tsan_unaligned_read_write8;
-    any_write16 16 true: __tsan_write16 __tsan_unaligned_write16 __tsan_volatile_write16
-        __tsan_unaligned_volatile_write16 __tsan_read_write16 __tsan_unaligned_read_write16;
 }
 
 macro_rules! same_as {
@@ -218,6 +336,19 @@ same_as! {
     __tsan_read_write8 => __tsan_write8;
     __tsan_unaligned_read_write1 => __tsan_write1;
     __tsan_vptr_read => __tsan_read8;
+    __tsan_unaligned_read16 => __tsan_read16;
+    __tsan_volatile_read16 => __tsan_read16;
+    __tsan_unaligned_volatile_read16 => __tsan_read16;
+    __tsan_unaligned_write16 => __tsan_write16;
+    __tsan_volatile_write16 => __tsan_write16;
+    __tsan_unaligned_volatile_write16 => __tsan_write16;
+    __tsan_read_write16 => __tsan_write16;
+    __tsan_unaligned_read_write16 => __tsan_write16;
+    __tsan_unaligned_read8 => __tsan_read8;
+    __tsan_unaligned_volatile_read8 => __tsan_read8;
+    __tsan_unaligned_write8 => __tsan_write8;
+    __tsan_unaligned_volatile_write8 => __tsan_write8;
+    __tsan_unaligned_read_write8 => __tsan_write8;
 }
 
 with_pc! {
@@ -278,11 +409,10 @@ unsafe extern "C" fn vptr_update(vptr: *const usize, new: usize, pc: usize) {
 #[unsafe(naked)]
 pub unsafe extern "C" fn __tsan_func_entry() {
     naked_asm!(
-        "mov rcx, qword ptr [rip + selvedge_hot@GOTTPOFF]",
-        "mov rax, qword ptr fs:[rcx + 8]",
+        hot!("mov" "rax", "8", "rcx"),
         "mov [rax], rdi",
         "add ax, 8",
-        "mov qword ptr fs:[rcx + 8], rax",
+        hot!(store "8", "rax", "rcx"),
         "ret",
     )
 }
@@ -290,13 +420,7 @@ pub unsafe extern "C" fn __tsan_func_entry() {
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn __tsan_func_exit() {
-    naked_asm!(
-        "mov rcx, qword ptr [rip + selvedge_hot@GOTTPOFF]",
-        "mov rax, qword ptr fs:[rcx + 8]",
-        "sub ax, 8",
-        "mov qword ptr fs:[rcx + 8], rax",
-        "ret",
-    )
+    naked_asm!(hot!("mov" "rax", "8", "rcx"), "sub ax, 8", hot!(store "8", "rax", "rcx"), "ret",)
 }
 
 with_pc! {

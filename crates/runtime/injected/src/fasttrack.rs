@@ -106,114 +106,111 @@ pub fn atomic(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
     }
 }
 
-/// Everything that the two fast forms leave: recording, sets, atomics, and races.
+/// Everything that the fast forms leave: recording, sets, atomics, and races.
 #[inline(never)]
 fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: usize) {
     if t.ignore != 0 {
         return;
     }
-    let bytes = cell & 0xff;
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
-    let word = if write { w } else { r };
-    if already_there(t, word, cell) {
+    let freed = r == FREED;
+    let here = Here { addr, cell, write, pc };
+    let writes = Cells::of(w);
+    let covered =
+        |c: Cell| (c.0 ^ cell) & EPOCH == 0 && cell & !c.0 & 0xff == 0 && c.0 & !cell & ATOMIC == 0;
+    if write && let Some(mine) = writes.iter().find(|&c| covered(c)) {
+        return known(t, w, mine);
+    }
+    if !write && is_cell(r) && r != 0 && covered(Cell(r)) {
         return;
     }
     if t.record_accesses && cell & ATOMIC == 0 {
+        let bytes = cell & 0xff;
         let start = (addr & !7) + bytes.trailing_zeros() as usize;
         rings::record_access(t, write, pc, start, bytes.count_ones() as usize);
     }
-    let freed = r == FREED;
-    let races = report_conflicts(t, w, addr, cell, write, true, freed, pc)
-        | (write && report_conflicts(t, r, addr, cell, write, false, false, pc));
-    let new = add(t, if freed && !write { 0 } else { word }, cell, races);
-    if write {
-        g.write.store(new, Ordering::Relaxed);
-        if r != 0 && (freed || cell & ATOMIC == 0 && outdated(t, r, bytes)) {
-            g.read.store(0, Ordering::Relaxed);
-        }
-    } else {
+    let mut raced = false;
+    for c in writes.iter() {
+        let earlier = match (freed, c.atomic()) {
+            (true, _) => Does::Free,
+            (_, false) => Does::Write,
+            (_, true) => Does::AtomicWrite,
+        };
+        raced |= conflicts(t, c, earlier, &here);
+    }
+    if !write {
+        let new = if freed { cell } else { add(t, r, None, cell, false) };
         g.read.store(new, Ordering::Relaxed);
+        return;
+    }
+    let reads = Cells::of(r);
+    let mut outdated = cell & ATOMIC == 0;
+    for c in reads.iter() {
+        let earlier = if c.atomic() { Does::AtomicRead } else { Does::Read };
+        raced |= conflicts(t, c, earlier, &here);
+        outdated &= ordered(t, c.0) && c.bytes() & !cell & 0xff == 0;
+    }
+    let new = add(t, w, Some(writes), cell, raced);
+    g.write.store(new, Ordering::Relaxed);
+    if r != 0 && (freed || outdated) {
+        g.read.store(0, Ordering::Relaxed);
     }
 }
 
-/// Whether the word already holds an access of this epoch at least as strong.
-fn already_there(t: &mut Thread, word: u64, cell: u64) -> bool {
-    let covers =
-        |c: u64| (c ^ cell) & EPOCH == 0 && cell & !c & 0xff == 0 && c & !cell & ATOMIC == 0;
-    if is_cell(word) {
-        return word != 0 && covers(word);
+/// The set that `word` names holds `mine`, which is an access of this epoch.
+fn known(t: &mut Thread, word: u64, mine: Cell) {
+    if is_set(word) && !mine.atomic() {
+        t.remember(word, mine.bytes());
     }
-    if !is_set(word) {
-        return false;
-    }
-    let found = Cells::of(word).iter().find(|c| covers(c.0));
-    if let Some(c) = found
-        && !c.atomic()
-    {
-        t.remember(word, c.bytes());
-    }
-    found.is_some()
 }
 
-/// Whether a plain write of `bytes` makes all that the read word says redundant.
-fn outdated(t: &Thread, word: u64, bytes: u64) -> bool {
-    Cells::of(word).iter().all(|c| ordered(t, c.0) && c.bytes() & !bytes == 0)
-}
-
-#[allow(clippy::too_many_arguments)]
-fn report_conflicts(
-    t: &mut Thread,
-    word: u64,
+/// The access in question.
+struct Here {
     addr: usize,
     cell: u64,
     write: bool,
-    earlier_wrote: bool,
-    freed: bool,
     pc: usize,
-) -> bool {
-    let mut any = false;
-    let cells = Cells::of(word);
-    for c in cells.iter() {
-        let both = c.0 & cell & 0xff;
-        if both == 0 || ordered(t, c.0) || c.0 & cell & ATOMIC != 0 {
-            continue;
-        }
-        any = true;
-        let earlier = match (freed, earlier_wrote, c.atomic()) {
-            (true, ..) => Does::Free,
-            (_, true, false) => Does::Write,
-            (_, true, true) => Does::AtomicWrite,
-            (_, false, false) => Does::Read,
-            (_, false, true) => Does::AtomicRead,
-        };
-        let later = match (write, cell & ATOMIC != 0) {
-            (true, false) => Does::Write,
-            (true, true) => Does::AtomicWrite,
-            (false, false) => Does::Read,
-            (false, true) => Does::AtomicRead,
-        };
-        let start = (addr & !7) + both.trailing_zeros() as usize;
-        report::race(t, c, earlier, Cell(cell), later, start, both.count_ones(), pc);
-    }
-    any
 }
 
-/// The word that says what `old` says and `cell` as well, without what `cell` makes redundant. After
-/// a race the cells it was with count as redundant: one report is enough.
-fn add(t: &mut Thread, old: u64, cell: u64, raced: bool) -> u64 {
+/// Whether an earlier access races with this one; if so it is reported.
+#[inline]
+fn conflicts(t: &mut Thread, c: Cell, earlier: Does, here: &Here) -> bool {
+    let both = c.0 & here.cell & 0xff;
+    if both == 0 || c.0 & here.cell & ATOMIC != 0 || ordered(t, c.0) {
+        return false;
+    }
+    let later = match (here.write, here.cell & ATOMIC != 0) {
+        (true, false) => Does::Write,
+        (true, true) => Does::AtomicWrite,
+        (false, false) => Does::Read,
+        (false, true) => Does::AtomicRead,
+    };
+    let start = (here.addr & !7) + both.trailing_zeros() as usize;
+    report::race(t, c, earlier, Cell(here.cell), later, start, both.count_ones(), here.pc);
+    true
+}
+
+/// The word that says what `old` says (its cells, if they are at hand) and `cell` as well, without
+/// what `cell` makes redundant. After a race the cells it was with count as redundant: one report is
+/// enough.
+fn add(t: &mut Thread, old: u64, cells: Option<Cells>, cell: u64, raced: bool) -> u64 {
     if old == 0 {
         return cell;
     }
-    let slot =
-        ((old ^ cell.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % MEMOS;
-    let memo = t.memo[slot];
+    let hash = (old ^ cell.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let slot = (hash >> 58) as usize % MEMOS;
+    let memo = &t.memo[slot];
     let fresh = t.next_set.wrapping_sub(memo.made) < (SETS / 2) as u32;
-    if !raced && fresh && memo.old == old && memo.cell == cell {
+    if memo.old == old && memo.cell == cell && fresh && !raced {
         return memo.new;
     }
     let mut out = Cells::new();
     let mut new = cell;
-    for c in Cells::of(old).iter() {
+    for c in cells.unwrap_or_else(|| Cells::of(old)).iter() {
+        if (c.0 ^ cell) & EPOCH == 0 && cell & !c.0 & 0xff == 0 && c.0 & !cell & ATOMIC == 0 {
+            known(t, old, c);
+            return old;
+        }
         if c.same_access(Cell(cell)) {
             new |= c.bytes();
             continue;
@@ -226,7 +223,7 @@ fn add(t: &mut Thread, old: u64, cell: u64, raced: bool) -> u64 {
         }
     }
     out.push(new);
-    if out.len == 1 {
+    if out.count() == 1 {
         return new;
     }
     let seq = t.next_set;

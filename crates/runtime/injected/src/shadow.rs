@@ -20,6 +20,7 @@
 //!   used in turn, so an old name may refer to a set that is gone: the sequence number in the set
 //!   tells, and the word then counts as empty.
 
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 use crate::layout;
@@ -136,20 +137,20 @@ pub const SETS: usize = 4096;
 
 /// A copy of the cells of a word.
 pub struct Cells {
-    /// How many.
-    pub len: usize,
-    /// The first `len` are valid.
-    pub list: [u64; SET_CELLS + 1],
+    // invariant: at most SET_CELLS, and that many of `list` are written.
+    len: usize,
+    list: [MaybeUninit<u64>; SET_CELLS],
 }
 
 impl Cells {
     /// No cells.
-    #[inline]
+    #[inline(always)]
     pub fn new() -> Cells {
-        Cells { len: 0, list: [0; SET_CELLS + 1] }
+        Cells { len: 0, list: [MaybeUninit::uninit(); SET_CELLS] }
     }
 
     /// The cells of any word.
+    #[inline]
     pub fn of(word: u64) -> Cells {
         let mut cells = Cells::new();
         if is_set(word) {
@@ -160,7 +161,14 @@ impl Cells {
         cells
     }
 
+    /// How many.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.len
+    }
+
     /// Adds a cell, at the cost of the oldest when full.
+    #[inline]
     pub fn push(&mut self, cell: u64) {
         if self.len == SET_CELLS {
             for i in 1..SET_CELLS {
@@ -168,13 +176,15 @@ impl Cells {
             }
             self.len -= 1;
         }
-        self.list[self.len] = cell;
+        self.list[self.len % SET_CELLS] = MaybeUninit::new(cell);
         self.len += 1;
     }
 
     /// The cells.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Cell> + '_ {
-        self.list.iter().take(self.len).map(|&c| Cell(c))
+        // SAFETY: by the invariant the first `len` are written.
+        self.list.iter().take(self.len).map(|c| Cell(unsafe { c.assume_init() }))
     }
 }
 
@@ -200,7 +210,7 @@ fn read_set(word: u64, into: &mut Cells) {
     }
     let len = (set.len.load(Ordering::Relaxed) as usize).min(SET_CELLS);
     for i in 0..len {
-        into.list[i] = set.cells[i].load(Ordering::Relaxed);
+        into.list[i] = MaybeUninit::new(set.cells[i].load(Ordering::Relaxed));
     }
     fence(Ordering::Acquire);
     // The owner may have begun to reuse the place while we read.
@@ -218,7 +228,7 @@ pub fn write_set(owner: usize, seq: u32, cells: &Cells) -> u64 {
         set.cells[i].store(cell.0, Ordering::Relaxed);
         bytes |= cell.bytes();
     }
-    set.len.store(cells.len as u64, Ordering::Relaxed);
+    set.len.store(cells.count() as u64, Ordering::Relaxed);
     set.seq.store(seq + 1, Ordering::Release);
     (owner as u64) << 50
         | (seq >> 22) << 40

@@ -69,6 +69,8 @@ pub struct Memo {
 pub const MEMOS: usize = 64;
 /// Entries of [`Thread::known`].
 pub const KNOWN: usize = 16;
+/// An entry of [`Thread::known`] that equals no word; 0 would equal untouched shadow.
+const NOTHING_KNOWN: u64 = 1;
 
 /// States of a thread block.
 pub mod state {
@@ -337,7 +339,7 @@ impl Thread {
     fn new_epoch(&mut self) {
         self.epoch = Cell::epoch_of(self.slot, self.tick);
         if self.known_used {
-            self.known = [0; KNOWN];
+            self.known = [NOTHING_KNOWN; KNOWN];
             self.known_used = false;
         }
         set_hot(self.epoch | 0xff);
@@ -426,7 +428,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.shares_slot = shared;
     thread.clock.set(slot, tick);
     thread.epoch = Cell::epoch_of(slot, tick);
-    thread.known = [0; KNOWN];
+    thread.known = [NOTHING_KNOWN; KNOWN];
     thread.ignore = 0;
     thread.busy = 0;
     thread.pending = 0;
