@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use selvedge_model::Status;
 
 use crate::catalogue;
+use crate::store::RunId;
 
 /// Finds, confirms, replays and explains concurrency bugs.
 #[derive(Parser, Debug)]
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Print, summarise or convert traces
     Trace(Trace),
+    /// Print what an earlier run found
+    Report(Recall),
     /// A tour on bundled examples
     Demo(Demo),
 }
@@ -39,6 +42,28 @@ pub(crate) struct Check {
     pub(crate) analyses: Vec<String>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Recall {
+    /// For people (the default)
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) text: bool,
+    /// For programs, see the README
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The run to report on, instead of the last one
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: Option<RunId>,
+    /// List the runs instead
+    #[arg(long, conflicts_with_all = ["json", "run"])]
+    pub(crate) runs: bool,
+    /// Print every finding in full, also those that are like others
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Where to look for source files, besides where they were when the program was built
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug, Clone)]

@@ -8,6 +8,8 @@ use anstyle::{AnsiColor, Style};
 use selvedge_model::trace::TraceError;
 use thiserror::Error;
 
+use crate::store::StoreError;
+
 /// How the command ends. The numbers are part of the interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -39,6 +41,8 @@ pub(crate) enum Failure {
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
+    #[error("{0}")]
+    Store(#[from] StoreError),
     #[error("{0}")]
     Usage(String),
 }

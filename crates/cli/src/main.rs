@@ -12,7 +12,9 @@ mod demo;
 mod exit;
 mod input;
 mod progress;
+mod recall;
 mod report;
+mod store;
 mod trace;
 
 use clap::Parser;
@@ -33,6 +35,7 @@ fn main() -> std::process::ExitCode {
     let outcome = match arguments.command {
         Command::Check(check) => check::run(&check),
         Command::Trace(trace) => trace::run(&trace),
+        Command::Report(recall) => recall::run(&recall),
         Command::Demo(demo) => demo::run(&demo),
     };
     match outcome {
