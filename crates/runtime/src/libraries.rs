@@ -29,6 +29,11 @@ pub struct Libraries {
 }
 
 impl Libraries {
+    /// A text that tells these libraries from those of other builds, to name a directory after.
+    pub fn fingerprint() -> &'static str {
+        env!("SELVEDGE_LIBRARIES")
+    }
+
     /// Writes the files into `directory`, unless they are there already.
     pub fn install(directory: &Path) -> io::Result<Libraries> {
         std::fs::create_dir_all(directory)?;

@@ -49,6 +49,11 @@ impl Modules {
         modules
     }
 
+    /// All pieces of code, by address.
+    pub fn iter(&self) -> impl Iterator<Item = &Module> + '_ {
+        self.by_start.values()
+    }
+
     /// The module that `pc` lies in.
     pub fn find(&self, pc: u64) -> Option<&Module> {
         self.by_start.range(..=pc).next_back().map(|(_, m)| m).filter(|m| pc < m.end)
@@ -105,6 +110,12 @@ fn parse_line(line: &str) -> Option<(u64, u64, u64, bool, &str)> {
 pub trait Resolve {
     /// The site of the call that returns to `pc`.
     fn site(&mut self, pc: u64, modules: &Modules) -> Site;
+
+    /// What to call the synchronization object at `addr`, if it has a name.
+    fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
+        let _ = (addr, modules);
+        None
+    }
 }
 
 /// Sites as `file+offset`: for tests and for programs without debug information.

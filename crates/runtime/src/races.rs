@@ -36,14 +36,15 @@ pub struct NativeRace {
 
 /// All races recorded so far.
 pub fn collect(shm: &Shm, modules: &mut Modules) -> Vec<NativeRace> {
-    let mut races = Vec::new();
-    for number in 0..RACES {
-        let Some((earlier, later, occurrences)) = shm.race(number) else { continue };
-        let (Some(mut earlier), Some(later)) = (side(&earlier), side(&later)) else { continue };
-        earlier.pc = modules.restore(earlier.pc, later.pc).unwrap_or(0);
-        races.push(NativeRace { earlier, later, occurrences });
-    }
-    races
+    (0..RACES).filter_map(|number| one(shm, modules, number)).collect()
+}
+
+/// The race with that number, once it is complete.
+pub fn one(shm: &Shm, modules: &mut Modules, number: usize) -> Option<NativeRace> {
+    let (earlier, later, occurrences) = shm.race(number)?;
+    let (mut earlier, later) = (side(&earlier)?, side(&later)?);
+    earlier.pc = modules.restore(earlier.pc, later.pc).unwrap_or(0);
+    Some(NativeRace { earlier, later, occurrences })
 }
 
 fn side(side: &Side) -> Option<RaceSide> {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use selvedge_model::{Event, Symbols};
+use selvedge_model::{Event, Symbols, ThreadId};
 
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
@@ -14,7 +14,7 @@ use crate::modules::{Modules, Resolve};
 use crate::races::{self, NativeRace};
 use crate::shm::Shm;
 use crate::translate::Translate;
-use crate::wire::{self, Failure};
+use crate::wire::{self, Failure, RecordKind};
 
 /// What to observe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +81,16 @@ pub struct Outcome {
 pub trait Observe {
     /// The next event. `symbols` knows its site.
     fn event(&mut self, event: &Event, symbols: &Symbols);
+
+    /// The program has found a race in itself. Each is passed on once, soon after it was found.
+    fn race(&mut self, race: &NativeRace, modules: &Modules) {
+        let _ = (race, modules);
+    }
+
+    /// A thread has given itself a name.
+    fn named(&mut self, thread: ThreadId, name: &str) {
+        let _ = (thread, name);
+    }
 }
 
 impl<F: FnMut(&Event, &Symbols)> Observe for F {
@@ -140,6 +150,7 @@ impl Session {
         let mut translate = Translate::default();
         let mut modules = Modules::default();
         let mut maps_len = 0;
+        let mut next_race = 0;
         let pid = self.child.id();
         let text = |addr, len| read_text(pid, addr, len);
         let mut idle = Duration::ZERO;
@@ -154,12 +165,28 @@ impl Session {
                 let event = translate.event(thread, record, symbols, &modules, resolver, &text);
                 if let Some(event) = event {
                     observer.event(&event, symbols);
+                } else if record.kind() == Some(RecordKind::Name)
+                    && let Some(name) = translate.thread_names().get(&thread)
+                {
+                    observer.named(ThreadId(thread), name);
                 }
             };
             let new = merge.poll(&self.shm, &mut pass);
-            if let Some(status) = status {
+            if status.is_some() {
                 while merge.poll(&self.shm, &mut pass) > 0 {}
                 merge.finish(&mut pass);
+            }
+            let known = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
+            while next_race < known.min(wire::RACES) {
+                match races::one(&self.shm, &mut modules, next_race) {
+                    Some(race) => observer.race(&race, &modules),
+                    // The number is given out before the record is complete.
+                    None if status.is_none() => break,
+                    None => {}
+                }
+                next_race += 1;
+            }
+            if let Some(status) = status {
                 break status;
             }
             // Polling backs off while nothing happens and comes back when something does.

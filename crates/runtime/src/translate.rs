@@ -71,7 +71,8 @@ impl Translate {
             self.nonsense += 1;
             return None;
         };
-        let op = self.op(thread, kind, record, symbols, text)?;
+        let mut name = |addr| resolver.object(addr, modules);
+        let op = self.op(thread, kind, record, symbols, &mut name, text)?;
         let site = *self
             .sites
             .entry(record.pc())
@@ -90,12 +91,21 @@ impl Translate {
         kind: RecordKind,
         record: &Record,
         symbols: &mut Symbols,
+        name: &mut dyn FnMut(u64) -> Option<String>,
         text: ReadText<'_>,
     ) -> Option<Op> {
         let (a, b, flags) = (record.a, record.b, record.flags());
         let access = Access { addr: a, len: b as u32 };
         let range = Range { start: a, len: b };
         let mode = if flags == 1 { Mode::Shared } else { Mode::Exclusive };
+        let mut lock = |ids: &mut Translate, symbols: &mut Symbols| {
+            let id = ids.locks.id(a);
+            // Names are in the order of ids, and every id passes here first.
+            if id as usize == symbols.locks.entries().len() {
+                symbols.locks.push(name(a).unwrap_or_default().into());
+            }
+            LockId(id)
+        };
         Some(match kind {
             RecordKind::Read => Op::Read(access),
             RecordKind::Write => Op::Write(access),
@@ -103,8 +113,8 @@ impl Translate {
             RecordKind::Store => Op::Atomic(access, AtomicOp::Store(store_order(flags))),
             RecordKind::Update => Op::Atomic(access, AtomicOp::Update(update_order(flags))),
             RecordKind::Fence => Op::Fence(update_order(flags)),
-            RecordKind::Acquire => Op::Acquire(LockId(self.locks.id(a)), mode),
-            RecordKind::Release => Op::Release(LockId(self.locks.id(a)), mode),
+            RecordKind::Acquire => Op::Acquire(lock(self, symbols), mode),
+            RecordKind::Release => Op::Release(lock(self, symbols), mode),
             RecordKind::Fork => Op::Fork(ThreadId(a as u32)),
             RecordKind::Join => Op::Join(ThreadId(a as u32)),
             RecordKind::Begin => Op::Begin,

@@ -116,8 +116,7 @@ pub fn observe_with(
     options: Options,
     observer: &mut dyn selvedge_runtime::Observe,
 ) -> Result<Outcome, String> {
-    let session =
-        Session::start(command, form, libraries(), options).map_err(|e| e.to_string())?;
+    let session = Session::start(command, form, libraries(), options).map_err(|e| e.to_string())?;
     let mut symbols = Symbols::default();
     session.finish(&mut symbols, &mut ByModule, observer).map_err(|e| e.to_string())
 }
