@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -21,6 +22,20 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Compile or link C: a drop-in for cc that makes programs observable
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Cc {
+        /// As for cc; SELVEDGE_CC or --selvedge-compiler= names the compiler underneath
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Compile or link C++: a drop-in for c++
+    #[command(name = "c++", disable_help_flag = true, disable_version_flag = true)]
+    Cxx {
+        /// As for c++; SELVEDGE_CXX or --selvedge-compiler= names the compiler underneath
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Analyse recorded traces
     Check(Check),
     /// Print, summarise or convert traces

@@ -20,6 +20,8 @@ pub(crate) enum Exit {
     Findings = 1,
     /// The command line or an input file is wrong.
     Usage = 2,
+    /// The program could not be run, or there was nothing in it to observe.
+    NotRun = 3,
 }
 
 impl From<Exit> for ExitCode {
@@ -41,6 +43,10 @@ pub(crate) enum Failure {
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
+    #[error("there is no compiler {name}; {variable} names the one to use")]
+    NoCompiler { name: String, variable: &'static str },
+    #[error("{}: {wrong}, so it would run unobserved", output.display())]
+    Link { output: PathBuf, wrong: String },
     #[error("{0}")]
     Store(#[from] StoreError),
     #[error("{0}")]
@@ -50,7 +56,10 @@ pub(crate) enum Failure {
 impl Failure {
     /// The exit code of the failure.
     pub(crate) fn exit(&self) -> Exit {
-        Exit::Usage
+        match self {
+            Failure::NoCompiler { .. } => Exit::NotRun,
+            _ => Exit::Usage,
+        }
     }
 
     /// Whoever read our output has stopped reading, as `head` does: not an error.
