@@ -8,12 +8,12 @@
 //! ordered after is forgotten.
 //!
 //! Guarantee: never reports a race when all synchronization of the program is seen. May miss: accesses
-//! within the same few nanoseconds (shadow words are updated without locks), more than 14 different
+//! within the same few nanoseconds (shadow words are updated without locks), more than 62 different
 //! accesses to one granule, granules whose set was recycled (a thread makes 4,096 more sets), and
 //! threads that wore out or share a slot (see `thread`).
 //!
 //! Cost: the filter is one load and one compare, in `abi`; behind it two loads, two clock look-ups and
-//! a store. Sets cost a copy of up to 14 words, rarely.
+//! a store. Sets cost a copy of up to 62 words, rarely.
 
 use core::sync::atomic::Ordering;
 
@@ -39,6 +39,9 @@ pub fn read(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
     let cell = t.epoch | bytes | (pc as u64) << PC_SHIFT;
     if is_cell(w) && is_cell(r) && ordered(t, w) && !t.record_accesses {
+        if w | r == 0 {
+            return first(t, g, addr, cell, false, pc);
+        }
         if r & !bytes & 0xff == 0 && ordered(t, r) {
             g.read.store(cell, Ordering::Relaxed);
             return;
@@ -61,6 +64,9 @@ pub fn write(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
     let cell = t.epoch | bytes | (pc as u64) << PC_SHIFT;
     if is_cell(w) && is_cell(r) && ordered(t, w) && ordered(t, r) && !t.record_accesses {
+        if w | r == 0 {
+            return first(t, g, addr, cell, true, pc);
+        }
         if (w | r) & !bytes & 0xff == 0 {
             g.write.store(cell, Ordering::Relaxed);
             g.read.store(0, Ordering::Relaxed);
@@ -76,6 +82,29 @@ pub fn write(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
         return;
     }
     in_full(t, g, addr, cell, true, pc);
+}
+
+/// The first access to a granule. Here the moment between looking and writing can be long, because
+/// the shadow's page may not be there yet, and two threads that start together would miss each other.
+/// So the word is changed atomically, and the other word looked at again afterwards.
+fn first(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: usize) {
+    let (mine, other) = if write { (&g.write, &g.read) } else { (&g.read, &g.write) };
+    if mine.compare_exchange(0, cell, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        return in_full(t, g, addr, cell, write, pc);
+    }
+    let there = other.load(Ordering::SeqCst);
+    if there != 0 && t.ignore == 0 {
+        let here = Here { addr, cell, write, pc };
+        for c in Cells::of(there).iter() {
+            let earlier = match (write, c.atomic()) {
+                (true, false) => Does::Read,
+                (true, true) => Does::AtomicRead,
+                (false, false) => Does::Write,
+                (false, true) => Does::AtomicWrite,
+            };
+            conflicts(t, c, earlier, &here);
+        }
+    }
 }
 
 /// An atomic access. The reading half of a read-modify-write is covered by the writing half.
@@ -95,7 +124,9 @@ pub fn atomic(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
         if !again {
             let simple = is_cell(w) && is_cell(r) && ordered(t, w) && ordered(t, r);
             // An atomic access makes a former one redundant only if that is atomic as well.
-            if simple && mine & !bytes & 0xff == 0 && (mine == 0 || mine & ATOMIC != 0) {
+            if w | r == 0 {
+                first(t, g, at, cell, write, pc);
+            } else if simple && mine & !bytes & 0xff == 0 && (mine == 0 || mine & ATOMIC != 0) {
                 let word = if write { &g.write } else { &g.read };
                 word.store(cell, Ordering::Relaxed);
             } else {
@@ -226,13 +257,12 @@ fn add(t: &mut Thread, old: u64, cells: Option<Cells>, cell: u64, raced: bool) -
     if out.count() == 1 {
         return new;
     }
-    let seq = t.next_set;
-    t.next_set = t.next_set.wrapping_add(1);
-    let word = shadow::write_set(t.index as usize, seq, &out);
+    let made = t.next_set;
+    let word = shadow::write_set(t.index as usize, &mut t.next_set, &out);
     if cell & ATOMIC == 0 {
         t.remember(word, new & 0xff);
     }
-    t.memo[slot] = Memo { old, cell, new: word, made: seq };
+    t.memo[slot] = Memo { old, cell, new: word, made };
     word
 }
 

@@ -120,8 +120,10 @@ pub fn is_set(word: u64) -> bool {
     word >> SLOT_SHIFT & 0x3ff == SET_SLOT
 }
 
+/// Cells that one place for a set can hold. Larger sets take several places in a row.
+const PLACE_CELLS: usize = 14;
 /// Cells that a set can hold; the oldest are dropped beyond that.
-pub const SET_CELLS: usize = 14;
+pub const SET_CELLS: usize = PLACE_CELLS + 3 * 16;
 
 /// Several cells.
 #[repr(C, align(128))]
@@ -129,7 +131,17 @@ pub struct Set {
     /// The sequence number plus one; 0 while the set is being written.
     seq: AtomicU64,
     len: AtomicU64,
-    cells: [AtomicU64; SET_CELLS],
+    cells: [AtomicU64; PLACE_CELLS],
+}
+
+impl Set {
+    /// A cell, also beyond this place.
+    fn cell(&self, i: usize) -> &AtomicU64 {
+        let first = (&raw const self.cells).cast::<AtomicU64>();
+        // SAFETY: a set of more than PLACE_CELLS cells has the places behind it; they are mapped in
+        // any case, because the block of a thread goes on behind its sets.
+        unsafe { &*first.add(i % SET_CELLS) }
+    }
 }
 
 /// Sets of one thread, used in turn.
@@ -171,9 +183,7 @@ impl Cells {
     #[inline]
     pub fn push(&mut self, cell: u64) {
         if self.len == SET_CELLS {
-            for i in 1..SET_CELLS {
-                self.list[i - 1] = self.list[i];
-            }
+            self.list.rotate_left(1);
             self.len -= 1;
         }
         self.list[self.len % SET_CELLS] = MaybeUninit::new(cell);
@@ -210,22 +220,27 @@ fn read_set(word: u64, into: &mut Cells) {
     }
     let len = (set.len.load(Ordering::Relaxed) as usize).min(SET_CELLS);
     for i in 0..len {
-        into.list[i] = MaybeUninit::new(set.cells[i].load(Ordering::Relaxed));
+        into.list[i] = MaybeUninit::new(set.cell(i).load(Ordering::Relaxed));
     }
     fence(Ordering::Acquire);
     // The owner may have begun to reuse the place while we read.
     into.len = if set.seq.load(Ordering::Relaxed) == seq + 1 { len } else { 0 };
 }
 
-/// Writes a set in the place `seq` of `owner` and returns the word that names it.
-pub fn write_set(owner: usize, seq: u32, cells: &Cells) -> u64 {
-    let seq = u64::from(seq);
+/// Writes a set in the next place of `owner`, which is `next`, and returns the word that names it.
+pub fn write_set(owner: usize, next: &mut u32, cells: &Cells) -> u64 {
+    let places = 1 + cells.count().saturating_sub(PLACE_CELLS).div_ceil(16) as u32;
+    if *next as usize % SETS + places as usize > SETS {
+        *next = next.wrapping_add(SETS as u32 - *next % SETS as u32);
+    }
+    let seq = u64::from(*next);
+    *next = next.wrapping_add(places);
     let set = set_at(owner, seq);
     set.seq.store(0, Ordering::Relaxed);
     fence(Ordering::Release);
     let mut bytes = 0;
     for (i, cell) in cells.iter().enumerate().take(SET_CELLS) {
-        set.cells[i].store(cell.0, Ordering::Relaxed);
+        set.cell(i).store(cell.0, Ordering::Relaxed);
         bytes |= cell.bytes();
     }
     set.len.store(cells.count() as u64, Ordering::Relaxed);

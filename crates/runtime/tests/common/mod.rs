@@ -1,6 +1,6 @@
 //! Building programs with the runtime and running them under observation.
 
-#![allow(dead_code)] // Each test binary uses a part.
+#![allow(dead_code, unreachable_pub)] // Each test binary uses a part.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -129,9 +129,11 @@ impl Lines {
         addr2line::Loader::new(program).map(Lines).map_err(|e| e.to_string())
     }
 
-    /// The line of the call that returns to `pc`.
+    /// The line of the call that returns to `pc`. Where an optimiser has merged lines and left none,
+    /// the nearest before it.
     pub fn of(&self, pc: u64, modules: &Modules) -> Option<u32> {
         let module = modules.find(pc)?;
-        self.0.find_location(pc - module.base - 1).ok()??.line
+        let line = |addr| self.0.find_location(addr).ok().flatten()?.line.filter(|&l| l > 0);
+        (1..40).find_map(|back| line(pc - module.base - back))
     }
 }

@@ -2,7 +2,7 @@
 void __tsan_acquire(void *);
 void __tsan_release(void *);
 // Order that only an annotation tells: it goes through a pipe.
-static int data, ends[2];
+int data, ends[2];
 static void *producer(void *arg) {
     data = 1; // race(data)
 #ifdef FIXED

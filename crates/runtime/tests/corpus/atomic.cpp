@@ -9,7 +9,7 @@ static const auto out = std::memory_order_relaxed;
 #endif
 int main() {
     std::thread producer([] {
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < 100; i++) { // race(node)
             Node *n = new Node;
             n->value = i; // race(node)
             n->next = head.load(std::memory_order_relaxed); // race(node)

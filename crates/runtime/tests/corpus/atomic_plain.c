@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int x;
+int x;
 static void *f(void *arg) {
     __atomic_fetch_add(&x, 1, __ATOMIC_SEQ_CST); // race(x)
     return arg;

@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int a, b, seen[2];
+int a, b, seen[2];
 static pthread_barrier_t bar;
 static void cross(void) {
 #ifdef FIXED

@@ -1,8 +1,8 @@
 #include "corpus.h"
 #ifdef FIXED
-static struct { unsigned a : 4; unsigned : 0; unsigned b : 4; } s;
+struct { unsigned a : 4; unsigned : 0; unsigned b : 4; } s;
 #else
-static struct { unsigned a : 4; unsigned b : 4; } s;
+struct { unsigned a : 4; unsigned b : 4; } s;
 #endif
 static void *f(void *arg) {
     s.a = 1; // race(field)

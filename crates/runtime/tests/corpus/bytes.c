@@ -1,6 +1,6 @@
 #include "corpus.h"
 // Neighbouring bytes are different variables; the same byte is not.
-static unsigned char s[8];
+unsigned char s[8];
 static void *f(void *arg) {
     for (int i = 0; i < 8; i += 2) s[i]++; // race(byte)
     return arg;

@@ -1,6 +1,6 @@
 #include "corpus.h"
 #include <threads.h>
-static int x, ready;
+int x, ready;
 static mtx_t m;
 static cnd_t c;
 static int f(void *arg) {

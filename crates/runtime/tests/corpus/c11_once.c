@@ -1,6 +1,6 @@
 #include "corpus.h"
 #include <threads.h>
-static int value;
+int value;
 static once_flag flag = ONCE_FLAG_INIT;
 static void make(void) {
     value = 3; // race(value)

@@ -2,7 +2,7 @@
 #include <stdexcept>
 #include <thread>
 static std::once_flag flag;
-static int value, tries;
+int value, tries;
 static void make() {
     if (tries++ == 0) throw std::runtime_error("not yet");
     value = 5;

@@ -1,6 +1,6 @@
 #include "corpus.h"
 // A cancelled waiter holds the mutex again when its cleanup handler runs.
-static int x, waiting;
+int x, waiting;
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static void clean(void *arg) {

@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int ready, data;
+int ready, data;
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static void *producer(void *arg) {

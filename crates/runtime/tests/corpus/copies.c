@@ -1,14 +1,15 @@
 #include "corpus.h"
-static char from[100], to[100], other[100];
+size_t size = 100;
+char from[100], to[100], other[100];
 static void *f(void *arg) {
-    memcpy(to, from, sizeof to); // race(to)
+    memcpy(to, from, size); // race(to)
     return arg;
 }
 static void *g(void *arg) {
 #ifdef FIXED
     memset(other, 1, sizeof other);
 #else
-    memset(to, 1, sizeof to); // race(to)
+    memset(to, 1, size); // race(to)
 #endif
     return arg;
 }

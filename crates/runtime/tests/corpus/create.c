@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int x;
+int x;
 static void *f(void *arg) {
     x++; // race(x)
     return arg;

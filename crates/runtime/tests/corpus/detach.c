@@ -1,6 +1,6 @@
 #include "corpus.h"
 #include <semaphore.h>
-static int x;
+int x;
 static sem_t done;
 static void *f(void *arg) {
 #ifdef FIXED

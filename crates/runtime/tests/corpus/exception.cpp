@@ -1,7 +1,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-static int x;
+int x;
 static void deep(int n) {
     std::string s(n, 'x');
     if (n == 0) throw std::runtime_error(s);

@@ -1,6 +1,6 @@
 #include "corpus.h"
 // Destructors of thread-specific data belong to the thread.
-static int x;
+int x;
 static pthread_key_t key;
 static void destroy(void *value) {
     x = (int)(intptr_t)value; // race(x)

@@ -5,7 +5,7 @@
 #else
 #define FENCE(order) ((void)0)
 #endif
-static int data;
+int data;
 static atomic_int flag;
 static void *producer(void *arg) {
     data = 1; // race(data)

@@ -1,7 +1,7 @@
 #include "corpus.h"
 #include <sys/wait.h>
 // Parent and child have memory of their own.
-static int x;
+int x;
 static void *f(void *arg) {
     x++; // race(x)
     return arg;

@@ -2,7 +2,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 // A lock made of futexes, as language runtimes have them.
-static int word, x;
+int word, x;
 static void lock(void) {
     int free = 0;
     if (__atomic_compare_exchange_n(&word, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;

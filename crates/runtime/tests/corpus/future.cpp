@@ -1,6 +1,6 @@
 #include <future>
 #include <thread>
-static int data;
+int data;
 int main() {
     std::promise<int> promise;
     std::future<int> future = promise.get_future();

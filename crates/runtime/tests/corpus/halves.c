@@ -1,6 +1,6 @@
 #include "corpus.h"
 // Two ints in one word, each under its own lock, at different times.
-static struct { int a, b; } s __attribute__((aligned(8)));
+struct { int a, b; } s __attribute__((aligned(8)));
 static pthread_mutex_t ma = PTHREAD_MUTEX_INITIALIZER, mb = PTHREAD_MUTEX_INITIALIZER;
 static void *f(void *arg) {
     for (int i = 0; i < 100; i++) {

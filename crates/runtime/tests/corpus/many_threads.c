@@ -1,6 +1,6 @@
 #include "corpus.h"
 // More threads than there are slots, a few at a time; and some hundred at once.
-static int x, done;
+int x, done;
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static void *f(void *arg) {
     pthread_mutex_lock(&m);

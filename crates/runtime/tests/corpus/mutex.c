@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int x;
+int x;
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static void *f(void *arg) {
 #ifdef FIXED

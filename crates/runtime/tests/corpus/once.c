@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int *config, sum;
+int *config, sum;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void make(void) {
     int *c = malloc(sizeof *c);

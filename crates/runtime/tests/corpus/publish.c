@@ -7,7 +7,7 @@
 #define ORDER_OUT memory_order_relaxed
 #define ORDER_IN memory_order_relaxed
 #endif
-static int data;
+int data;
 static atomic_int flag;
 static void *producer(void *arg) {
     data = 1; // race(data)

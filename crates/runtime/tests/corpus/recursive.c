@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int x, y;
+int x, y;
 static pthread_mutex_t m;
 static void *f(void *arg) {
     pthread_mutex_lock(&m);

@@ -1,7 +1,7 @@
 #include "corpus.h"
 #include <stdatomic.h>
 // A read-modify-write continues a release sequence; a relaxed store breaks it.
-static int data;
+int data;
 static atomic_int step;
 static void *producer(void *arg) {
     data = 1; // race(data)
@@ -18,7 +18,8 @@ static void *middle(void *arg) {
     return arg;
 }
 static void *consumer(void *arg) {
-    while (atomic_load_explicit(&step, memory_order_acquire) != 2) sched_yield();
+    while (atomic_load_explicit(&step, memory_order_relaxed) != 2) sched_yield();
+    if (atomic_load_explicit(&step, memory_order_acquire) != 2) abort();
     return data ? arg : NULL; // race(data)
 }
 int main(void) {

@@ -1,7 +1,7 @@
 #include "corpus.h"
 // The allocator hands a freed block to another thread without any order that can be seen; that is no
 // race. Using one block from two threads is.
-static int *both_use;
+int *both_use;
 static void *f(void *arg) {
     for (int i = 0; i < 1000; i++) {
         int *p = malloc(40);

@@ -1,6 +1,6 @@
 #include "corpus.h"
 #include <errno.h>
-static int x;
+int x;
 static pthread_mutex_t m;
 static void *dies(void *arg) {
     pthread_mutex_lock(&m);

@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int x;
+int x;
 static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
 static void *f(void *arg) {
 #ifdef FIXED

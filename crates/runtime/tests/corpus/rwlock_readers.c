@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int x, sum;
+int x, sum;
 static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
 static void *reader(void *arg) {
     pthread_rwlock_rdlock(&l);

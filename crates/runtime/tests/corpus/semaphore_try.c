@@ -1,6 +1,6 @@
 #include "corpus.h"
 #include <semaphore.h>
-static int data;
+int data;
 static sem_t s;
 static void *producer(void *arg) {
     data = 1; // race(data)

@@ -1,6 +1,6 @@
 #include "corpus.h"
 #include <setjmp.h>
-static int x;
+int x;
 static jmp_buf buffer;
 __attribute__((noinline)) static void deep(int n) {
     if (n == 0) longjmp(buffer, 1);

@@ -1,3 +1,4 @@
+#include <mutex>
 #include <shared_mutex>
 #include <thread>
 #include <vector>

@@ -1,8 +1,8 @@
 #include "corpus.h"
 #include <signal.h>
 // A handler runs in a thread and belongs to it.
-static volatile int hits;
-static int x;
+volatile int hits;
+int x;
 static void on_signal(int s) {
     (void)s;
     hits++;

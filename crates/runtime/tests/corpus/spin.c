@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int x;
+int x;
 static pthread_spinlock_t s;
 static void *f(void *arg) {
 #ifdef FIXED

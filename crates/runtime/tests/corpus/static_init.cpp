@@ -9,16 +9,16 @@ static Config &get() {
     return config;
 }
 #else
-static Config *made;
+Config *made;
 static Config &get() {
     if (!made) // race(made)
         made = new Config; // race(made)
     return *made; // race(made)
 }
 #endif
-static volatile int sink;
+volatile int sink;
 static void work() {
-    volatile int v = get().value;
+    volatile int v = get().value; // race(value) race(made)
     (void)v;
 }
 int main() {

@@ -4,7 +4,7 @@
 #include <thread>
 static std::map<std::string, int> table;
 static std::mutex m;
-static int plain;
+int plain;
 static void work(int n) {
     for (int i = 0; i < 200; i++) {
         std::lock_guard<std::mutex> guard(m);

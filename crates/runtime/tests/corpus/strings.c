@@ -1,6 +1,6 @@
 #include "corpus.h"
-static char text[64] = "one", copy[64];
-static volatile size_t n;
+char text[64] = "one", copy[64];
+size_t n;
 static void *f(void *arg) {
     strcpy(copy, text); // race(text)
     return arg;

@@ -1,5 +1,5 @@
 #include <thread>
-static int total;
+int total;
 struct Counter {
     int n = 0;
     ~Counter() {

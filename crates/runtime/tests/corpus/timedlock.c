@@ -1,7 +1,7 @@
 #include "corpus.h"
 #include <errno.h>
 #include <time.h>
-static int x;
+int x;
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static void *f(void *arg) {
     struct timespec past = {0, 0}, later;

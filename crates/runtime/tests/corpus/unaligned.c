@@ -1,6 +1,6 @@
 #include "corpus.h"
 // A value that crosses two words.
-static struct __attribute__((packed)) { char pad[5]; uint64_t value; char end; } s __attribute__((aligned(8)));
+struct __attribute__((packed)) { char pad[5]; uint64_t value; char end; } s __attribute__((aligned(8)));
 static void *f(void *arg) {
     s.value = 1; // race(value)
     return arg;

@@ -1,5 +1,5 @@
 #include "corpus.h"
-static int *shared;
+int *shared;
 static void *user(void *arg) {
     shared[512] = 1; // race(block)
     return arg;

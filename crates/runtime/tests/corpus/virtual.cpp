@@ -1,3 +1,4 @@
+#include <new>
 #include <pthread.h>
 #include <semaphore.h>
 #include <thread>

@@ -19,7 +19,7 @@ LOCKED(uint8_t, 8)
 LOCKED(uint16_t, 16)
 LOCKED(uint32_t, 32)
 LOCKED(uint64_t, 64)
-static int plain;
+int plain;
 static void *bad(void *arg) {
 #ifdef FIXED
     __atomic_fetch_or(&plain, 1, __ATOMIC_RELAXED);

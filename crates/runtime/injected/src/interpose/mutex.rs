@@ -46,6 +46,9 @@ macro_rules! locks {
     ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
         unsafe extern "C" fn $imp(lock: usize, $($arg: usize,)* pc: usize) -> c_int {
             let result = real!($name(lock $(, $arg)*) as fn(usize $(, locks!(@ $arg))*) -> c_int);
+            if result == OWNER_DEAD {
+                super::pthread::after_ended_threads();
+            }
             if held(result) {
                 acquired(lock, pc);
             }

@@ -51,6 +51,7 @@ unsafe extern "C" fn trampoline() {
     // SAFETY: `run_between` runs only on threads that the runtime knows, and set the function.
     unsafe {
         let (control, function, pc) = (*t).once;
+        initialised(control, pc);
         core::mem::transmute::<usize, Function>(function)();
         initialising(control, pc);
     }
@@ -84,7 +85,25 @@ unsafe extern "C" fn guard_release(guard: usize, pc: usize) {
     real!(__cxa_guard_release(guard) as fn(usize) -> ());
 }
 
+unsafe extern "C" fn guard_abort(guard: usize, pc: usize) {
+    initialising(guard, pc);
+    real!(__cxa_guard_abort(guard) as fn(usize) -> ());
+}
+
+/// An exception may end an initialisation that somebody else will try again, and then comes after it.
+unsafe extern "C" fn throw(exception: usize, info: usize, destructor: usize, pc: usize) {
+    if let Some(t) = thread::me()
+        && t.once.0 != 0
+    {
+        rings::record(t, RecordKind::HappensBefore, 0, pc, t.once.0, 0);
+        sync::release_also(t, t.once.0);
+    }
+    real!(__cxa_throw(exception, info, destructor) as fn(usize, usize, usize) -> ());
+}
+
 with_pc! {
+    __cxa_throw => throw, "rcx";
+    __cxa_guard_abort => guard_abort, "rsi";
     pthread_once => once, "rdx";
     call_once => c11_once, "rdx";
     __cxa_guard_acquire => guard_acquire, "rsi";

@@ -57,7 +57,20 @@ unsafe extern "C" fn farewell(thread: *mut c_void) {
     }
 }
 
+/// What ended threads knew, for whoever takes over a lock that one of them held. Only the address
+/// matters.
+static ENDED: u64 = 0;
+
+/// The thread is ordered after all threads that have ended: the lock it got was given up by the
+/// kernel in the name of one of them.
+pub fn after_ended_threads() {
+    if let Some(t) = thread::me() {
+        sync::acquire(t, (&raw const ENDED) as usize);
+    }
+}
+
 fn end(t: &mut Thread) {
+    sync::release_also(t, (&raw const ENDED) as usize);
     rings::record(t, RecordKind::End, 0, 0, 0, 0);
     t.ring.close();
     t.end();
