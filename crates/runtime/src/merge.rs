@@ -37,8 +37,8 @@ impl Default for Merge {
 }
 
 impl Merge {
-    /// Takes what is new in all rings, and passes on what is next. Returns how many records were new.
-    pub fn poll(&mut self, shm: &Shm, out: impl FnMut(u32, &Record)) -> usize {
+    /// Takes what is new in all rings. Returns how many records were new.
+    pub fn take(&mut self, shm: &Shm) -> usize {
         let mut new = 0;
         for index in 0..LANES {
             let state = shm.shared().lanes[index].state.load(Ordering::Acquire);
@@ -51,8 +51,17 @@ impl Merge {
                 shm.shared().lanes[index].state.store(lane::FREE, Ordering::Release);
             }
         }
-        self.pass_on(false, out);
         new
+    }
+
+    /// Passes on what is next, as far as it is there.
+    pub fn pass(&mut self, out: impl FnMut(u32, &Record)) {
+        self.pass_on(false, out);
+    }
+
+    /// The stamp of the last record that was passed on.
+    pub fn last(&self) -> u64 {
+        self.last
     }
 
     /// The program is gone: passes on the rest, gaps or not.

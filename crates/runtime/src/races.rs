@@ -32,6 +32,8 @@ pub struct NativeRace {
     pub later: RaceSide,
     /// How often the two places met.
     pub occurrences: u32,
+    /// It was found between the event with this stamp and the next.
+    pub stamp: u64,
 }
 
 /// All races recorded so far.
@@ -41,10 +43,10 @@ pub fn collect(shm: &Shm, modules: &mut Modules) -> Vec<NativeRace> {
 
 /// The race with that number, once it is complete.
 pub fn one(shm: &Shm, modules: &mut Modules, number: usize) -> Option<NativeRace> {
-    let (earlier, later, occurrences) = shm.race(number)?;
+    let (earlier, later, occurrences, stamp) = shm.race(number)?;
     let (mut earlier, later) = (side(&earlier)?, side(&later)?);
     earlier.pc = modules.restore(earlier.pc, later.pc).unwrap_or(0);
-    Some(NativeRace { earlier, later, occurrences })
+    Some(NativeRace { earlier, later, occurrences, stamp })
 }
 
 fn side(side: &Side) -> Option<RaceSide> {

@@ -151,6 +151,8 @@ impl Session {
         let mut modules = Modules::default();
         let mut maps_len = 0;
         let mut next_race = 0;
+        // Races whose place among the events has not come yet, the last one first.
+        let mut pending: Vec<NativeRace> = Vec::new();
         let pid = self.child.id();
         let text = |addr, len| read_text(pid, addr, len);
         let mut idle = Duration::ZERO;
@@ -161,7 +163,28 @@ impl Session {
                 maps_len = known;
                 modules = Modules::parse(&self.shm.maps());
             }
+            let mut new = merge.take(&self.shm);
+            if status.is_some() {
+                while merge.take(&self.shm) > 0 {}
+            }
+            // Looked at after the rings: a race is complete before its thread makes another record,
+            // so that it is known here before that record is passed on.
+            let found = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
+            while next_race < found.min(wire::RACES) {
+                match races::one(&self.shm, &mut modules, next_race) {
+                    Some(race) => pending.push(race),
+                    // The number is given out before the record is complete.
+                    None if status.is_none() => break,
+                    None => {}
+                }
+                next_race += 1;
+                new += 1;
+            }
+            pending.sort_by_key(|race| std::cmp::Reverse(race.stamp));
             let mut pass = |thread: u32, record: &wire::Record| {
+                while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
+                    observer.race(&race, &modules);
+                }
                 let event = translate.event(thread, record, symbols, &modules, resolver, &text);
                 if let Some(event) = event {
                     observer.event(&event, symbols);
@@ -171,20 +194,13 @@ impl Session {
                     observer.named(ThreadId(thread), name);
                 }
             };
-            let new = merge.poll(&self.shm, &mut pass);
+            merge.pass(&mut pass);
             if status.is_some() {
-                while merge.poll(&self.shm, &mut pass) > 0 {}
                 merge.finish(&mut pass);
             }
-            let known = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
-            while next_race < known.min(wire::RACES) {
-                match races::one(&self.shm, &mut modules, next_race) {
-                    Some(race) => observer.race(&race, &modules),
-                    // The number is given out before the record is complete.
-                    None if status.is_none() => break,
-                    None => {}
-                }
-                next_race += 1;
+            let last = merge.last();
+            while let Some(race) = pending.pop_if(|r| status.is_some() || r.stamp <= last) {
+                observer.race(&race, &modules);
             }
             if let Some(status) = status {
                 break status;

@@ -95,21 +95,22 @@ impl Shm {
         count as usize
     }
 
-    /// The race with that number, once it is complete: both sides and how often.
-    pub fn race(&self, number: usize) -> Option<(Side, Side, u32)> {
+    /// The race with that number, once it is complete: both sides, how often, and its stamp.
+    pub fn race(&self, number: usize) -> Option<(Side, Side, u32, u64)> {
         let race = self.shared().races.get(number).filter(|_| number < RACES)?;
         if race.done.load(Ordering::Acquire) == 0 {
             return None;
         }
         // SAFETY: complete, so the program writes the sides no more; any content is valid.
-        let (earlier, later) = unsafe {
+        let (earlier, later, stamp) = unsafe {
             let race = &raw const (*self.at).races[number];
             (
                 (&raw const (*race).earlier).read_volatile(),
                 (&raw const (*race).later).read_volatile(),
+                (&raw const (*race).stamp).read_volatile(),
             )
         };
-        Some((earlier, later, race.count.load(Ordering::Relaxed)))
+        Some((earlier, later, race.count.load(Ordering::Relaxed), stamp))
     }
 
     /// The text of the program's memory maps so far.

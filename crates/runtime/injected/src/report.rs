@@ -99,6 +99,7 @@ pub fn race(
     let race = (&raw const shared.races[number]).cast_mut();
     // SAFETY: the number was given to us alone, and the host looks only after `done`.
     unsafe {
+        (&raw mut (*race).stamp).write(shared.header.stamp.0.load(Ordering::Acquire));
         (&raw mut (*race).earlier).write(first);
         (&raw mut (*race).later).write(second);
     }

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -288,6 +288,9 @@ pub struct Race {
     pub done: AtomicU32,
     /// How often the two places raced.
     pub count: AtomicU32,
+    /// The last stamp given out when the race was found: what its thread held and what memory was
+    /// what is known from the events up to here.
+    pub stamp: u64,
     /// The access that was there first.
     pub earlier: Side,
     /// The access that found it.
