@@ -8,6 +8,8 @@ use anstyle::{AnsiColor, Style};
 use selvedge_model::trace::TraceError;
 use thiserror::Error;
 
+use crate::elf::ProgramError;
+use crate::run::HOW_TO_BUILD;
 use crate::store::StoreError;
 
 /// How the command ends. The numbers are part of the interface.
@@ -48,6 +50,12 @@ pub(crate) enum Failure {
     #[error("{}: {wrong}, so it would run unobserved", output.display())]
     Link { output: PathBuf, wrong: String },
     #[error("{0}")]
+    Program(ProgramError),
+    #[error("{}: cannot be observed: {why}\nbuild it so that it can:\n{HOW_TO_BUILD}", path.display())]
+    Unobservable { path: PathBuf, why: String },
+    #[error("{0}")]
+    Session(#[from] selvedge_runtime::Error),
+    #[error("{0}")]
     Store(#[from] StoreError),
     #[error("{0}")]
     Usage(String),
@@ -57,7 +65,10 @@ impl Failure {
     /// The exit code of the failure.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Failure::NoCompiler { .. } => Exit::NotRun,
+            Failure::NoCompiler { .. }
+            | Failure::Program(_)
+            | Failure::Unobservable { .. }
+            | Failure::Session(_) => Exit::NotRun,
             _ => Exit::Usage,
         }
     }

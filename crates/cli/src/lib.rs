@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod cargo;
 mod catalogue;
 mod check;
 mod compiler;
@@ -16,39 +17,39 @@ mod input;
 mod progress;
 mod recall;
 mod report;
+mod run;
 mod store;
+mod suppress;
+mod symbolize;
 mod toolbox;
 mod trace;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Arguments, Command};
+use crate::args::{Arguments, CargoArguments, Command};
 use crate::compiler::Driver;
 use crate::exit::{Exit, Failure};
 
 /// The command `selvedge`: does what the arguments of the process say, and returns its exit code.
 pub fn selvedge() -> ExitCode {
-    run(std::env::args_os().collect())
+    command(std::env::args_os().collect())
 }
 
-fn run(words: Vec<OsString>) -> ExitCode {
+fn command(words: Vec<OsString>) -> ExitCode {
     // A compiler's options are its own business, also `--help` and `--version`.
-    if let Some(driver) = driver(&words) {
-        return ended(compiler::run(driver, words.into_iter().skip(2).collect()));
+    if let Some((driver, args)) = driver(&words) {
+        return ended(compiler::run(driver, args));
     }
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version come as errors too, and are none.
-            let code = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
-            let _ = error.print();
-            return code.into();
-        }
+        Err(error) => return refused(&error),
     };
     let outcome = match arguments.command {
+        Command::Run(args) => return ended(run::run(&args)),
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("was recognised before"),
         Command::Check(check) => check::run(&check),
         Command::Trace(trace) => trace::run(&trace),
@@ -58,10 +59,23 @@ fn run(words: Vec<OsString>) -> ExitCode {
     ended(outcome.map(ExitCode::from))
 }
 
-fn driver(words: &[OsString]) -> Option<Driver> {
-    match words.get(1)?.to_str()? {
-        "cc" => Some(Driver::C),
-        "c++" => Some(Driver::Cxx),
+/// Help and version come as errors too, and are none.
+fn refused(error: &clap::Error) -> ExitCode {
+    let code = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
+    let _ = error.print();
+    code.into()
+}
+
+/// Which compiler we are, if we are one: by the name we were called, or by the first argument.
+fn driver(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
+    let name = Path::new(words.first()?).file_name()?.to_str()?;
+    let (word, rest) = match name {
+        toolbox::CC | toolbox::CXX => (name, &words[1..]),
+        _ => (words.get(1)?.to_str()?, &words[2..]),
+    };
+    match word {
+        "cc" | toolbox::CC => Some((Driver::C, rest.to_vec())),
+        "c++" | toolbox::CXX => Some((Driver::Cxx, rest.to_vec())),
         _ => None,
     }
 }
@@ -77,11 +91,16 @@ fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
     }
 }
 
-/// The command `cargo-selvedge`, which Cargo calls with `selvedge` as the first argument.
+/// The command `cargo-selvedge`, which Cargo calls with `selvedge` as the first argument. By itself it
+/// is another `selvedge`, so that it can run and link what it has Cargo build.
 pub fn cargo_selvedge() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    if words.get(1).is_some_and(|w| w == "selvedge") {
-        words.remove(1);
+    if words.get(1).is_none_or(|w| w != "selvedge") {
+        return command(words);
     }
-    run(words)
+    words.remove(1);
+    match CargoArguments::try_parse_from(words) {
+        Ok(arguments) => ended(cargo::run(&arguments)),
+        Err(error) => refused(&error),
+    }
 }

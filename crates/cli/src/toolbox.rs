@@ -23,12 +23,19 @@ const EXPORTED: &str = "{
 };
 ";
 
+/// Names under which this program is a compiler.
+pub(crate) const CC: &str = "selvedge-cc";
+pub(crate) const CXX: &str = "selvedge-c++";
+
 /// Where the files are.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolbox {
     pub(crate) libraries: Libraries,
     /// Directory of `selvedge.h`.
     pub(crate) include: PathBuf,
+    /// `selvedge cc` and `selvedge c++` as single words, for those who accept no more.
+    pub(crate) cc: PathBuf,
+    pub(crate) cxx: PathBuf,
     /// For the linker's `--dynamic-list`.
     pub(crate) exported: PathBuf,
 }
@@ -44,7 +51,11 @@ impl Toolbox {
         put(&include.join("selvedge.h"), HEADER).map_err(failed)?;
         let exported = directory.join("exported.list");
         put(&exported, EXPORTED).map_err(failed)?;
-        Ok(Toolbox { libraries, include, exported })
+        let (cc, cxx) = (directory.join(CC), directory.join(CXX));
+        let own = std::env::current_exe().map_err(failed)?;
+        point(&cc, &own).map_err(failed)?;
+        point(&cxx, &own).map_err(failed)?;
+        Ok(Toolbox { libraries, include, cc, cxx, exported })
     }
 }
 
@@ -56,6 +67,16 @@ fn cache() -> PathBuf {
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
         .unwrap_or_else(std::env::temp_dir)
         .join("selvedge")
+}
+
+/// Makes a symbolic link, in place of what is there if that leads elsewhere.
+fn point(link: &Path, target: &Path) -> io::Result<()> {
+    if fs::read_link(link).is_ok_and(|there| there == target) {
+        return Ok(());
+    }
+    let own = link.with_extension(format!("{}.tmp", std::process::id()));
+    std::os::unix::fs::symlink(target, &own)?;
+    fs::rename(&own, link)
 }
 
 /// Writes a file unless it is there with this content; several processes may do so at once.

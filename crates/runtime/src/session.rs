@@ -83,8 +83,8 @@ pub trait Observe {
     fn event(&mut self, event: &Event, symbols: &Symbols);
 
     /// The program has found a race in itself. Each is passed on once, soon after it was found.
-    fn race(&mut self, race: &NativeRace, modules: &Modules) {
-        let _ = (race, modules);
+    fn race(&mut self, race: &NativeRace, symbols: &mut Symbols, modules: &Modules) {
+        let _ = (race, symbols, modules);
     }
 
     /// A thread has given itself a name.
@@ -183,7 +183,7 @@ impl Session {
             pending.sort_by_key(|race| std::cmp::Reverse(race.stamp));
             let mut pass = |thread: u32, record: &wire::Record| {
                 while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
-                    observer.race(&race, &modules);
+                    observer.race(&race, symbols, &modules);
                 }
                 let event = translate.event(thread, record, symbols, &modules, resolver, &text);
                 if let Some(event) = event {
@@ -200,7 +200,7 @@ impl Session {
             }
             let last = merge.last();
             while let Some(race) = pending.pop_if(|r| status.is_some() || r.stamp <= last) {
-                observer.race(&race, &modules);
+                observer.race(&race, symbols, &modules);
             }
             if let Some(status) = status {
                 break status;

@@ -71,12 +71,12 @@ impl Translate {
             self.nonsense += 1;
             return None;
         };
-        let mut name = |addr| resolver.object(addr, modules);
-        let op = self.op(thread, kind, record, symbols, &mut name, text)?;
         let site = *self
             .sites
             .entry(record.pc())
             .or_insert_with(|| SiteId(symbols.sites.intern(resolver.site(record.pc(), modules))));
+        let mut name = |addr| resolver.object(addr, modules);
+        let op = self.op(thread, kind, record, site, symbols, &mut name, text)?;
         Some(Event { thread: ThreadId(thread), site, op })
     }
 
@@ -85,11 +85,13 @@ impl Translate {
         &self.names
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn op(
         &mut self,
         thread: u32,
         kind: RecordKind,
         record: &Record,
+        site: SiteId,
         symbols: &mut Symbols,
         name: &mut dyn FnMut(u64) -> Option<String>,
         text: ReadText<'_>,
@@ -102,7 +104,9 @@ impl Translate {
             let id = ids.locks.id(a);
             // Names are in the order of ids, and every id passes here first.
             if id as usize == symbols.locks.entries().len() {
-                symbols.locks.push(name(a).unwrap_or_default().into());
+                let unnamed = || format!("lock {id} ({})", symbols.site(site));
+                let name = name(a).unwrap_or_else(unnamed);
+                symbols.locks.push(name.into());
             }
             LockId(id)
         };

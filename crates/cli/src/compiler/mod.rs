@@ -163,7 +163,8 @@ fn family(found: &Path, words: &[OsString]) -> Result<Family, Failure> {
     })
 }
 
-fn code(status: ExitStatus) -> ExitCode {
+/// The exit code of a program that we only called.
+pub(crate) fn code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let number = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     ExitCode::from(u8::try_from(number).unwrap_or(1))

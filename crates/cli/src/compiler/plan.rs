@@ -273,6 +273,8 @@ mod tests {
                 shared: "/c/libtsan.so.2".into(),
             },
             include: "/c/include".into(),
+            cc: "/c/selvedge-cc".into(),
+            cxx: "/c/selvedge-c++".into(),
             exported: "/c/exported.list".into(),
         }
     }

@@ -44,7 +44,9 @@ struct Place<'a> {
     role: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<&'a str>,
-    held: Vec<Held<'a>>,
+    /// Not there if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<Vec<Held<'a>>>,
     /// The site is the likeliest of several.
     #[serde(skip_serializing_if = "is_false")]
     approximate: bool,
@@ -124,7 +126,7 @@ fn place(p: &ReportedPlace) -> Place<'_> {
         thread: &p.thread,
         role: &p.role.name,
         object: p.role.object.as_deref(),
-        held: p.held.iter().map(held).collect(),
+        held: (!p.held_unknown).then(|| p.held.iter().map(held).collect()),
         approximate: p.approximate,
         stack: stack(p),
     }

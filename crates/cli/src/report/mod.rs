@@ -80,6 +80,9 @@ pub(crate) struct ReportedPlace {
     pub(crate) site: Site,
     pub(crate) role: ReportedRole,
     pub(crate) held: Vec<ReportedLock>,
+    /// Which locks were held is not known, so that `held` being empty says nothing.
+    #[serde(default)]
+    pub(crate) held_unknown: bool,
     /// The calls that led to the site, innermost first, as far as they are known.
     #[serde(default)]
     pub(crate) stack: Vec<Site>,
@@ -125,6 +128,7 @@ impl ReportedFinding {
                     site: symbols.site(h.site),
                 })
                 .collect(),
+            held_unknown: false,
             stack: Vec::new(),
             approximate: false,
         });
@@ -156,6 +160,9 @@ impl ReportedFinding {
             Kind::Assertion => "failed assertion",
             Kind::Hang => "hang",
         };
+        if self.kind == Kind::Crash {
+            return format!("{what}: {}", self.subject.join(", "));
+        }
         let preposition = match self.kind {
             Kind::Deadlock => "between",
             Kind::DataRace | Kind::HighLevelRace => "on",

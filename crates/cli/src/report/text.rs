@@ -110,9 +110,13 @@ fn sentence(place: &ReportedPlace) -> String {
         None => verb.to_owned(),
     };
     let held: Vec<String> = place.held.iter().map(lock).collect();
-    let holding = if held.is_empty() { "no lock".to_owned() } else { held.join(", ") };
+    let holding = match (held.is_empty(), place.held_unknown) {
+        (true, true) => String::new(),
+        (true, false) => ", holding no lock".to_owned(),
+        (false, _) => format!(", holding {}", held.join(", ")),
+    };
     let about = if place.approximate { " (or near here)" } else { "" };
-    format!("thread {} {does}{about}, holding {holding}", place.thread)
+    format!("thread {} {does}{about}{holding}", place.thread)
 }
 
 fn lock(held: &ReportedLock) -> String {

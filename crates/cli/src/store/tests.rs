@@ -27,6 +27,7 @@ fn finding(id: &str, status: Status) -> ReportedFinding {
         site: Site::parse(site),
         role: ReportedRole { name: "write".into(), object: None },
         held: Vec::new(),
+        held_unknown: true,
         stack: vec![Site::parse("main.c:7")],
         approximate: true,
     };

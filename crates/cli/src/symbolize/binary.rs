@@ -7,9 +7,7 @@ use std::path::Path;
 use addr2line::Loader;
 use object::elf::FileHeader64;
 use object::read::elf::{ElfFile, ProgramHeader};
-use object::{
-    Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind,
-};
+use object::{Endianness, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind};
 use selvedge_model::Frame;
 use selvedge_runtime::Module;
 
@@ -48,7 +46,8 @@ impl Binary {
 
     fn take_segments(&mut self, file: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) {
         let endian = file.endian();
-        let loaded = file.elf_program_headers().iter().filter(|h| h.p_type(endian) == object::elf::PT_LOAD);
+        let loaded =
+            file.elf_program_headers().iter().filter(|h| h.p_type(endian) == object::elf::PT_LOAD);
         self.lowest = loaded.clone().map(|h| h.p_vaddr(endian) & !0xfff).min().unwrap_or(0);
         for header in loaded {
             if header.p_flags(endian).contains(object::elf::PF_X)
@@ -106,7 +105,10 @@ impl Binary {
             let Some(location) = frame.location else { continue };
             let Some(file) = location.file else { continue };
             frames.push(Frame {
-                function: function.or_else(|| Some(self.function(address)?.0)).unwrap_or_default().into(),
+                function: function
+                    .or_else(|| Some(self.function(address)?.0))
+                    .unwrap_or_default()
+                    .into(),
                 file: file.into(),
                 line: location.line.unwrap_or(0),
                 column: location.column.unwrap_or(0),
@@ -131,7 +133,7 @@ impl Binary {
     }
 
     /// Whether an instruction that ends at `address` is a call, and of which function.
-    pub(super) fn call_before(&self, address: u64) -> Call {
+    pub(super) fn call_before(&self, address: u64) -> Call<'_> {
         let Some(before) = self.bytes_before::<7>(address) else { return Call::None };
         let displacement = i32::from_le_bytes([before[3], before[4], before[5], before[6]]);
         let operand = address.wrapping_add_signed(i64::from(displacement));

@@ -96,7 +96,8 @@ fn copies(name: &str) -> bool {
 }
 
 fn frees(name: &str) -> bool {
-    ["free", "cfree", "realloc", "reallocarray", "munmap"].contains(&name) || name.starts_with("_Zd")
+    ["free", "cfree", "realloc", "reallocarray", "munmap"].contains(&name)
+        || name.starts_with("_Zd")
 }
 
 #[cfg(test)]

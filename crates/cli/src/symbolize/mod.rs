@@ -7,14 +7,15 @@
 mod binary;
 mod earlier;
 
+use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use selvedge_model::{Frame, Site};
 use selvedge_runtime::{Module, Modules, Resolve};
 
 use binary::Binary;
-pub(crate) use earlier::Earlier;
 
 /// Resolves addresses of one program.
 pub(crate) struct Symbolizer {
@@ -60,9 +61,7 @@ impl Symbolizer {
     }
 
     fn binary(&mut self, module: &Module) -> &mut Binary {
-        self.binaries
-            .entry(module.path.clone())
-            .or_insert_with(|| Binary::open(&module.path))
+        self.binaries.entry(module.path.clone()).or_insert_with(|| Binary::open(&module.path))
     }
 
     fn look_up(&mut self, pc: u64, modules: &Modules) -> Site {
@@ -81,9 +80,29 @@ impl Symbolizer {
     }
 }
 
-impl Resolve for Symbolizer {
+/// A symbolizer for those who resolve events as they come and those who put findings into words.
+#[derive(Clone)]
+pub(crate) struct SharedSymbolizer(Rc<RefCell<Symbolizer>>);
+
+impl SharedSymbolizer {
+    /// Shows paths relative to `root`.
+    pub(crate) fn new(root: &Path) -> SharedSymbolizer {
+        SharedSymbolizer(Rc::new(RefCell::new(Symbolizer::new(root))))
+    }
+
+    /// The symbolizer itself.
+    pub(crate) fn borrow_mut(&self) -> RefMut<'_, Symbolizer> {
+        self.0.borrow_mut()
+    }
+}
+
+impl Resolve for SharedSymbolizer {
     fn site(&mut self, pc: u64, modules: &Modules) -> Site {
-        self.call(pc, modules)
+        self.borrow_mut().call(pc, modules)
+    }
+
+    fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
+        self.borrow_mut().variable(addr, modules)
     }
 }
 
@@ -109,7 +128,9 @@ fn normalised(path: &Path) -> PathBuf {
     for component in path.components() {
         match component {
             Component::CurDir => {}
-            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+            Component::ParentDir
+                if matches!(normal.components().next_back(), Some(Component::Normal(_))) =>
+            {
                 normal.pop();
             }
             other => normal.push(other),
