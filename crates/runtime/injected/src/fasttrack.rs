@@ -38,7 +38,7 @@ pub fn read(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
     let g = granule(addr);
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
     let cell = t.epoch | bytes | (pc as u64) << PC_SHIFT;
-    if is_cell(w) && is_cell(r) && ordered(t, w) && !t.record_accesses {
+    if is_cell(w) && is_cell(r) && ordered(t, w) && !t.unusual {
         if w | r == 0 {
             return first(t, g, addr, cell, false, pc);
         }
@@ -63,7 +63,7 @@ pub fn write(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
     let g = granule(addr);
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
     let cell = t.epoch | bytes | (pc as u64) << PC_SHIFT;
-    if is_cell(w) && is_cell(r) && ordered(t, w) && ordered(t, r) && !t.record_accesses {
+    if is_cell(w) && is_cell(r) && ordered(t, w) && ordered(t, r) && !t.unusual {
         if w | r == 0 {
             return first(t, g, addr, cell, true, pc);
         }
@@ -93,7 +93,7 @@ fn first(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: u
         return in_full(t, g, addr, cell, write, pc);
     }
     let there = other.load(Ordering::SeqCst);
-    if there != 0 && t.ignore == 0 {
+    if there != 0 {
         let here = Here { addr, cell, write, pc };
         for c in Cells::of(there).iter() {
             let earlier = match (write, c.atomic()) {
@@ -303,9 +303,10 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, pc: usize) {
         return shadow::forget(addr, len);
     }
     let checked = len.min(CHECKED);
-    let recording = core::mem::replace(&mut t.record_accesses, false);
+    let recording = t.record_accesses;
+    t.set_record_accesses(false);
     range(t, addr, checked, true, pc);
-    t.record_accesses = recording;
+    t.set_record_accesses(recording);
     let cell = t.epoch | 0xff | (pc as u64) << PC_SHIFT;
     for at in (addr..addr + checked).step_by(8) {
         let g = granule(at);

@@ -87,7 +87,7 @@ unsafe extern "C" fn run(thread: *mut c_void) -> *mut c_void {
     t.begin();
     let number = t.number;
     t.ring.open(number);
-    t.record_accesses = crate::init::wants_accesses();
+    t.set_record_accesses(crate::init::wants_accesses());
     rings::record(t, RecordKind::Begin, 0, function, 0, 0);
     // SAFETY: the key exists, because a thread was created.
     unsafe { pthread_setspecific(KEY.load(Ordering::Acquire) - 1, thread) };
