@@ -72,6 +72,9 @@ pub const KNOWN: usize = 16;
 /// An entry of [`Thread::known`] that equals no word; 0 would equal untouched shadow.
 const NOTHING_KNOWN: u64 = 1;
 
+/// Components from here on belong to no thread; see `fasttrack::ordered`.
+const FIRST_MARK: usize = 1022;
+
 /// States of a thread block.
 pub mod state {
     #![allow(missing_docs)]
@@ -441,6 +444,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
         *c = 0;
     }
     thread.clock.len = 0;
+    thread.clock.at[FIRST_MARK..].fill(u32::MAX);
     thread.clock.join(known);
     let number = thread.number;
     let (slot, tick, shared) = with_slots(|s| s.take(number, known));

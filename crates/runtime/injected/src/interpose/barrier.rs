@@ -23,7 +23,7 @@ fn arrive(t: &mut Thread, barrier: usize) -> u32 {
         let round = object.arrived / parties;
         let side = (round % 2) as usize;
         // The clock of the round before last is free as soon as everybody is out of that round.
-        if object.arrived % parties == 0 && object.inside[side] == 0 {
+        if object.arrived.is_multiple_of(parties) && object.inside[side] == 0 {
             clock_of(object, round).clear();
         }
         object.arrived += 1;
