@@ -11,8 +11,24 @@
 
 use selvedge_model::{Event, Findings};
 
+pub mod aerodrome;
+pub mod atomizer;
+mod bits;
+pub mod conflicts;
+pub mod fasttrack;
+pub mod goodlock;
 pub mod held;
+pub mod hybrid;
+pub mod lockset;
 pub mod order;
+mod past;
+pub mod racefree;
+mod role;
+pub mod shadow;
+pub mod singletrack;
+mod transactions;
+pub mod velodrome;
+pub mod views;
 
 /// An algorithm over the events of one execution.
 pub trait Analysis {
@@ -22,10 +38,32 @@ pub trait Analysis {
     /// Takes in the next event.
     fn on_event(&mut self, event: &Event, out: &mut Findings);
 
+    /// Takes in several events; the same as taking them in one by one.
+    fn on_events(&mut self, events: &[Event], out: &mut Findings) {
+        events.iter().for_each(|e| self.on_event(e, out));
+    }
+
     /// The execution is over: reports what could not be known before.
     fn finish(&mut self, out: &mut Findings) {
         let _ = out;
     }
+
+    /// The bound that kept the analysis from finding all that it promises, if one did. Whoever shows
+    /// the findings shows this beside them: a bound is never reached silently.
+    fn bound(&self) -> Option<Bound> {
+        None
+    }
+}
+
+/// A bound that an analysis has reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bound {
+    /// What is bounded, to be read after the limit: "*256* past accesses to one byte are remembered".
+    pub what: &'static str,
+    /// How many.
+    pub limit: u64,
+    /// How often there would have been more.
+    pub exceeded: u64,
 }
 
 /// Decides which events reach an analysis.
@@ -56,5 +94,9 @@ impl<F: Filter, A: Analysis> Analysis for Filtered<F, A> {
 
     fn finish(&mut self, out: &mut Findings) {
         self.analysis.finish(out);
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        self.analysis.bound()
     }
 }

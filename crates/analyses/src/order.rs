@@ -202,7 +202,7 @@ impl Order {
             | Op::Wait(_)
             | Op::Notify(..)
             | Op::Wake(_)
-            | Op::RegionEnter(_)
+            | Op::RegionEnter(..)
             | Op::RegionExit(_)
             | Op::Alloc(_)
             | Op::Free(_) => {}
@@ -264,7 +264,7 @@ impl Order {
             | Op::Wait(_)
             | Op::Notify(..)
             | Op::Wake(_)
-            | Op::RegionEnter(_)
+            | Op::RegionEnter(..)
             | Op::RegionExit(_)
             | Op::Alloc(_)
             | Op::Free(_) => {}

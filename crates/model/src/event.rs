@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::RegionKind;
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -225,8 +227,9 @@ pub enum Op {
     /// The thread has woken up from waiting on a condition variable, for whatever reason. The lock
     /// that it gave up meanwhile is released and acquired by events of their own around this one.
     Wake(CondId),
-    /// The thread enters a region.
-    RegionEnter(RegionId),
+    /// The thread enters a region, which claims something. The claim is the same whenever the same
+    /// region is entered; it is carried here so that an analysis knows without names being resolved.
+    RegionEnter(RegionId, RegionKind),
     /// The thread leaves the region that it entered last.
     RegionExit(RegionId),
     /// Memory becomes valid, with no history.

@@ -9,7 +9,7 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use crate::{LockId, Mode, Range, RegionId, SiteId, Symbols, ThreadId};
+use crate::{BarrierId, LockId, Mode, Range, RegionId, SemaphoreId, SiteId, Symbols, ThreadId};
 
 /// What kind of bug a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -102,6 +102,13 @@ pub enum Role {
     Free,
     /// Acquiring the lock while holding the ones in [`Place::held`].
     Acquire(LockId),
+    Release(LockId),
+    Fork(ThreadId),
+    Join(ThreadId),
+    Arrive(BarrierId),
+    Leave(BarrierId),
+    Post(SemaphoreId),
+    Wait(SemaphoreId),
     /// Entering a region that the finding violates.
     Enter(RegionId),
 }
@@ -170,6 +177,30 @@ pub enum Target {
     },
     /// Each thread holds what its predecessor wants: a cycle.
     Deadlock(Vec<Waiter>),
+    /// A thread has executed `first` and is about to execute `second`, and another thread uses the
+    /// same object in between.
+    Split {
+        /// The region that both belong to; nothing if they belong to two lock regions that are
+        /// suspected to belong together.
+        region: Option<RegionId>,
+        /// The earlier use of the object.
+        first: SiteId,
+        /// The later use of it, by the same thread.
+        second: SiteId,
+        /// Where another thread uses it; nothing if any use will do.
+        between: Option<SiteId>,
+        /// What they use.
+        object: Object,
+    },
+}
+
+/// What threads contend for: to use it is to acquire the lock, or to access the memory where one
+/// access of two is a write.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Object {
+    Lock(LockId),
+    Memory(Range),
 }
 
 /// A bug, or what may be one.

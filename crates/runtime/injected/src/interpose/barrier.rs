@@ -14,7 +14,7 @@ use crate::wire::RecordKind;
 
 /// Even rounds use the first clock, odd rounds the second.
 fn clock_of(object: &mut Object, round: u32) -> &mut crate::clock::Clock {
-    if round % 2 == 0 { &mut object.clock } else { &mut object.second }
+    if round.is_multiple_of(2) { &mut object.clock } else { &mut object.second }
 }
 
 fn arrive(t: &mut Thread, barrier: usize) -> u32 {

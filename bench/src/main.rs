@@ -1,0 +1,22 @@
+//! Selvedge's measurements. `cargo xtask bench NAME` builds and runs this in release mode.
+//!
+//! Every figure is a ratio of two things measured in the same run, alternating, so that whatever else
+//! the machine does falls on both; the spread between the best and the worst run is printed beside it.
+
+#![forbid(unsafe_code)]
+
+mod measure;
+mod synthetic;
+mod trace;
+
+fn main() -> std::process::ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["trace", rest @ ..] => trace::run(rest),
+        _ => {
+            eprintln!("usage: cargo xtask bench trace [EVENTS]");
+            std::process::ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! `races`: data races by happens-before.
+//!
+//! Reports two accesses to the same byte by different threads, at least one of them a write and at
+//! least one of them not atomic, that no synchronization of the analysed execution orders.
+//!
+//! Source: FastTrack (Flanagan and Freund, PLDI 2009). Of the writes to a byte only the last is kept,
+//! and of the reads only the last as long as they are ordered; in both cases a later access that is
+//! unordered with what was dropped is also unordered with what is kept, or a race has been reported
+//! already. The order itself is [`Order`], with everything that orders in C11, C++20 and POSIX.
+//!
+//! Deviations. Accesses are of bytes and any size ([`Shadow`]). Atomic accesses are remembered beside
+//! plain ones and race with them, not with each other. A read that follows a write of the same thread
+//! in the same epoch is not recorded: whatever races with it races with the write. Freeing memory is
+//! a write to what was touched of it, and then its history ends; so does that of memory allocated.
+//! After a race the analysis goes on as if the accesses had been ordered.
+//!
+//! **Guarantee**: never reports a pair of accesses that is ordered or does not conflict. For every byte,
+//! the first access that races with an earlier one is reported at that access. May miss further races
+//! on a byte after the first; races between a thread that ended unjoined and later ones once a
+//! thousand others are alive, and threads beyond 65,535 at a time (see [`Slots`]); use after free.
+//!
+//! Cost: a few comparisons for an access in an epoch that has seen it; O(1) for most others; O(reading
+//! threads) for a write after reads that were not ordered; O(threads) for synchronization.
+//!
+//! Legend: *mark* is an access as remembered, epoch c@t with its site and locks; W, R and L of the
+//! paper are `Cell::write`, `Cell::reads` and the locks inside [`Order`].
+//!
+//! [`Slots`]: selvedge_model::Slots
+
+use selvedge_model::{
+    Access, AtomicOp, Epoch, Event, Finding, Findings, Kind, Op, Place, Range, Role, SiteId,
+    Status, Subject, Target, VectorClock,
+};
+
+use crate::Analysis;
+use crate::held::{HeldLocks, LockSet};
+use crate::order::{Edges, Order};
+use crate::shadow::Shadow;
+
+const NAME: &str = "races";
+
+/// The analysis.
+#[derive(Debug)]
+pub struct FastTrack {
+    order: Order,
+    held: HeldLocks,
+    memory: Shadow<Cell>,
+    races: Vec<Race>,
+}
+
+/// An access as it is remembered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Mark {
+    epoch: Epoch,
+    site: SiteId,
+    locks: LockSet,
+}
+
+impl Default for Mark {
+    /// No access: before everything.
+    fn default() -> Mark {
+        Mark { epoch: Epoch::ZERO, site: SiteId(0), locks: LockSet::EMPTY }
+    }
+}
+
+/// The history of some bytes.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Cell {
+    write: Mark,
+    reads: Reads,
+    atomics: Option<Box<Atomics>>,
+}
+
+/// Plain reads since the last write that is ordered after them.
+#[derive(Clone, PartialEq, Debug)]
+enum Reads {
+    /// The last one; all earlier ones are ordered before it.
+    Last(Mark),
+    /// The last one of each thread, because some are unordered.
+    // invariant: one for each slot, ascending.
+    OfEach(Box<Marks>),
+}
+
+impl Default for Reads {
+    fn default() -> Reads {
+        Reads::Last(Mark::default())
+    }
+}
+
+/// The last access of each thread, by slot.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Marks(Vec<Mark>);
+
+impl Marks {
+    fn put(&mut self, mark: Mark) {
+        match self.0.binary_search_by_key(&mark.epoch.slot(), |m| m.epoch.slot()) {
+            Ok(i) => self.0[i] = mark,
+            Err(i) => self.0.insert(i, mark),
+        }
+    }
+
+    fn of(&self, epoch: Epoch) -> Option<&Mark> {
+        let i = self.0.binary_search_by_key(&epoch.slot(), |m| m.epoch.slot()).ok()?;
+        Some(&self.0[i])
+    }
+
+    fn unordered(&self, clock: &VectorClock) -> Option<Mark> {
+        self.0.iter().find(|m| !clock.contains(m.epoch)).copied()
+    }
+}
+
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Atomics {
+    loads: Marks,
+    stores: Marks,
+}
+
+/// A pair that is to be reported.
+#[derive(Debug)]
+struct Race {
+    bytes: Range,
+    earlier: Mark,
+    earlier_role: Role,
+}
+
+/// What a thread brings to an access.
+#[derive(Clone, Copy)]
+struct Visit<'a> {
+    mark: Mark,
+    clock: &'a VectorClock,
+}
+
+impl Default for FastTrack {
+    fn default() -> FastTrack {
+        FastTrack::new()
+    }
+}
+
+impl FastTrack {
+    /// Nothing has happened yet.
+    pub fn new() -> FastTrack {
+        FastTrack {
+            order: Order::new(Edges::HAPPENS_BEFORE),
+            held: HeldLocks::default(),
+            memory: Shadow::default(),
+            races: Vec::new(),
+        }
+    }
+
+    /// How many shadow pages are in use: the measure of its memory.
+    pub fn shadow_pages(&self) -> usize {
+        self.memory.pages()
+    }
+
+    #[inline]
+    fn access(
+        &mut self,
+        event: &Event,
+        range: Range,
+        check: impl Fn(&mut Cell, Visit<'_>) -> Seen,
+    ) {
+        let thread = self.order.thread(event.thread);
+        let locks = self.held.set(event.thread);
+        let visit = Visit {
+            mark: Mark { epoch: thread.epoch(), site: event.site, locks },
+            clock: thread.clock(),
+        };
+        let races = &mut self.races;
+        self.memory.visit(range, |bytes, cell| {
+            if let Some((earlier, earlier_role)) = check(cell, visit) {
+                races.push(Race { bytes, earlier, earlier_role });
+            }
+        });
+    }
+
+    fn atomic(&mut self, event: &Event, access: Access, op: AtomicOp) {
+        if op.writes() {
+            self.access(event, access.range(), Cell::on_atomic_store);
+        } else {
+            self.access(event, access.range(), Cell::on_atomic_load);
+        }
+    }
+
+    fn free(&mut self, event: &Event, range: Range) {
+        let thread = self.order.thread(event.thread);
+        let mark = Mark { epoch: thread.epoch(), site: event.site, locks: LockSet::EMPTY };
+        let visit = Visit { mark, clock: thread.clock() };
+        let races = &mut self.races;
+        self.memory.forget(range, |bytes, cell| {
+            if let Some((earlier, earlier_role)) = cell.on_write(visit) {
+                races.push(Race { bytes, earlier, earlier_role });
+            }
+        });
+    }
+
+    #[cold]
+    fn report(&mut self, event: &Event, role: Role, out: &mut Findings) {
+        let held = self.held.locks(self.held.set(event.thread));
+        for race in self.races.drain(..) {
+            let earlier = race.earlier;
+            if out.again(NAME, Kind::DataRace, earlier.site, event.site) {
+                continue;
+            }
+            let places = vec![
+                Place {
+                    thread: self.order.owner(earlier.epoch),
+                    site: earlier.site,
+                    role: race.earlier_role,
+                    held: self.held.locks(earlier.locks).to_vec(),
+                },
+                Place { thread: event.thread, site: event.site, role, held: held.to_vec() },
+            ];
+            out.report(Finding {
+                kind: Kind::DataRace,
+                status: Status::Observed,
+                verdict: None,
+                analyses: vec![NAME],
+                subject: Subject::Memory(race.bytes),
+                places,
+                target: Some(Target::Race { first: earlier.site, second: event.site }),
+                occurrences: 1,
+            });
+        }
+    }
+}
+
+impl Analysis for FastTrack {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    #[inline]
+    fn on_event(&mut self, event: &Event, out: &mut Findings) {
+        let role = match event.op {
+            Op::Read(access) => {
+                self.access(event, access.range(), Cell::on_read);
+                Role::Read
+            }
+            Op::Write(access) => {
+                self.access(event, access.range(), Cell::on_write);
+                Role::Write
+            }
+            _ => self.on_synchronization(event),
+        };
+        if !self.races.is_empty() {
+            self.report(event, role, out);
+        }
+    }
+}
+
+impl FastTrack {
+    fn on_synchronization(&mut self, event: &Event) -> Role {
+        self.order.acquire(event);
+        self.held.on_event(event);
+        let role = match event.op {
+            Op::Atomic(access, op) => {
+                self.atomic(event, access, op);
+                if op.writes() { Role::AtomicWrite } else { Role::AtomicRead }
+            }
+            Op::Free(range) => {
+                self.free(event, range);
+                Role::Free
+            }
+            Op::Alloc(range) => {
+                self.memory.forget(range, |_, _| {});
+                Role::Write
+            }
+            _ => Role::Write,
+        };
+        self.order.release(event);
+        role
+    }
+}
+
+/// An earlier access that races with the present one.
+type Seen = Option<(Mark, Role)>;
+
+impl Cell {
+    #[inline]
+    fn on_read(&mut self, v: Visit<'_>) -> Seen {
+        let now = v.mark.epoch;
+        if self.write.epoch == now {
+            return None;
+        }
+        match &mut self.reads {
+            Reads::Last(mark) if mark.epoch == now => return None,
+            Reads::Last(mark) if v.clock.contains(mark.epoch) => *mark = v.mark,
+            Reads::Last(mark) => {
+                let mut marks = Marks(vec![*mark]);
+                marks.put(v.mark);
+                self.reads = Reads::OfEach(Box::new(marks));
+            }
+            Reads::OfEach(marks) => {
+                if marks.of(now).is_some_and(|m| m.epoch == now) {
+                    return None;
+                }
+                marks.put(v.mark);
+            }
+        }
+        self.unordered_write(v).or_else(|| self.unordered_atomic_store(v))
+    }
+
+    #[inline]
+    fn on_write(&mut self, v: Visit<'_>) -> Seen {
+        if self.write.epoch == v.mark.epoch {
+            return None;
+        }
+        let seen = self
+            .unordered_write(v)
+            .or_else(|| self.unordered_read(v))
+            .or_else(|| self.unordered_atomic_store(v))
+            .or_else(|| self.unordered_atomic_load(v));
+        self.write = v.mark;
+        // What was read before is ordered before this write, or has just been reported.
+        self.reads = Reads::default();
+        self.atomics = None;
+        seen
+    }
+
+    fn on_atomic_load(&mut self, v: Visit<'_>) -> Seen {
+        let seen = self.unordered_write(v);
+        self.atomics.get_or_insert_default().loads.put(v.mark);
+        seen
+    }
+
+    fn on_atomic_store(&mut self, v: Visit<'_>) -> Seen {
+        let seen = self.unordered_write(v).or_else(|| self.unordered_read(v));
+        self.atomics.get_or_insert_default().stores.put(v.mark);
+        seen
+    }
+
+    #[inline]
+    fn unordered_write(&self, v: Visit<'_>) -> Seen {
+        (!v.clock.contains(self.write.epoch)).then_some((self.write, Role::Write))
+    }
+
+    #[inline]
+    fn unordered_read(&self, v: Visit<'_>) -> Seen {
+        let mark = match &self.reads {
+            Reads::Last(mark) => (!v.clock.contains(mark.epoch)).then_some(*mark),
+            Reads::OfEach(marks) => marks.unordered(v.clock),
+        };
+        Some((mark?, Role::Read))
+    }
+
+    #[inline]
+    fn unordered_atomic_store(&self, v: Visit<'_>) -> Seen {
+        Some((self.atomics.as_ref()?.stores.unordered(v.clock)?, Role::AtomicWrite))
+    }
+
+    fn unordered_atomic_load(&self, v: Visit<'_>) -> Seen {
+        Some((self.atomics.as_ref()?.loads.unordered(v.clock)?, Role::AtomicRead))
+    }
+}

@@ -1,0 +1,144 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use selvedge_model::Status;
+
+use crate::catalogue;
+
+/// Finds, confirms, replays and explains concurrency bugs.
+#[derive(Parser, Debug)]
+#[command(name = "selvedge", version, arg_required_else_help = true, propagate_version = true)]
+#[command(after_help = "\
+Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage or input.
+`selvedge demo` shows what it does on bundled examples.")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Analyse recorded traces
+    Check(Check),
+    /// Print, summarise or convert traces
+    Trace(Trace),
+    /// A tour on bundled examples
+    Demo(Demo),
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = catalogue::help())]
+pub(crate) struct Check {
+    /// Trace files, text (.std) or binary (.svt); `-` is standard input
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// The analyses to run, separated by commas; `all` is every one
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::DEFAULT)]
+    pub(crate) analyses: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Output {
+    /// How to print the findings
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ReportFormat,
+    /// Exit with 1 if there is a finding at least this sure
+    #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
+    pub(crate) fail_on: FailOn,
+    /// Print every finding in full, also those that are like others
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Where to look for source files, besides where the trace says they are
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Text,
+    /// For programs, see the README
+    Json,
+}
+
+/// The least sure status that fails.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FailOn {
+    /// Made to happen by a controlled execution
+    Confirmed,
+    /// Happened, or confirmed
+    Observed,
+    /// Anything that an analysis predicts
+    Predicted,
+    /// Findings never fail
+    Never,
+}
+
+impl FailOn {
+    pub(crate) fn fails(self, status: Status) -> bool {
+        match self {
+            FailOn::Confirmed => status >= Status::Confirmed,
+            FailOn::Observed => status >= Status::Observed,
+            FailOn::Predicted => status >= Status::Predicted,
+            FailOn::Never => false,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Trace {
+    #[command(subcommand)]
+    pub(crate) command: TraceCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum TraceCommand {
+    /// Print a trace as text
+    Cat {
+        /// The trace; `-` is standard input
+        #[arg(value_name = "TRACE")]
+        trace: PathBuf,
+        /// Print at most this many events
+        #[arg(long, value_name = "N")]
+        limit: Option<u64>,
+    },
+    /// Count what is in a trace
+    Stats {
+        /// The traces; `-` is standard input
+        #[arg(required = true, value_name = "TRACE")]
+        traces: Vec<PathBuf>,
+    },
+    /// Write a trace in the other format
+    #[command(
+        long_about = "Write a trace in the other format. The output's name decides which: .svt is binary, anything else is text."
+    )]
+    Convert {
+        /// The trace to read; `-` is standard input
+        #[arg(value_name = "FROM")]
+        from: PathBuf,
+        /// The file to write; `-` is standard output, as text
+        #[arg(value_name = "TO")]
+        to: PathBuf,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Demo {
+    /// Leave the bundled examples in this directory instead of a temporary one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,79 @@
+//! Exit codes, and the failures that lead to them.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use selvedge_model::trace::TraceError;
+use thiserror::Error;
+
+/// How the command ends. The numbers are part of the interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Nothing at or above `--fail-on`.
+    Clean = 0,
+    /// Findings.
+    Findings = 1,
+    /// The command line or an input file is wrong.
+    Usage = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a command could not do what it was asked.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error("{name}: {error}")]
+    Trace { name: String, error: TraceError },
+    #[error("{}: it is a directory: name the trace files in it", .0.display())]
+    Directory(PathBuf),
+    #[error("{}: cannot open: {}", path.display(), describe(error))]
+    Open { path: PathBuf, error: io::Error },
+    #[error("{}: cannot write: {error}", path.display())]
+    Write { path: PathBuf, error: io::Error },
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl Failure {
+    /// The exit code of the failure.
+    pub(crate) fn exit(&self) -> Exit {
+        Exit::Usage
+    }
+
+    /// Whoever read our output has stopped reading, as `head` does: not an error.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Failure::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// The word that introduces a failure.
+pub(crate) fn error_label() -> String {
+    label("error", AnsiColor::Red)
+}
+
+/// The word that introduces something that went less than well.
+pub(crate) fn warning_label() -> String {
+    label("warning", AnsiColor::Yellow)
+}
+
+fn label(word: &str, color: AnsiColor) -> String {
+    let style = Style::new().bold().fg_color(Some(color.into()));
+    format!("{style}{word}{style:#}")
+}

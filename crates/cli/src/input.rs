@@ -1,0 +1,73 @@
+//! Opening traces.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use selvedge_model::Event;
+use selvedge_model::trace::{Ending, Reader};
+
+use crate::exit::{Failure, warning_label};
+use crate::progress::Progress;
+
+const BUFFER: usize = 1 << 18;
+
+/// A trace that is being read, with the name by which messages speak of it.
+pub(crate) struct Input {
+    name: String,
+    reader: Reader<Box<dyn BufRead>>,
+    progress: Progress,
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`.
+    pub(crate) fn open(path: &Path) -> Result<Input, Failure> {
+        let (name, progress, input): (String, Progress, Box<dyn Read>) = if path == Path::new("-") {
+            let name = "standard input".to_owned();
+            (name.clone(), Progress::new(&name, None), Box::new(io::stdin().lock()))
+        } else {
+            let open = |error| Failure::Open { path: path.to_owned(), error };
+            let file = File::open(path).map_err(open)?;
+            let metadata = file.metadata().map_err(open)?;
+            if metadata.is_dir() {
+                return Err(Failure::Directory(path.to_owned()));
+            }
+            let name = path.display().to_string();
+            (name.clone(), Progress::new(&name, Some(metadata.len())), Box::new(file))
+        };
+        let counted = progress.counting(input);
+        let input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(BUFFER, counted));
+        match Reader::new(input) {
+            Ok(reader) => Ok(Input { name, reader, progress }),
+            Err(error) => Err(Failure::Trace { name, error }),
+        }
+    }
+
+    /// The next events; none at the end. `batch` holds what came before a failure.
+    pub(crate) fn read(&mut self, batch: &mut Vec<Event>) -> Result<(), Failure> {
+        let outcome = self.reader.read(batch);
+        self.progress.advance(batch.len());
+        if outcome.is_err() || batch.is_empty() {
+            self.progress.clear();
+        }
+        if outcome.is_ok() && batch.is_empty() {
+            self.warn_if_cut_off();
+        }
+        outcome.map_err(|error| Failure::Trace { name: self.name.clone(), error })
+    }
+
+    fn warn_if_cut_off(&self) {
+        if let Ending::CutOff { offset } = self.reader.ending() {
+            anstream::eprintln!(
+                "{}: {}: the trace ends at offset {offset} without having been finished; what is before it was read",
+                warning_label(),
+                self.name
+            );
+        }
+    }
+
+    /// The reader itself.
+    pub(crate) fn reader(&self) -> &Reader<Box<dyn BufRead>> {
+        &self.reader
+    }
+}

@@ -1,0 +1,197 @@
+//! Findings as people and programs get them: names instead of ids, across traces and runs.
+
+pub(crate) mod advice;
+pub(crate) mod json;
+pub(crate) mod sources;
+pub(crate) mod text;
+
+use selvedge_model::{Finding, Kind, Mode, Role, Site, Status, Subject, Symbols, Verdict};
+
+/// Everything that a command found.
+#[derive(Default, Debug)]
+pub(crate) struct Report {
+    pub(crate) findings: Vec<ReportedFinding>,
+    pub(crate) stats: Stats,
+}
+
+/// What was looked at.
+#[derive(Default, Debug)]
+pub(crate) struct Stats {
+    pub(crate) traces: usize,
+    pub(crate) events: u64,
+    pub(crate) threads: usize,
+    pub(crate) analyses: Vec<&'static str>,
+    /// Bounds that kept an analysis from finding all that it promises, in words.
+    pub(crate) bounds: Vec<String>,
+}
+
+impl Report {
+    /// Adds a finding, or counts it as another occurrence of the same.
+    pub(crate) fn add(&mut self, finding: ReportedFinding) {
+        match self.findings.iter_mut().find(|f| f.id == finding.id) {
+            None => self.findings.push(finding),
+            Some(known) => {
+                let occurrences = known.occurrences + finding.occurrences;
+                if finding.status > known.status {
+                    *known = finding;
+                }
+                known.occurrences = occurrences;
+            }
+        }
+    }
+
+    /// The findings, surest first, and otherwise in the order they were found.
+    pub(crate) fn sorted(&self) -> Vec<&ReportedFinding> {
+        let mut sorted: Vec<_> = self.findings.iter().collect();
+        sorted.sort_by_key(|f| std::cmp::Reverse(f.status));
+        sorted
+    }
+}
+
+/// A finding that has left its execution behind.
+#[derive(Clone, Debug)]
+pub(crate) struct ReportedFinding {
+    pub(crate) id: String,
+    pub(crate) kind: Kind,
+    pub(crate) status: Status,
+    pub(crate) verdict: Option<Verdict>,
+    pub(crate) analyses: Vec<&'static str>,
+    /// What it is about, by name: a variable, or locks.
+    pub(crate) subject: Vec<String>,
+    pub(crate) places: Vec<ReportedPlace>,
+    pub(crate) occurrences: u64,
+}
+
+/// One thread's part.
+#[derive(Clone, Debug)]
+pub(crate) struct ReportedPlace {
+    pub(crate) thread: String,
+    pub(crate) site: Site,
+    pub(crate) role: ReportedRole,
+    pub(crate) held: Vec<ReportedLock>,
+}
+
+/// What the thread was doing: a verb, and what it was done to where that is not the subject.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ReportedRole {
+    /// The name in JSON.
+    pub(crate) name: &'static str,
+    /// The verb in sentences.
+    pub(crate) verb: &'static str,
+    pub(crate) object: Option<String>,
+}
+
+/// A lock that a thread holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ReportedLock {
+    pub(crate) name: String,
+    pub(crate) mode: Mode,
+    pub(crate) site: Site,
+}
+
+impl ReportedFinding {
+    /// Resolves the ids of a finding.
+    pub(crate) fn new(finding: &Finding, symbols: &Symbols) -> ReportedFinding {
+        let subject = match &finding.subject {
+            Subject::Memory(range) => vec![symbols.variable(*range)],
+            Subject::Locks(locks) => locks.iter().map(|&l| symbols.lock(l)).collect(),
+            Subject::Region(region) => vec![region_name(*region, symbols)],
+        };
+        let places = finding.places.iter().map(|p| ReportedPlace {
+            thread: symbols.thread(p.thread),
+            site: symbols.site(p.site),
+            role: ReportedRole::new(p.role, symbols),
+            held: p
+                .held
+                .iter()
+                .map(|h| ReportedLock {
+                    name: symbols.lock(h.lock),
+                    mode: h.mode,
+                    site: symbols.site(h.site),
+                })
+                .collect(),
+        });
+        ReportedFinding {
+            id: finding.id(symbols).to_string(),
+            kind: finding.kind,
+            status: finding.status,
+            verdict: finding.verdict,
+            analyses: finding.analyses.clone(),
+            subject,
+            places: places.collect(),
+            occurrences: finding.occurrences,
+        }
+    }
+
+    /// One line that says what it is.
+    pub(crate) fn summary(&self) -> String {
+        let what = match self.kind {
+            Kind::DataRace => "data race",
+            Kind::Deadlock => "deadlock",
+            Kind::AtomicityViolation => "atomicity violation",
+            Kind::HighLevelRace => "high-level race",
+            Kind::DeterminismViolation => "determinism violation",
+            Kind::DisciplineViolation => "discipline violation",
+            Kind::LinearizabilityViolation => "linearizability violation",
+            Kind::ParallelismViolation => "parallelism violation",
+            Kind::Crash => "crash",
+            Kind::Assertion => "failed assertion",
+            Kind::Hang => "hang",
+        };
+        let preposition = match self.kind {
+            Kind::Deadlock => "between",
+            Kind::DataRace | Kind::HighLevelRace => "on",
+            _ => "in",
+        };
+        if self.subject.is_empty() {
+            return what.to_owned();
+        }
+        format!("{what} {preposition} {}", list(&self.subject))
+    }
+}
+
+impl ReportedRole {
+    fn new(role: Role, symbols: &Symbols) -> ReportedRole {
+        let (name, verb, object) = match role {
+            Role::Read => ("read", "reads", None),
+            Role::Write => ("write", "writes", None),
+            Role::AtomicRead => ("atomic-read", "reads atomically", None),
+            Role::AtomicWrite => ("atomic-write", "writes atomically", None),
+            Role::Free => ("free", "frees", None),
+            Role::Acquire(lock) => ("acquire", "acquires", Some(symbols.lock(lock))),
+            Role::Release(lock) => ("release", "releases", Some(symbols.lock(lock))),
+            Role::Fork(thread) => ("fork", "starts", Some(symbols.thread(thread))),
+            Role::Join(thread) => ("join", "joins", Some(symbols.thread(thread))),
+            Role::Arrive(barrier) => ("arrive", "arrives at", Some(symbols.barrier(barrier))),
+            Role::Leave(barrier) => ("leave", "leaves", Some(symbols.barrier(barrier))),
+            Role::Post(semaphore) => ("post", "posts", Some(symbols.semaphore(semaphore))),
+            Role::Wait(semaphore) => ("wait", "waits for", Some(symbols.semaphore(semaphore))),
+            Role::Enter(region) => ("enter", "enters", Some(region_name(region, symbols))),
+        };
+        ReportedRole { name, verb, object }
+    }
+
+    /// Whether the role changes memory.
+    pub(crate) fn writes(&self) -> bool {
+        matches!(self.name, "write" | "atomic-write" | "free")
+    }
+
+    /// Whether the role is an atomic access.
+    pub(crate) fn is_atomic(&self) -> bool {
+        matches!(self.name, "atomic-read" | "atomic-write")
+    }
+}
+
+fn region_name(region: selvedge_model::RegionId, symbols: &Symbols) -> String {
+    symbols.region(region).map_or_else(|| format!("{region:?}"), |r| r.name.to_string())
+}
+
+/// `a`, `a` and `b`, or `a`, `b` and `c`.
+pub(crate) fn list(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    match quoted.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}

@@ -1,0 +1,179 @@
+//! Findings for people.
+//!
+//! Each finding reads like a compiler's diagnostic: what, the lines of source with what each thread
+//! does there, why it is a bug and what is missing. Findings about the same thing are folded under the
+//! first of them.
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Snippet};
+use selvedge_model::{Kind, Mode, Status};
+
+use super::sources::Sources;
+use super::{Report, ReportedFinding, ReportedLock, ReportedPlace, ReportedRole, advice};
+use crate::args::Output;
+
+/// The whole report.
+pub(crate) fn render(report: &Report, output: &Output) -> String {
+    let mut sources = Sources::new(&output.source);
+    let mut text = String::new();
+    for group in grouped(report, output.all) {
+        text.push_str(&finding(group[0], &group[1..], &mut sources));
+        text.push_str("\n\n");
+    }
+    for bound in &report.stats.bounds {
+        text.push_str(&format!("{}: {bound}\n", crate::exit::warning_label()));
+    }
+    text.push_str(&summary(report));
+    text
+}
+
+/// Findings of one kind, status and subject together, surest first.
+fn grouped(report: &Report, separate: bool) -> Vec<Vec<&ReportedFinding>> {
+    let mut groups: Vec<Vec<&ReportedFinding>> = Vec::new();
+    for finding in report.sorted() {
+        let alike = |g: &&mut Vec<&ReportedFinding>| {
+            (g[0].kind, g[0].status, &g[0].subject)
+                == (finding.kind, finding.status, &finding.subject)
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) if !separate => group.push(finding),
+            _ => groups.push(vec![finding]),
+        }
+    }
+    groups
+}
+
+fn finding(f: &ReportedFinding, alike: &[&ReportedFinding], sources: &mut Sources) -> String {
+    let level = if f.status >= Status::Observed { Level::ERROR } else { Level::WARNING };
+    let verdict = f.verdict.map(|v| format!(", {}", v.name())).unwrap_or_default();
+    let title = format!("{} ({}{verdict})", f.summary(), f.status.name());
+    let mut group = level.primary_title(title).id(&f.id).elements(places(f, sources));
+    for held in f.places.iter().flat_map(acquisitions) {
+        group = group.element(Level::NOTE.message(held));
+    }
+    if let Some(why) = advice::why(f) {
+        group = group.element(Level::NOTE.with_name("why").message(why));
+    }
+    if let Some(missing) = advice::missing(f) {
+        group = group.element(Level::HELP.message(missing));
+    }
+    group = group.element(Level::NOTE.message(provenance(f)));
+    if !alike.is_empty() {
+        group = group.element(Level::NOTE.message(folded(alike)));
+    }
+    Renderer::styled().decor_style(DecorStyle::Unicode).render(&[group])
+}
+
+/// An element for each file whose source is there, with its places marked, and a line for each of the
+/// other places.
+fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
+    let mut lines: Vec<Element<'static>> = Vec::new();
+    let mut files: Vec<(String, Snippet<'static, Annotation<'static>>)> = Vec::new();
+    for (i, place) in f.places.iter().enumerate() {
+        let says = sentence(f.kind, place);
+        let Some(excerpt) = sources.excerpt(&place.site) else {
+            let line = format!("{}: {says}", place.site);
+            lines.push(Level::NOTE.with_name("at").message(line).into());
+            continue;
+        };
+        let last = i + 1 == f.places.len();
+        let kind = if last { AnnotationKind::Primary } else { AnnotationKind::Context };
+        let annotation = kind.span(excerpt.span).label(says);
+        let path = place.site.frame().map_or_else(String::new, |frame| frame.file.to_string());
+        match files.iter().position(|(p, _)| *p == path) {
+            Some(i) => {
+                let (path, snippet) = files.swap_remove(i);
+                files.push((path, snippet.annotation(annotation)));
+            }
+            None => {
+                let snippet = Snippet::source(excerpt.source.to_owned()).path(path.clone());
+                files.push((path, snippet.annotation(annotation)));
+            }
+        }
+    }
+    files.into_iter().map(|(_, s)| s.into()).chain(lines).collect()
+}
+
+/// What a thread does at a place: `thread T1 writes, holding `a` (shared)`. That no lock is held is
+/// worth saying of a data race only.
+fn sentence(kind: Kind, place: &ReportedPlace) -> String {
+    let ReportedRole { verb, object, .. } = &place.role;
+    let does = match object {
+        Some(object) => format!("{verb} `{object}`"),
+        None => (*verb).to_owned(),
+    };
+    let held: Vec<String> = place.held.iter().map(lock).collect();
+    let holding = match held.as_slice() {
+        [] if kind == Kind::DataRace => ", holding no lock".to_owned(),
+        [] => String::new(),
+        held => format!(", holding {}", held.join(", ")),
+    };
+    format!("thread {} {does}{holding}", place.thread)
+}
+
+fn lock(held: &ReportedLock) -> String {
+    match held.mode {
+        Mode::Exclusive => format!("`{}`", held.name),
+        Mode::Shared => format!("`{}` (shared)", held.name),
+    }
+}
+
+/// Where a thread that waits acquired what it holds.
+fn acquisitions(place: &ReportedPlace) -> Vec<String> {
+    if place.role.name != "acquire" {
+        return Vec::new();
+    }
+    let from =
+        |h: &ReportedLock| format!("thread {} has held {} since {}", place.thread, lock(h), h.site);
+    place.held.iter().map(from).collect()
+}
+
+fn provenance(f: &ReportedFinding) -> String {
+    let times = match f.occurrences {
+        1 => String::new(),
+        n => format!(", {n} times"),
+    };
+    format!("found by {}{times}", f.analyses.join(", "))
+}
+
+fn folded(alike: &[&ReportedFinding]) -> String {
+    const SHOWN: usize = 5;
+    let pair = |f: &&ReportedFinding| {
+        let sites: Vec<String> = f.places.iter().map(|p| p.site.to_string()).collect();
+        sites.join(" with ")
+    };
+    let mut shown: Vec<String> = alike.iter().take(SHOWN).map(pair).collect();
+    if alike.len() > SHOWN {
+        shown.push(format!("and {} more", alike.len() - SHOWN));
+    }
+    format!(
+        "the same between other places ({}; --all shows them in full): {}",
+        alike.len(),
+        shown.join(", ")
+    )
+}
+
+fn summary(report: &Report) -> String {
+    let stats = &report.stats;
+    let looked = format!(
+        "{} in {}, by {}",
+        count(stats.events, "event"),
+        count(stats.threads as u64, "thread"),
+        stats.analyses.join(", ")
+    );
+    if report.findings.is_empty() {
+        return format!("nothing found: {looked}\n");
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for status in [Status::Confirmed, Status::Observed, Status::Predicted, Status::Unconfirmed] {
+        match report.findings.iter().filter(|f| f.status == status).count() {
+            0 => {}
+            n => parts.push(format!("{n} {}", status.name())),
+        }
+    }
+    format!("{}: {} ({looked})\n", count(report.findings.len() as u64, "finding"), parts.join(", "))
+}
+
+fn count(n: u64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}

@@ -1,0 +1,91 @@
+//! Development tasks, run as `cargo xtask TASK`.
+//!
+//! Depends on nothing but std, so that it builds first and fast on a fresh machine.
+
+#![forbid(unsafe_code)]
+
+mod setup;
+mod shell;
+mod tidy;
+
+use std::process::ExitCode;
+
+use shell::{Outcome, cargo};
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  demo           build the tool and show what it does on bundled examples
+  test           everything that CI checks
+  bench NAME     measurements: trace
+  fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
+  tidy           only the checks of the source tree itself
+  setup          only install what is missing";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args.as_slice() {
+        ["demo"] => demo(),
+        ["test"] => test(),
+        ["bench", rest @ ..] => bench(rest),
+        ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
+        ["tidy"] => tidy::run(),
+        ["setup"] => setup::run(),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn demo() -> Outcome {
+    setup::run()?;
+    cargo(&["run", "--quiet", "--release", "--package", "selvedge-cli", "--", "demo"])
+}
+
+fn bench(args: &[&str]) -> Outcome {
+    setup::run()?;
+    let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--"];
+    cargo(&[&run, args].concat())
+}
+
+fn test() -> Outcome {
+    setup::run()?;
+    tidy::run()?;
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?;
+    cargo(&["build", "--release"])?;
+    cargo(&["test", "--workspace"])?;
+    shell::cargo_with("RUSTDOCFLAGS", "--deny warnings", &["doc", "--workspace", "--no-deps"])?;
+    if shell::succeeds("cargo", &["deny", "--version"]) {
+        cargo(&["deny", "--all-features", "check", "licenses", "bans", "sources"])?;
+    } else {
+        println!(
+            "cargo-deny is not installed: dependencies were not checked (cargo install cargo-deny)"
+        );
+    }
+    println!("all checks passed");
+    Ok(())
+}
+
+fn fuzz(seconds: &str) -> Outcome {
+    if !shell::succeeds("cargo", &["fuzz", "--version"]) {
+        return Err("cargo-fuzz is not installed: cargo install cargo-fuzz".into());
+    }
+    for target in ["text", "binary"] {
+        let limit = format!("-max_total_time={seconds}");
+        // Coverage instrumentation is a nightly feature; this lets the stable compiler use it.
+        let args = ["fuzz", "run", "--fuzz-dir", "fuzz", target, "--", &limit];
+        shell::cargo_with("RUSTC_BOOTSTRAP", "1", &args)?;
+    }
+    Ok(())
+}
