@@ -69,6 +69,12 @@ impl HeldLocks {
         &self.sets[set.0 as usize]
     }
 
+    /// How often `thread` has acquired `lock` without releasing it, in any mode.
+    pub fn depth(&self, thread: ThreadId, lock: LockId) -> usize {
+        let stack = self.threads.get(thread.index()).map_or(&[][..], |t| &t.stack);
+        stack.iter().filter(|h| h.lock == lock).count()
+    }
+
     /// Whether `thread` holds `lock`, in any mode.
     pub fn holds(&self, thread: ThreadId, lock: LockId) -> bool {
         self.locks(self.set(thread)).iter().any(|h| h.lock == lock)

@@ -11,15 +11,24 @@
 
 use selvedge_model::{Event, Findings};
 
+pub mod aerodrome;
+pub mod atomizer;
+mod bits;
+pub mod conflicts;
 pub mod fasttrack;
-mod fragments;
 pub mod goodlock;
 pub mod held;
 pub mod hybrid;
 pub mod lockset;
 pub mod order;
 mod past;
+pub mod racefree;
+mod role;
 pub mod shadow;
+pub mod singletrack;
+mod transactions;
+pub mod velodrome;
+pub mod views;
 
 /// An algorithm over the events of one execution.
 pub trait Analysis {

@@ -110,6 +110,20 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
         }
     }
 
+    /// Shows the states of all bytes to `visit`, in no particular order.
+    pub fn each(&mut self, mut visit: impl FnMut(&mut T)) {
+        for granule in self.pages.iter_mut().flat_map(|page| page.iter_mut()) {
+            if granule.mask != 0 {
+                visit(&mut granule.state);
+                granule
+                    .rest
+                    .iter_mut()
+                    .flat_map(|rest| rest.iter_mut())
+                    .for_each(|(_, s)| visit(s));
+            }
+        }
+    }
+
     /// How many pages have been allocated, a measure of memory.
     pub fn pages(&self) -> usize {
         self.pages.len()

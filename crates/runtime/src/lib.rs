@@ -13,11 +13,13 @@
 //! | [`translate`] | records become [`Event`](selvedge_model::Event)s |
 //! | [`modules`] | what a program counter belongs to |
 //! | [`races`] | race records become findings |
+//! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
 pub mod libraries;
 pub mod merge;
 pub mod modules;
 pub mod races;
+pub mod rust_std;
 pub mod session;
 pub mod shm;
 pub mod translate;

@@ -139,6 +139,13 @@ impl Session {
         self.child.id()
     }
 
+    /// Stops observing; the program goes on by itself. Waits for its end.
+    pub fn abandon(self) -> Result<ExitStatus, Error> {
+        let Session { shm, mut child } = self;
+        drop(shm);
+        child.wait().map_err(Error::Wait)
+    }
+
     /// Passes events on until the program has ended, and then collects what it left.
     pub fn finish(
         mut self,

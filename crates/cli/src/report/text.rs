@@ -8,7 +8,7 @@ use std::fmt;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Snippet};
-use selvedge_model::{Frame, Mode, Status};
+use selvedge_model::{Frame, Kind, Mode, Status};
 
 use super::sources::Sources;
 use super::{Report, ReportedFinding, ReportedLock, ReportedPlace, advice};
@@ -78,7 +78,7 @@ fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
     let mut lines: Vec<Element<'static>> = Vec::new();
     let mut files: Vec<(String, Snippet<'static, Annotation<'static>>)> = Vec::new();
     for (i, place) in f.places.iter().enumerate() {
-        let says = sentence(place);
+        let says = sentence(f.kind, place);
         let Some(excerpt) = sources.excerpt(&place.site) else {
             let line = format!("{}: {says}", place.site);
             lines.push(Level::NOTE.with_name("at").message(line).into());
@@ -102,18 +102,19 @@ fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
     files.into_iter().map(|(_, s)| s.into()).chain(lines).collect()
 }
 
-/// What a thread does at a place: `thread T1 writes, holding `a` (shared)`.
-fn sentence(place: &ReportedPlace) -> String {
+/// What a thread does at a place: `thread T1 writes, holding `a` (shared)`. That no lock is held is
+/// worth saying of a data race only.
+fn sentence(kind: Kind, place: &ReportedPlace) -> String {
     let verb = place.role.verb();
     let does = match &place.role.object {
         Some(object) => format!("{verb} `{object}`"),
         None => verb.to_owned(),
     };
     let held: Vec<String> = place.held.iter().map(lock).collect();
-    let holding = match (held.is_empty(), place.held_unknown) {
-        (true, true) => String::new(),
-        (true, false) => ", holding no lock".to_owned(),
-        (false, _) => format!(", holding {}", held.join(", ")),
+    let holding = match held.as_slice() {
+        [] if kind == Kind::DataRace && !place.held_unknown => ", holding no lock".to_owned(),
+        [] => String::new(),
+        held => format!(", holding {}", held.join(", ")),
     };
     let about = if place.approximate { " (or near here)" } else { "" };
     format!("thread {} {does}{about}{holding}", place.thread)

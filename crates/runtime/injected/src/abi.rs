@@ -121,9 +121,43 @@ macro_rules! whole {
     )*};
 }
 
+/// One granule of a 16-byte access that did not match at once: as in `whole`. `rax` has the shadow,
+/// `rdx` the filter, `r8` the thread.
+macro_rules! granule {
+    ($word:literal, $write:literal, $done:literal) => {
+        concat!(
+            "mov rcx, [rax + ",
+            $word,
+            "]\n",
+            "mov rsi, rcx\n",
+            "xor rcx, rdx\n",
+            "shl rcx, 23\n",
+            "jz ",
+            $done,
+            "f\n",
+            "mov rcx, [rax + ",
+            $write,
+            "]\n",
+            "xor rcx, rdx\n",
+            "shl rcx, 23\n",
+            "jz ",
+            $done,
+            "f\n",
+            "mov ecx, esi\n",
+            "shr ecx, 5\n",
+            "and ecx, 8 * ({known} - 1)\n",
+            "cmp rsi, [r8 + rcx]\n",
+            "jne 5f\n",
+            $done,
+            ":"
+        )
+    };
+}
+
 /// Accesses of 16 bytes that begin with a granule: two words at a time.
 macro_rules! double {
-    ($($name:ident, $target:path, $first:literal, $second:literal;)*) => {$(
+    ($($name:ident, $target:path, $first:literal $first_write:literal,
+        $second:literal $second_write:literal;)*) => {$(
         #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
@@ -133,8 +167,9 @@ macro_rules! double {
                 "shr rax, 19",
                 hot!("mov" "rdx", "0", "rcx"),
                 "movabs rcx, {shadow}",
-                concat!("mov rsi, [rax + rcx + ", $first, "]"),
-                concat!("mov rcx, [rax + rcx + ", $second, "]"),
+                "add rax, rcx",
+                concat!("mov rsi, [rax + ", $first, "]"),
+                concat!("mov rcx, [rax + ", $second, "]"),
                 "xor rsi, rdx",
                 "xor rcx, rdx",
                 "or rsi, rcx",
@@ -142,9 +177,19 @@ macro_rules! double {
                 "jnz 2f",
                 "ret",
                 "2:",
+                hot!("mov" "r8", "16", "r8"),
+                "test r8, r8",
+                "jz 4f",
+                "test dil, 7",
+                "jnz 5f",
+                granule!($first, $first_write, "3"),
+                granule!($second, $second_write, "4"),
+                "ret",
+                "5:",
                 "mov rsi, [rsp]",
                 "jmp {target}",
                 shadow = const crate::layout::SHADOW,
+                known = const crate::thread::KNOWN,
                 target = sym $target,
             )
         }
@@ -196,8 +241,8 @@ whole! {
 }
 
 double! {
-    __tsan_read16, read16, "8", "24";
-    __tsan_write16, write16, "0", "16";
+    __tsan_read16, read16, "8" "0", "24" "16";
+    __tsan_write16, write16, "0" "0", "16" "16";
 }
 
 unsafe extern "C" fn read16(addr: usize, pc: usize) {
@@ -237,6 +282,12 @@ part! {
     __tsan_write4, write4, "0", "15";
 }
 
+/// Whether the access goes beyond its first granule.
+#[inline(always)]
+fn crosses(addr: usize, len: usize) -> bool {
+    (addr & 7) + len > 8
+}
+
 macro_rules! behind_filter {
     ($($read:ident $write:ident $len:literal;)*) => {$(
         unsafe extern "C" fn $read(addr: usize, pc: usize) {
@@ -246,7 +297,7 @@ macro_rules! behind_filter {
             }
             // SAFETY: the thread's own block; accesses are not announced from within the runtime.
             let t = unsafe { &mut *t };
-            if addr & 7 > 8 - $len {
+            if crosses(addr, $len) {
                 return fasttrack::range(t, addr, $len, false, pc);
             }
             fasttrack::read_after_filter(t, addr, bytes_of(addr, $len), pc);
@@ -259,7 +310,7 @@ macro_rules! behind_filter {
             }
             // SAFETY: as above.
             let t = unsafe { &mut *t };
-            if addr & 7 > 8 - $len {
+            if crosses(addr, $len) {
                 return fasttrack::range(t, addr, $len, true, pc);
             }
             fasttrack::write(t, addr, bytes_of(addr, $len), pc);

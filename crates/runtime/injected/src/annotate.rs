@@ -32,6 +32,19 @@ with_pc! {
     selvedge_happens_before => release, "rsi";
 }
 
+/// Orders the thread after everything that any thread has released so far: for waits of which it is
+/// not known who ended them. More order than there is can only miss.
+unsafe extern "C" fn acquire_all(pc: usize) {
+    let Some(t) = thread::me() else { return };
+    thread::join_all(t);
+    sync::synchronized(t);
+    rings::record(t, RecordKind::HappensAfter, 0, pc, 0, 0);
+}
+
+with_pc! {
+    selvedge_acquire_all => acquire_all, "rdi";
+}
+
 /// Flags of ThreadSanitizer's mutex annotations.
 const READ_LOCK: u32 = 1 << 3;
 const TRY_FAILED: u32 = 1 << 5;
@@ -74,13 +87,13 @@ with_pc! {
 
 fn ignore_begin() {
     if let Some(t) = thread::me() {
-        t.ignore += 1;
+        t.ignore_begin();
     }
 }
 
 fn ignore_end() {
     if let Some(t) = thread::me() {
-        t.ignore = t.ignore.saturating_sub(1);
+        t.ignore_end();
     }
 }
 

@@ -25,11 +25,12 @@ use crate::shadow::{
 use crate::thread::{MEMOS, Memo, Thread};
 use crate::wire::Does;
 
-/// Whether the access is in the thread's past.
+/// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
+/// -1 for the slots that mark them.
 #[inline(always)]
-fn ordered(t: &Thread, cell: u64) -> bool {
-    let cell = Cell(cell);
-    t.clock.at[cell.slot() & 0x3ff] >= cell.clock()
+fn ordered(t: &Thread, word: u64) -> bool {
+    let cell = Cell(word);
+    t.clock.at[cell.slot() & 0x3ff] as i32 >= cell.clock() as i32
 }
 
 /// A plain read of some bytes of one granule.
@@ -38,7 +39,7 @@ pub fn read(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
     let g = granule(addr);
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
     let cell = t.epoch | bytes | (pc as u64) << PC_SHIFT;
-    if is_cell(w) && is_cell(r) && ordered(t, w) && !t.record_accesses {
+    if ordered(t, w) && !t.unusual {
         if w | r == 0 {
             return first(t, g, addr, cell, false, pc);
         }
@@ -63,7 +64,7 @@ pub fn write(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
     let g = granule(addr);
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
     let cell = t.epoch | bytes | (pc as u64) << PC_SHIFT;
-    if is_cell(w) && is_cell(r) && ordered(t, w) && ordered(t, r) && !t.record_accesses {
+    if ordered(t, w) && ordered(t, r) && !t.unusual {
         if w | r == 0 {
             return first(t, g, addr, cell, true, pc);
         }
@@ -93,9 +94,11 @@ fn first(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: u
         return in_full(t, g, addr, cell, write, pc);
     }
     let there = other.load(Ordering::SeqCst);
-    if there != 0 && t.ignore == 0 {
+    if there != 0 {
         let here = Here { addr, cell, write, pc };
-        for c in Cells::of(there).iter() {
+        let mut cells = Cells::new();
+        cells.fill(there);
+        for c in cells.iter() {
             let earlier = match (write, c.atomic()) {
                 (true, false) => Does::Read,
                 (true, true) => Does::AtomicRead,
@@ -122,7 +125,7 @@ pub fn atomic(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
         let mine = if write { w } else { r };
         let again = (mine ^ cell) & EPOCH == 0 && mine & bytes == bytes;
         if !again {
-            let simple = is_cell(w) && is_cell(r) && ordered(t, w) && ordered(t, r);
+            let simple = ordered(t, w) && ordered(t, r);
             // An atomic access makes a former one redundant only if that is atomic as well.
             if w | r == 0 {
                 first(t, g, at, cell, write, pc);
@@ -146,7 +149,8 @@ fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc:
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
     let freed = r == FREED;
     let here = Here { addr, cell, write, pc };
-    let writes = Cells::of(w);
+    let mut writes = Cells::new();
+    writes.fill(w);
     let covered =
         |c: Cell| (c.0 ^ cell) & EPOCH == 0 && cell & !c.0 & 0xff == 0 && c.0 & !cell & ATOMIC == 0;
     if write && let Some(mine) = writes.iter().find(|&c| covered(c)) {
@@ -174,14 +178,15 @@ fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc:
         g.read.store(new, Ordering::Relaxed);
         return;
     }
-    let reads = Cells::of(r);
+    let mut reads = Cells::new();
+    reads.fill(r);
     let mut outdated = cell & ATOMIC == 0;
     for c in reads.iter() {
         let earlier = if c.atomic() { Does::AtomicRead } else { Does::Read };
         raced |= conflicts(t, c, earlier, &here);
         outdated &= ordered(t, c.0) && c.bytes() & !cell & 0xff == 0;
     }
-    let new = add(t, w, Some(writes), cell, raced);
+    let new = add(t, w, Some(&writes), cell, raced);
     g.write.store(new, Ordering::Relaxed);
     if r != 0 && (freed || outdated) {
         g.read.store(0, Ordering::Relaxed);
@@ -224,7 +229,7 @@ fn conflicts(t: &mut Thread, c: Cell, earlier: Does, here: &Here) -> bool {
 /// The word that says what `old` says (its cells, if they are at hand) and `cell` as well, without
 /// what `cell` makes redundant. After a race the cells it was with count as redundant: one report is
 /// enough.
-fn add(t: &mut Thread, old: u64, cells: Option<Cells>, cell: u64, raced: bool) -> u64 {
+fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) -> u64 {
     if old == 0 {
         return cell;
     }
@@ -235,9 +240,14 @@ fn add(t: &mut Thread, old: u64, cells: Option<Cells>, cell: u64, raced: bool) -
     if memo.old == old && memo.cell == cell && fresh && !raced {
         return memo.new;
     }
+    let mut own = Cells::new();
+    let cells = cells.unwrap_or_else(|| {
+        own.fill(old);
+        &own
+    });
     let mut out = Cells::new();
     let mut new = cell;
-    for c in cells.unwrap_or_else(|| Cells::of(old)).iter() {
+    for c in cells.iter() {
         if (c.0 ^ cell) & EPOCH == 0 && cell & !c.0 & 0xff == 0 && c.0 & !cell & ATOMIC == 0 {
             known(t, old, c);
             return old;
@@ -303,9 +313,10 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, pc: usize) {
         return shadow::forget(addr, len);
     }
     let checked = len.min(CHECKED);
-    let recording = core::mem::replace(&mut t.record_accesses, false);
+    let recording = t.record_accesses;
+    t.set_record_accesses(false);
     range(t, addr, checked, true, pc);
-    t.record_accesses = recording;
+    t.set_record_accesses(recording);
     let cell = t.epoch | 0xff | (pc as u64) << PC_SHIFT;
     for at in (addr..addr + checked).step_by(8) {
         let g = granule(at);

@@ -80,7 +80,7 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     main.begin();
     let number = main.number;
     main.ring.open(number);
-    main.record_accesses = wants_accesses();
+    main.set_record_accesses(wants_accesses());
     rings::record(main, wire::RecordKind::Begin, 0, 0, 0, 0);
     interpose::pthread::prepare();
     write_maps();

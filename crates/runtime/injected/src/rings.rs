@@ -145,7 +145,7 @@ fn wait_for_room(shared: &Shared, lane: &wire::Lane, head: u64) -> bool {
             sys::yield_now();
         } else {
             sys::pause(200_000);
-            if rounds % 64 == 0 && !sys::alive(shared.header.host) {
+            if rounds.is_multiple_of(64) && !sys::alive(shared.header.host) {
                 STOPPED.store(true, Ordering::Relaxed);
             }
         }

@@ -161,16 +161,14 @@ impl Cells {
         Cells { len: 0, list: [MaybeUninit::uninit(); SET_CELLS] }
     }
 
-    /// The cells of any word.
+    /// Takes the cells of any word.
     #[inline]
-    pub fn of(word: u64) -> Cells {
-        let mut cells = Cells::new();
+    pub fn fill(&mut self, word: u64) {
         if is_set(word) {
-            read_set(word, &mut cells);
+            read_set(word, self);
         } else if is_cell(word) && word != 0 {
-            cells.push(word);
+            self.push(word);
         }
-        cells
     }
 
     /// How many.

@@ -158,7 +158,7 @@ impl SpinLock {
             || self.0.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             spins += 1;
-            if spins % 64 == 0 {
+            if spins.is_multiple_of(64) {
                 yield_now();
             } else {
                 core::hint::spin_loop();

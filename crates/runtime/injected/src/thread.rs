@@ -72,6 +72,9 @@ pub const KNOWN: usize = 16;
 /// An entry of [`Thread::known`] that equals no word; 0 would equal untouched shadow.
 const NOTHING_KNOWN: u64 = 1;
 
+/// Components from here on belong to no thread; see `fasttrack::ordered`.
+const FIRST_MARK: usize = 1022;
+
 /// States of a thread block.
 pub mod state {
     #![allow(missing_docs)]
@@ -89,6 +92,9 @@ pub struct Thread {
     pub epoch: u64,
     /// The thread looks at no access while this is not 0.
     pub ignore: u32,
+    /// Accesses are ignored or recorded: the fast forms leave them to the full one.
+    // invariant: `ignore != 0 || record_accesses`.
+    pub unusual: bool,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
     /// What it knows of all threads.
@@ -329,6 +335,24 @@ impl Thread {
         }
     }
 
+    /// Begins to ignore accesses.
+    pub fn ignore_begin(&mut self) {
+        self.ignore += 1;
+        self.unusual = true;
+    }
+
+    /// Ends what the last `ignore_begin` began.
+    pub fn ignore_end(&mut self) {
+        self.ignore = self.ignore.saturating_sub(1);
+        self.unusual = self.ignore != 0 || self.record_accesses;
+    }
+
+    /// Whether accesses are recorded.
+    pub fn set_record_accesses(&mut self, wanted: bool) {
+        self.record_accesses = wanted;
+        self.unusual = self.ignore != 0 || wanted;
+    }
+
     /// A point that only this release makes known: whoever knows it has learnt all of the release. 0
     /// if there is no such point, because the clock stands still or counts for several threads.
     #[inline]
@@ -420,6 +444,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
         *c = 0;
     }
     thread.clock.len = 0;
+    thread.clock.at[FIRST_MARK..].fill(u32::MAX);
     thread.clock.join(known);
     let number = thread.number;
     let (slot, tick, shared) = with_slots(|s| s.take(number, known));
@@ -430,6 +455,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.epoch = Cell::epoch_of(slot, tick);
     thread.known = [NOTHING_KNOWN; KNOWN];
     thread.ignore = 0;
+    thread.set_record_accesses(false);
     thread.busy = 0;
     thread.pending = 0;
     thread.farewells = 0;
@@ -458,6 +484,31 @@ fn free_block() -> Option<usize> {
         }
         if claim(i) {
             return Some(i);
+        }
+    }
+}
+
+/// Learns what all threads have released. Their clocks are read while they run: a component is a
+/// word, and one that is a little newer than another does no harm, since all were true at some time
+/// before now.
+pub fn join_all(t: &mut Thread) {
+    let used = BLOCKS.load(Ordering::Acquire).min(layout::MAX_THREADS);
+    for index in 0..used {
+        // SAFETY: blocks are mapped; words are read one by one, volatile, through raw pointers.
+        unsafe {
+            let other = block(index);
+            if index == t.index as usize || (*other).state.load(Ordering::Acquire) != state::LIVE {
+                continue;
+            }
+            let slot = (&raw const (*other).slot).read_volatile() as usize;
+            let len = (&raw const (*other).clock.len).read_volatile().min(SLOTS);
+            for i in 0..len {
+                let clock = (&raw const (*other).clock.at[i]).read_volatile();
+                // What it has done in its current epoch it has not released.
+                let released = if i == slot { clock.saturating_sub(1) } else { clock };
+                t.clock.at[i] = t.clock.at[i].max(released);
+            }
+            t.clock.len = t.clock.len.max(len);
         }
     }
 }

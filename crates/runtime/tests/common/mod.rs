@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use selvedge_model::{Event, Symbols};
+use selvedge_runtime::rust_std::Stubs;
 use selvedge_runtime::{ByModule, Form, Libraries, Modules, Options, Outcome, Session};
 
 /// A compiler that can instrument.
@@ -82,6 +83,10 @@ impl Built {
         let twin = if fixed { "fixed" } else { "buggy" };
         let program = into.join(format!("{stem}.{compiler:?}.{twin}"));
         let object = program.with_extension(format!("{twin}.o"));
+        if compiler == Compiler::Rustc {
+            build_rust(source, fixed, &program)?;
+            return Ok(Built { program });
+        }
         let mut compile = compiler.command(source);
         compile.args(["-O1", "-g", "-fsanitize=thread", "-c"]).arg(source).arg("-o").arg(&object);
         if fixed {
@@ -93,6 +98,56 @@ impl Built {
         succeed(&mut link)?;
         Ok(Built { program })
     }
+}
+
+/// Builds a Rust program on the stable toolchain, with its standard library as it is.
+fn build_rust(source: &Path, fixed: bool, program: &Path) -> Result<(), String> {
+    let mut compile = Command::new("rustc");
+    compile.env("RUSTC_BOOTSTRAP", "1").args(["--edition", "2024", "-Copt-level=1", "-g"]);
+    compile.args(["-Zsanitizer=thread", "-Zexternal-clangrt", "-Awarnings"]);
+    compile.args(["-Cunsafe-allow-abi-mismatch=sanitizer", "--target", TARGET]);
+    // The twins are built at the same time, so their intermediate files need names of their own.
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let twin = if fixed { "fixed" } else { "buggy" };
+    compile.arg(format!("--crate-name={stem}_{twin}"));
+    if fixed {
+        compile.args(["--cfg", "fixed"]);
+    }
+    for argument in rust_link_arguments()? {
+        compile.arg(format!("-Zpre-link-arg={argument}"));
+    }
+    succeed(compile.arg(source).arg("-o").arg(program))
+}
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The runtime and the stubs for the standard library, in front of everything else.
+fn rust_link_arguments() -> Result<&'static [String], String> {
+    static ARGUMENTS: OnceLock<Result<Vec<String>, String>> = OnceLock::new();
+    let arguments = ARGUMENTS.get_or_init(|| {
+        let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output();
+        let sysroot = sysroot.map_err(|e| e.to_string())?.stdout;
+        let sysroot = String::from_utf8_lossy(&sysroot).trim().to_owned();
+        let folder = Path::new(&sysroot).join("lib/rustlib").join(TARGET).join("lib");
+        let mut files = std::fs::read_dir(&folder).map_err(|e| e.to_string())?;
+        let rlib = files.find_map(|f| {
+            let path = f.ok()?.path();
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            (name.starts_with("libstd-") && name.ends_with(".rlib")).then_some(path)
+        });
+        let stubs = Stubs::for_library(&rlib.ok_or("no libstd")?).map_err(|e| e.to_string())?;
+        let (text, object) =
+            (workspace("stubs").join("stubs.s"), workspace("stubs").join("stubs.o"));
+        std::fs::write(&text, &stubs.assembly).map_err(|e| e.to_string())?;
+        succeed(Command::new("cc").arg("-c").arg(&text).arg("-o").arg(&object))?;
+        let mut arguments = vec!["-Wl,--whole-archive".to_owned()];
+        arguments.push(libraries().archive.display().to_string());
+        arguments.push("-Wl,--no-whole-archive".to_owned());
+        arguments.push(object.display().to_string());
+        arguments.extend(stubs.link_arguments());
+        Ok(arguments)
+    });
+    arguments.as_deref().map_err(Clone::clone)
 }
 
 /// Runs a command, and takes what it says if it fails.

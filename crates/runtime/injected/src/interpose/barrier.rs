@@ -14,7 +14,7 @@ use crate::wire::RecordKind;
 
 /// Even rounds use the first clock, odd rounds the second.
 fn clock_of(object: &mut Object, round: u32) -> &mut crate::clock::Clock {
-    if round % 2 == 0 { &mut object.clock } else { &mut object.second }
+    if round.is_multiple_of(2) { &mut object.clock } else { &mut object.second }
 }
 
 fn arrive(t: &mut Thread, barrier: usize) -> u32 {
@@ -23,7 +23,7 @@ fn arrive(t: &mut Thread, barrier: usize) -> u32 {
         let round = object.arrived / parties;
         let side = (round % 2) as usize;
         // The clock of the round before last is free as soon as everybody is out of that round.
-        if object.arrived % parties == 0 && object.inside[side] == 0 {
+        if object.arrived.is_multiple_of(parties) && object.inside[side] == 0 {
             clock_of(object, round).clear();
         }
         object.arrived += 1;

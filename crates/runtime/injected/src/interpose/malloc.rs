@@ -127,7 +127,7 @@ unsafe extern "C" fn do_posix_memalign(
 ) -> c_int {
     const INVALID: c_int = 22;
     const NO_MEMORY: c_int = 12;
-    if alignment % 8 != 0 || !alignment.is_power_of_two() {
+    if !alignment.is_multiple_of(8) || !alignment.is_power_of_two() {
         return INVALID;
     }
     // SAFETY: the program's own call.

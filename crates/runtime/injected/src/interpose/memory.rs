@@ -102,8 +102,8 @@ unsafe extern "C" fn str_cat(to: usize, from: usize, pc: usize) -> usize {
 /// Up to and with the first difference, or the end.
 fn common(a: usize, b: usize, limit: usize) -> usize {
     let mut i = 0;
-    // SAFETY: the program is about to read as far.
     while i < limit {
+        // SAFETY: the program is about to read as far.
         let (x, y) = unsafe { (((a + i) as *const u8).read(), ((b + i) as *const u8).read()) };
         i += 1;
         if x != y || x == 0 {
@@ -158,6 +158,24 @@ pub unsafe extern "C" fn selvedge_private_memcpy(
     from: *const u8,
     len: usize,
 ) -> *mut u8 {
+    const SMALL: usize = 256;
+    if len <= SMALL {
+        let mut i = 0;
+        // SAFETY: within both blocks; volatile, lest the compiler make this loop a `memcpy`.
+        unsafe {
+            while i + 8 <= len {
+                let word = from.add(i).cast::<u64>().read_unaligned();
+                to.add(i).cast::<u64>().write_unaligned(word);
+                asm!("", options(nostack, preserves_flags));
+                i += 8;
+            }
+            while i < len {
+                to.add(i).write_volatile(from.add(i).read_volatile());
+                i += 1;
+            }
+        }
+        return to;
+    }
     // SAFETY: the compiler calls this as `memcpy`; `rep movsb` copies upwards.
     unsafe {
         asm!("rep movsb", inout("rcx") len => _, inout("rdi") to => _, inout("rsi") from => _,

@@ -121,11 +121,44 @@ unsafe extern "C" {
     fn _dl_find_object(pc: *mut c_void, result: *mut FoundObject) -> c_int;
 }
 
-/// The module around `pc` is instrumented.
-pub fn add_module(pc: usize) {
+unsafe extern "C" {
+    fn getauxval(kind: u64) -> usize;
+    fn __libc_free(block: usize);
+}
+
+fn module_of(pc: usize) -> Option<FoundObject> {
     let mut found = FoundObject { flags: 0, start: 0, end: 0, rest: [0; 9] };
     // SAFETY: the result is large enough for the C library's structure.
-    if unsafe { _dl_find_object(pc as *mut c_void, &raw mut found) } != 0 || instrumented(pc) {
+    let missing = unsafe { _dl_find_object(pc as *mut c_void, &raw mut found) } != 0;
+    (!missing).then_some(found)
+}
+
+// A program in which code that is not instrumented shares a module with code that is (Rust's standard
+// library) says so by defining this symbol.
+core::arch::global_asm!(".weak selvedge_mixed_module");
+
+fn is_mixed() -> bool {
+    let at: usize;
+    // SAFETY: loads the address of a symbol, null if nobody defines it.
+    unsafe {
+        core::arch::asm!("mov {at}, qword ptr [rip + selvedge_mixed_module@GOTPCREL]",
+            at = out(reg) at, options(nostack, pure, readonly, preserves_flags));
+    }
+    at != 0
+}
+
+/// The module around `pc` is instrumented. A constructor that ends by jumping to us leaves an address
+/// in the C library or the loader; then it is the program itself.
+pub fn add_module(pc: usize) {
+    const ENTRY: u64 = 9;
+    let system = [__libc_free as *const () as usize, _dl_find_object as *const () as usize];
+    let Some(mut found) = module_of(pc) else { return };
+    if system.iter().any(|&s| s >= found.start && s < found.end) {
+        // SAFETY: no memory involved.
+        let Some(program) = module_of(unsafe { getauxval(ENTRY) }) else { return };
+        found = program;
+    }
+    if instrumented(found.start) || is_mixed() {
         return;
     }
     for (start, end) in &MODULES {

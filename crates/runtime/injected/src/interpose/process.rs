@@ -28,7 +28,7 @@ unsafe extern "C" fn do_fork(_pc: usize) -> c_int {
         unsafe {
             if pid == 0 {
                 (*t).ring.abandon();
-                (*t).record_accesses = false;
+                (*t).set_record_accesses(false);
             }
             (*t).busy -= 1;
         }

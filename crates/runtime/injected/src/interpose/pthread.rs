@@ -87,7 +87,7 @@ unsafe extern "C" fn run(thread: *mut c_void) -> *mut c_void {
     t.begin();
     let number = t.number;
     t.ring.open(number);
-    t.record_accesses = crate::init::wants_accesses();
+    t.set_record_accesses(crate::init::wants_accesses());
     rings::record(t, RecordKind::Begin, 0, function, 0, 0);
     // SAFETY: the key exists, because a thread was created.
     unsafe { pthread_setspecific(KEY.load(Ordering::Acquire) - 1, thread) };
@@ -226,18 +226,23 @@ unsafe extern "C" fn detach(id: usize, _pc: usize) -> c_int {
 
 unsafe extern "C" fn setname(id: usize, name: *const u8, pc: usize) -> c_int {
     let result = real!(pthread_setname_np(id, name) as fn(usize, *const u8) -> c_int);
-    // SAFETY: no memory involved.
-    if result == 0 && id == unsafe { pthread_self() } {
-        named(name, pc);
+    // SAFETY: no memory involved, and the name was accepted.
+    unsafe {
+        if result == 0 && id == pthread_self() {
+            named(name, pc);
+        }
     }
     result
 }
 
 /// The current thread has a new name.
-pub fn named(name: *const u8, pc: usize) {
+///
+/// # Safety
+/// `name` is a terminated string that the C library has accepted.
+unsafe fn named(name: *const u8, pc: usize) {
     let mut bytes = [0u8; 16];
     for (i, byte) in bytes.iter_mut().take(15).enumerate() {
-        // SAFETY: a terminated string that the C library has accepted.
+        // SAFETY: the caller's.
         *byte = unsafe { name.add(i).read() };
         if *byte == 0 {
             break;

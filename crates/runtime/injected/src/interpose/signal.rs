@@ -73,9 +73,12 @@ unsafe extern "C" fn on_signal(signal: c_int, info: usize, context: usize) {
 
 /// Runs the handlers of signals that were put off. What the kernel said about them is not kept, except
 /// their number.
+///
+/// # Safety
+/// `t` is the current thread, which is not busy.
 #[cold]
-pub fn deliver_pending(t: *mut Thread) {
-    // SAFETY: the current thread's block, not busy any more.
+pub unsafe fn deliver_pending(t: *mut Thread) {
+    // SAFETY: the caller's.
     let pending = unsafe { core::mem::replace(&mut (*t).pending, 0) };
     for number in 1..SIGNALS {
         if pending >> (number - 1) & 1 != 0 {
