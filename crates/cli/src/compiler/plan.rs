@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use selvedge_runtime::rust_std::Stubs;
+
 use super::Family;
 use super::arguments::{Arguments, Item, ItemKind, Stage};
 use crate::exit::Failure;
@@ -23,6 +25,9 @@ impl Plan {
         toolbox: &Toolbox,
     ) -> Result<Plan, Failure> {
         refuse(arguments)?;
+        if let Some(library) = rust_library(arguments) {
+            return Plan::with_rust_stubs(arguments, &library, family, toolbox);
+        }
         let plain = |last| Ok(Plan { before: Vec::new(), last, scratch: None });
         match (arguments.stage, family) {
             (Stage::Question, _) => plain(words(&arguments.items)),
@@ -31,6 +36,26 @@ impl Plan {
             (_, Family::Gcc) if arguments.compiles() => Plan::split(arguments, toolbox),
             _ => plain(link(arguments, &arguments.items, family, toolbox)),
         }
+    }
+
+    /// The link of a Rust program: what its standard library does inside is told by stubs around it.
+    fn with_rust_stubs(
+        arguments: &Arguments,
+        library: &Path,
+        family: Family,
+        toolbox: &Toolbox,
+    ) -> Result<Plan, Failure> {
+        let stubs = Stubs::for_library(library)
+            .map_err(|error| Failure::Open { path: library.to_owned(), error })?;
+        let scratch = scratch_directory()?;
+        let (source, object) = (scratch.join("stubs.s"), scratch.join("stubs.o"));
+        std::fs::write(&source, &stubs.assembly)
+            .map_err(|error| Failure::Write { path: source.clone(), error })?;
+        let mut last = link(arguments, &arguments.items, family, toolbox);
+        let wraps = stubs.link_arguments().into_iter().map(OsString::from);
+        last.extend(wraps.chain([object.clone().into()]));
+        let assemble = vec!["-c".into(), source.into(), "-o".into(), object.into()];
+        Ok(Plan { before: vec![assemble], last, scratch: Some(scratch) })
     }
 
     fn split(arguments: &Arguments, toolbox: &Toolbox) -> Result<Plan, Failure> {
@@ -59,6 +84,17 @@ impl Drop for Plan {
             let _ = std::fs::remove_dir_all(scratch);
         }
     }
+}
+
+/// Rust's standard library, if it is linked into an executable.
+fn rust_library(arguments: &Arguments) -> Option<PathBuf> {
+    let files = arguments.items.iter().filter(|i| i.kind == ItemKind::Linked);
+    let mut paths = files.map(|i| PathBuf::from(&i.words[0]));
+    let is_std = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libstd-") && name.ends_with(".rlib")
+    };
+    paths.find(is_std).filter(|_| arguments.stage == Stage::Link)
 }
 
 /// What cannot work is refused before anything is written.

@@ -17,7 +17,7 @@ use crate::exit::warning_label;
 use crate::report::{Report, ReportedFinding, ReportedLock};
 use crate::store::{RunId, Store};
 use crate::suppress::Suppressions;
-use crate::symbolize::SharedSymbolizer;
+use crate::symbolize::{self, SharedSymbolizer};
 
 /// A run as the store sees it. A store that fails once is not asked again.
 pub(super) struct Journal(Option<(Store, RunId)>);
@@ -253,18 +253,20 @@ impl Watch {
     fn notes(&self, race: &NativeRace, symbols: &Symbols) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(block) = self.heap.at(race.later.range.start) {
+            let place = symbols.site(block.site);
+            let at = if is_users(&place) { format!(" at {place}") } else { String::new() };
             notes.push(format!(
-                "the memory is byte {} of a heap block that thread {} allocated at {}",
+                "the memory is byte {} of a heap block that thread {} allocated{at}",
                 race.later.range.start - block.range.start,
-                self.thread_name(block.thread),
-                symbols.site(block.site)
+                self.thread_name(block.thread)
             ));
         }
         for side in [&race.earlier, &race.later] {
             let started = self.threads.get(&side.thread).and_then(|t| t.started.as_ref());
             if let Some((by, site)) = started {
+                let at = if is_users(site) { format!(" at {site}") } else { String::new() };
                 notes.push(format!(
-                    "thread {} was started by thread {} at {site}",
+                    "thread {} was started by thread {}{at}",
                     self.thread_name(side.thread),
                     self.thread_name(*by)
                 ));
@@ -280,8 +282,9 @@ impl Watch {
         if let Some(name) = self.symbolizer.borrow_mut().variable(addr, modules) {
             return name;
         }
-        match self.heap.at(addr) {
-            Some(block) => format!("heap block from {}", symbols.site(block.site)),
+        match self.heap.at(addr).map(|block| symbols.site(block.site)) {
+            Some(site) if is_users(&site) => format!("heap block from {site}"),
+            Some(_) => "heap block".to_owned(),
             None => "memory without a name".to_owned(),
         }
     }
@@ -352,6 +355,11 @@ impl Observe for Watch {
     fn named(&mut self, thread: ThreadId, name: &str) {
         self.threads.entry(thread).or_default().name = Some(name.to_owned());
     }
+}
+
+/// Whether a place is in code that is the user's, or at least not a standard library's.
+fn is_users(site: &Site) -> bool {
+    site.frame().is_some_and(|f| !symbolize::is_library(&f.file))
 }
 
 /// The files whose code took part in a race.

@@ -45,11 +45,14 @@ impl Symbolizer {
         site
     }
 
-    /// The calls that return to the addresses, except those in front of `main` and of a thread's
-    /// function, which belong to the C library or have no name.
+    /// The calls that return to the addresses, except those without a line, and the outermost ones of
+    /// a standard library, which only lead to the thread's function.
     pub(crate) fn stack(&mut self, returns: &[u64], modules: &Modules) -> Vec<Site> {
         let sites = returns.iter().map(|&pc| self.call(pc, modules));
-        sites.filter(|site| site.frame().is_some()).collect()
+        let mut stack: Vec<Site> = sites.filter(|site| site.frame().is_some()).collect();
+        let outer = |s: &mut Site| s.frame().is_some_and(|f| is_library(&f.file));
+        while stack.pop_if(outer).is_some() {}
+        stack
     }
 
     /// The variable with static storage at `addr`, with the offset in it.
@@ -72,7 +75,8 @@ impl Symbolizer {
         let binary = self.binary(&module);
         // The return address belongs to the next line, or even to the next function.
         let address = pc.wrapping_sub(binary.bias(&module)).wrapping_sub(1);
-        let mut frames = binary.frames(address).into_iter().map(|frame| shortened(frame, &root));
+        let frames = outside_libraries(binary.frames(address));
+        let mut frames = frames.into_iter().map(|frame| shortened(frame, &root));
         match frames.next() {
             Some(innermost) => Site::Source(innermost, frames.collect()),
             None => Site::Label(label(&module, binary, address).into()),
@@ -113,6 +117,21 @@ fn label(module: &Module, binary: &Binary, address: u64) -> String {
         Some((name, offset)) => format!("{file}({name}+{offset:#x})"),
         None => format!("{file}+{address:#x}"),
     }
+}
+
+/// The frames from the first one on that is the user's: what a container or a lock does inside itself,
+/// inlined into the user's function, is of no help. Where all are a library's, they stay.
+fn outside_libraries(frames: Vec<Frame>) -> Vec<Frame> {
+    match frames.iter().position(|f| !is_library(&f.file)) {
+        Some(first) => frames.into_iter().skip(first).collect(),
+        None => frames,
+    }
+}
+
+/// Whether a file belongs to the standard library of C++ or Rust.
+pub(crate) fn is_library(file: &str) -> bool {
+    let cxx = file.contains("/include/c++/") || file.contains("/c++/v1/");
+    file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/") || cxx
 }
 
 fn shortened(frame: Frame, root: &Path) -> Frame {
