@@ -15,6 +15,20 @@ use crate::exit::Failure;
 /// annotations ask for, which is silent where there are none.
 pub(crate) const DEFAULT: [&str; 5] = ["races", "hybrid", "deadlocks", "atomicity", "determinism"];
 
+/// What runs beside a native program unless the user says otherwise: its races are looked for inside
+/// it, and recording its accesses for other analyses costs much.
+pub(crate) const DEFAULT_FOR_RUN: [&str; 2] = ["races", "deadlocks"];
+
+/// The analyses of a native run.
+pub(crate) struct ForRun {
+    /// Those that see the recorded events.
+    pub(crate) recorded: Vec<Box<dyn Analysis>>,
+    /// The program looks for races by itself.
+    pub(crate) races: bool,
+    /// Some of them need the accesses.
+    pub(crate) accesses: bool,
+}
+
 struct Entry {
     name: &'static str,
     about: &'static str,
@@ -76,6 +90,16 @@ pub(crate) fn select(names: &[String]) -> Result<Vec<Box<dyn Analysis>>, Failure
     }
     let wanted = |e: &&Entry| names.iter().any(|n| n == "all" || n == e.name);
     Ok(ENTRIES.iter().filter(wanted).map(|e| (e.new)()).collect())
+}
+
+/// The analyses of the given names for a native run.
+pub(crate) fn for_run(names: &[String]) -> Result<ForRun, Failure> {
+    let mut recorded = select(names)?;
+    let inline = |a: &Box<dyn Analysis>| a.name() == "races";
+    let races = recorded.iter().any(inline);
+    recorded.retain(|a| !inline(a));
+    let accesses = recorded.iter().any(|a| a.name() != "deadlocks");
+    Ok(ForRun { recorded, races, accesses })
 }
 
 /// A list for the help text.

@@ -65,6 +65,9 @@ fn missing_between(a: &ReportedPlace, b: &ReportedPlace) -> String {
             plain.site
         );
     }
+    if a.held_unknown || b.held_unknown {
+        return "protect both places with one lock, make both accesses atomic, or order them by a join or a signal".into();
+    }
     match (a.held.as_slice(), b.held.as_slice()) {
         ([], []) => "no lock is held at either place: protect both with one lock, make both atomic, or order them by a join or a signal".into(),
         (held, []) => one_sided(held, b),
