@@ -23,7 +23,7 @@
 //! threads) for a write after reads that were not ordered; O(threads) for synchronization.
 //!
 //! Legend: *mark* is an access as remembered, epoch c@t with its site and locks; W, R and L of the
-//! paper are [`Cell::write`], [`Cell::reads`] and the locks inside [`Order`].
+//! paper are `Cell::write`, `Cell::reads` and the locks inside [`Order`].
 //!
 //! [`Slots`]: selvedge_model::Slots
 

@@ -30,8 +30,8 @@
 //! acquisitions seen. A reported cycle need not be reachable: what lies before it may depend on data,
 //! on signals, on atomics, or on critical sections that had to be passed in a certain order; and a
 //! try-lock never waits. Missed are circles through joins, condition variables, semaphores or barriers,
-//! through readers that wait behind a waiting writer, and of a thread with itself, as when it upgrades
-//! its own read lock.
+//! through readers that wait behind a waiting writer, and through a reader that becomes a writer of the
+//! lock it reads.
 //!
 //! Cost: one hash look-up for each acquisition of a lock under another. Memory: the distinct
 //! dependencies since there was last one thread alone, and for each of them those stretches between
@@ -51,8 +51,8 @@ use crate::held::{HeldLocks, LockSet};
 use crate::order::{Edges, Order};
 use crate::{Analysis, Bound};
 
-/// How many dependencies one search for cycles looks at, counting those met again on another path.
-pub const MAX_STEPS: u64 = 10_000_000;
+/// How many pairs of dependencies one search for cycles compares: a second or two of work.
+pub const MAX_STEPS: u64 = 50_000_000;
 
 const NAME: &str = "deadlocks";
 
@@ -254,7 +254,7 @@ impl Analysis for Goodlock {
 
     fn bound(&self) -> Option<Bound> {
         (self.cut_short > 0).then_some(Bound {
-            what: "dependencies are looked at in one search for cycles",
+            what: "pairs of dependencies are compared in one search for cycles",
             limit: self.max_steps,
             exceeded: self.cut_short,
         })
@@ -283,7 +283,7 @@ impl Lives {
     /// How many are left.
     fn join(&mut self, thread: ThreadId) -> usize {
         self.start(thread);
-        self.alive -= 1;
+        self.alive = self.alive.saturating_sub(1);
         self.alive
     }
 }

@@ -27,14 +27,14 @@
 //! forgotten, pairs with it may be missed, and [`Analysis::bound`] says so. Such pairs are not all
 //! races: what orders them may be atomics or data that the definition does not see.
 //!
-//! Cost: O(remembered accesses) per access and fragment of memory it touches, O(threads) per signal.
+//! Cost: O(remembered accesses) per access and eight bytes that it touches, O(threads) per signal.
 
 use selvedge_model::{Access, Epoch, Event, Findings, Held, Mode, Op, SiteId, VectorClock};
 
-use crate::fragments::Fragments;
 use crate::held::{HeldLocks, LockSet, exclude_each_other};
 use crate::order::{Edges, Order};
 use crate::past::{self, Past};
+use crate::shadow::Shadow;
 use crate::{Analysis, Bound};
 
 /// How many past accesses to a byte are remembered.
@@ -45,13 +45,13 @@ pub const MAX_PAST: usize = 256;
 pub struct Hybrid {
     held: HeldLocks,
     order: Order,
-    memory: Fragments<Vec<Remembered>>,
+    memory: Shadow<Vec<Remembered>>,
     forgotten: u64,
 }
 
 const NAME: &str = "hybrid";
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Remembered {
     access: Past,
     epoch: Epoch,
@@ -62,7 +62,7 @@ impl Default for Hybrid {
         Hybrid {
             held: HeldLocks::default(),
             order: Order::new(Edges::SIGNALS),
-            memory: Fragments::default(),
+            memory: Shadow::default(),
             forgotten: 0,
         }
     }
@@ -78,7 +78,7 @@ impl Analysis for Hybrid {
             Op::Read(access) => self.access(event, access, false, out),
             Op::Write(access) => self.access(event, access, true, out),
             Op::Acquire(..) | Op::Release(..) => self.held.on_event(event),
-            Op::Alloc(range) | Op::Free(range) => self.memory.forget(range),
+            Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
             Op::Fork(_)
             | Op::Join(_)
             | Op::Begin
@@ -119,9 +119,9 @@ impl Hybrid {
             },
             epoch,
         };
-        // An access that touches several fragments is one occurrence of what it finds.
+        // An access that touches several states is one occurrence of what it finds.
         let mut reported: Vec<SiteId> = Vec::new();
-        memory.touch(access.range(), |bytes, past| {
+        memory.visit(access.range(), |bytes, past| {
             for &Remembered { access: earlier, epoch } in &*past {
                 if earlier.thread != now.access.thread
                     && (earlier.write || write)

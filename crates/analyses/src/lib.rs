@@ -16,7 +16,6 @@ pub mod atomizer;
 mod bits;
 pub mod conflicts;
 pub mod fasttrack;
-mod fragments;
 pub mod goodlock;
 pub mod held;
 pub mod hybrid;

@@ -28,23 +28,23 @@
 //! May miss races with accesses made in the exclusive state (the price for initialisation without
 //! locks), and pairs other than the one it reports.
 //!
-//! Cost: O(1) per access and fragment of memory it touches, after the first refinement by a given set
-//! of held locks. Memory: about 80 bytes per fragment, and the distinct sets of locks.
+//! Cost: O(1) per access and eight bytes that it touches, after the first refinement by a given set of
+//! held locks. Memory: some hundred bytes for eight bytes touched, and the distinct sets of locks.
 
 use rustc_hash::FxHashMap;
 use selvedge_model::{Access, Event, Findings, LockId, Op, SiteId, ThreadId};
 
 use crate::Analysis;
-use crate::fragments::Fragments;
 use crate::held::{HeldLocks, LockSet, exclude_each_other, protects};
 use crate::past::{self, Past};
+use crate::shadow::Shadow;
 
 /// The analysis.
 #[derive(Debug, Default)]
 pub struct Lockset {
     held: HeldLocks,
     candidates: CandidateSets,
-    memory: Fragments<Variable>,
+    memory: Shadow<Variable>,
 }
 
 const NAME: &str = "lockset";
@@ -58,7 +58,7 @@ enum State {
     Modified(Candidates),
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 struct Variable {
     state: State,
     reads: Latest,
@@ -66,7 +66,7 @@ struct Variable {
 }
 
 /// The latest access of one kind, and the latest by another thread than that.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 struct Latest([Option<Past>; 2]);
 
 impl Latest {
@@ -121,7 +121,7 @@ impl Analysis for Lockset {
             Op::Read(access) => self.access(event, access, false, out),
             Op::Write(access) => self.access(event, access, true, out),
             Op::Acquire(..) | Op::Release(..) => self.held.on_event(event),
-            Op::Alloc(range) | Op::Free(range) => self.memory.forget(range),
+            Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
             Op::Atomic(..)
             | Op::Fence(_)
             | Op::Fork(_)
@@ -145,9 +145,9 @@ impl Lockset {
         let Lockset { held, candidates, memory } = self;
         let now =
             Past { thread: event.thread, site: event.site, held: held.set(event.thread), write };
-        // An access that touches several fragments is one occurrence of what it finds.
+        // An access that touches several states is one occurrence of what it finds.
         let mut reported: Vec<SiteId> = Vec::new();
-        memory.touch(access.range(), |bytes, variable| {
+        memory.visit(access.range(), |bytes, variable| {
             if variable.step(now, held, candidates)
                 && let Some(earlier) = variable.conflicting(now, held)
                 && !reported.contains(&earlier.site)

@@ -1,15 +1,19 @@
 //! The analyses by name.
 
-use selvedge_analyses::Analysis;
+use selvedge_analyses::aerodrome::AeroDrome;
+use selvedge_analyses::atomizer::Atomizer;
 use selvedge_analyses::fasttrack::FastTrack;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_analyses::hybrid::Hybrid;
 use selvedge_analyses::lockset::Lockset;
+use selvedge_analyses::views::Views;
+use selvedge_analyses::{Analysis, singletrack};
 
 use crate::exit::Failure;
 
-/// What runs unless the user says otherwise: what needs no annotation and repeats no other.
-pub(crate) const DEFAULT: [&str; 3] = ["races", "hybrid", "deadlocks"];
+/// What runs unless the user says otherwise: what needs no annotation and repeats no other, and what
+/// annotations ask for, which is silent where there are none.
+pub(crate) const DEFAULT: [&str; 5] = ["races", "hybrid", "deadlocks", "atomicity", "determinism"];
 
 struct Entry {
     name: &'static str,
@@ -17,7 +21,7 @@ struct Entry {
     new: fn() -> Box<dyn Analysis>,
 }
 
-const ENTRIES: [Entry; 4] = [
+const ENTRIES: [Entry; 8] = [
     Entry {
         name: "races",
         about: "data races of this very execution, by happens-before (FastTrack)",
@@ -37,6 +41,26 @@ const ENTRIES: [Entry; 4] = [
         name: "deadlocks",
         about: "locks that threads may wait for in a circle (iGoodlock)",
         new: || Box::new(Goodlock::default()),
+    },
+    Entry {
+        name: "atomicity",
+        about: "atomic regions that were not executed atomically (AeroDrome)",
+        new: || Box::new(AeroDrome::new()),
+    },
+    Entry {
+        name: "reduction",
+        about: "atomic regions that another schedule may break up (Atomizer)",
+        new: || Box::new(Atomizer::new()),
+    },
+    Entry {
+        name: "determinism",
+        about: "deterministic regions that depend on the schedule (SingleTrack)",
+        new: || Box::new(singletrack::Filtered::default()),
+    },
+    Entry {
+        name: "views",
+        about: "variables that belong together but are locked apart (view consistency)",
+        new: || Box::new(Views::new()),
     },
 ];
 

@@ -12,6 +12,7 @@
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`], [`Target`] |
+//! | [`schedule`] | [`Schedule`]: who ran, at which points |
 //! | [`wellformed`] | which event sequences are executions at all |
 //! | [`trace`] | the text and binary trace formats |
 
@@ -20,6 +21,7 @@
 pub mod clock;
 pub mod event;
 pub mod finding;
+pub mod schedule;
 pub mod symbols;
 pub mod trace;
 pub mod wellformed;
@@ -33,4 +35,5 @@ pub use finding::{
     Finding, FindingId, Findings, Held, Kind, Object, Place, Role, Status, Subject, Target,
     Verdict, Waiter,
 };
+pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};

@@ -6,7 +6,7 @@
 //! on which enough of the permitted length is left to come back.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use selvedge_model::{Held, LockId};
+use selvedge_model::{Held, LockId, ThreadId};
 
 use super::{Dependency, Moment};
 use crate::held::{HeldLocks, exclude_each_other};
@@ -23,32 +23,31 @@ pub(super) fn search(
     if graph.nodes.is_empty() {
         return true;
     }
+    let mut starts = graph.starts();
     let mut search = Search {
         graph: &graph,
         steps_left: max_steps,
-        length: 2,
+        length: 0,
         next_length: None,
         seen: FxHashSet::default(),
     };
-    // In the order of the held locks, so that those who hold the same share their distances.
-    let mut firsts: Vec<usize> = (0..graph.nodes.len()).collect();
-    firsts.sort_by_key(|&n| graph.nodes[n].dependency.holds);
-    loop {
-        for same in firsts
-            .chunk_by(|&a, &b| graph.nodes[a].dependency.holds == graph.nodes[b].dependency.holds)
-        {
-            let distance = graph.distances(graph.nodes[same[0]].holds, &mut search.steps_left);
-            for &first in same {
-                if !search.from(first, &distance, &mut report) {
-                    return false;
-                }
+    while let Some(length) = starts.iter().filter_map(|s| s.length).min() {
+        search.length = length;
+        for start in starts.iter_mut().filter(|s| s.length == Some(length)) {
+            if !search.start(&start.nodes, &mut report) {
+                return false;
             }
-        }
-        match search.next_length.take() {
-            Some(length) => search.length = length,
-            None => return true,
+            start.length = search.next_length.take();
         }
     }
+    true
+}
+
+/// Occurrences of one thread under the same locks: they have the same way back.
+struct Start {
+    nodes: Vec<usize>,
+    /// The least length of the cycles from here that have not been looked for.
+    length: Option<usize>,
 }
 
 /// One occurrence of a dependency.
@@ -68,11 +67,9 @@ impl Node<'_> {
         holder.holds.iter().any(|h| h.lock == wants.lock && h.mode.excludes(wants.mode))
     }
 
-    /// Whether both can wait at the same time.
+    /// Whether both can wait at the same time. A thread is ordered with itself, so they are two threads.
     fn compatible(&self, other: &Node<'_>) -> bool {
-        self.dependency.thread != other.dependency.thread
-            && self.moment.concurrent(other.moment)
-            && !exclude_each_other(self.holds, other.holds)
+        self.moment.concurrent(other.moment) && !exclude_each_other(self.holds, other.holds)
     }
 }
 
@@ -80,8 +77,9 @@ struct Graph<'a> {
     nodes: Vec<Node<'a>>,
     /// By vertex, the nodes that hold the lock.
     holders: Vec<Vec<usize>>,
-    /// By vertex, the vertices of locks under which it is wanted.
-    arrivals: Vec<Vec<usize>>,
+    /// By vertex, the vertices of the locks under which it is wanted, each with the greatest thread
+    /// that does so.
+    arrivals: Vec<Vec<(usize, ThreadId)>>,
     vertices: FxHashMap<LockId, usize>,
 }
 
@@ -93,20 +91,19 @@ impl<'a> Graph<'a> {
             let next = vertices.len();
             *vertices.entry(lock).or_insert(next)
         };
-        let mut arcs: Vec<Vec<usize>> = Vec::new();
+        let mut arcs: Vec<FxHashMap<usize, ThreadId>> = Vec::new();
         for d in dependencies {
             let wants = vertex(d.wants.lock);
             for h in held.locks(d.holds) {
                 let holds = vertex(h.lock);
                 let size = arcs.len().max(holds.max(wants) + 1);
-                arcs.resize_with(size, Vec::new);
-                arcs[holds].push(wants);
+                arcs.resize_with(size, FxHashMap::default);
+                let greatest = arcs[holds].entry(wants).or_insert(d.thread);
+                *greatest = d.thread.max(*greatest);
             }
         }
-        for list in &mut arcs {
-            list.sort_unstable();
-            list.dedup();
-        }
+        let arcs: Vec<Vec<(usize, ThreadId)>> =
+            arcs.into_iter().map(|to| to.into_iter().collect()).collect();
         let component = components(&arcs);
         let mut graph = Graph {
             nodes: Vec::new(),
@@ -115,8 +112,8 @@ impl<'a> Graph<'a> {
             vertices,
         };
         for (from, list) in arcs.iter().enumerate() {
-            for &to in list.iter().filter(|&&to| component[from] == component[to]) {
-                graph.arrivals[to].push(from);
+            for &(to, thread) in list.iter().filter(|(to, _)| component[from] == component[*to]) {
+                graph.arrivals[to].push((from, thread));
             }
         }
         for (number, dependency) in dependencies.iter().enumerate() {
@@ -142,24 +139,36 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    /// For every vertex the least number of further dependencies that lead from a thread that wants its
-    /// lock to one that wants a lock of `holds`, or `None` if none lead there.
-    fn distances(&self, holds: &[Held], steps_left: &mut u64) -> Vec<Option<usize>> {
+    /// The places to start from, with cycles of two to be looked for first.
+    fn starts(&self) -> Vec<Start> {
+        let mut nodes: Vec<usize> = (0..self.nodes.len()).collect();
+        let key = |n: usize| (self.nodes[n].dependency.thread, self.nodes[n].dependency.holds);
+        nodes.sort_by_key(|&n| key(n));
+        nodes
+            .chunk_by(|&a, &b| key(a) == key(b))
+            .map(|same| Start { nodes: same.to_vec(), length: Some(2) })
+            .collect()
+    }
+
+    /// For every vertex the least number of further dependencies, of threads greater than that of
+    /// `node`, that lead from a thread that wants its lock to one that wants a lock which `node` holds;
+    /// `None` if none lead there. And how many arcs it took to find out.
+    fn distances(&self, node: &Node<'_>) -> (Vec<Option<usize>>, u64) {
         let mut distance = vec![None; self.holders.len()];
-        let mut queue: Vec<usize> = holds.iter().map(|h| self.vertices[&h.lock]).collect();
+        let mut queue: Vec<usize> = node.holds.iter().map(|h| self.vertices[&h.lock]).collect();
         queue.iter().for_each(|&v| distance[v] = Some(0));
-        let mut next = 0;
+        let (mut next, mut steps) = (0, 0);
         while let Some(&v) = queue.get(next) {
             next += 1;
-            *steps_left = steps_left.saturating_sub(self.arrivals[v].len() as u64);
-            for &from in &self.arrivals[v] {
-                if distance[from].is_none() {
+            steps += self.arrivals[v].len() as u64;
+            for &(from, thread) in &self.arrivals[v] {
+                if distance[from].is_none() && thread > node.dependency.thread {
                     distance[from] = distance[v].map(|d| d + 1);
                     queue.push(from);
                 }
             }
         }
-        distance
+        (distance, steps)
     }
 }
 
@@ -168,14 +177,20 @@ struct Search<'a> {
     steps_left: u64,
     /// How long the cycles are that are looked for now.
     length: usize,
-    /// The least length of a longer cycle that there may be.
+    /// The least length of a longer cycle that there may be from the current start.
     next_length: Option<usize>,
     /// The cycles reported: occurrences of the same dependencies at other moments are not news.
     seen: FxHashSet<Vec<usize>>,
 }
 
 impl<'a> Search<'a> {
-    /// Looks for the cycles in which `first` has the least thread. False if it ran out of steps.
+    /// Looks for the cycles that start at one of `nodes`. False if it ran out of steps.
+    fn start(&mut self, nodes: &[usize], report: &mut impl FnMut(&[&Dependency])) -> bool {
+        let (distance, steps) = self.graph.distances(&self.graph.nodes[nodes[0]]);
+        self.steps_left = self.steps_left.saturating_sub(steps);
+        nodes.iter().all(|&first| self.from(first, &distance, report))
+    }
+
     fn from(
         &mut self,
         first: usize,
@@ -200,7 +215,7 @@ impl<'a> Search<'a> {
             if self.steps_left == 0 {
                 return false;
             }
-            self.steps_left -= 1;
+            self.steps_left = self.steps_left.saturating_sub(chain.len() as u64);
             let candidate = &graph.nodes[candidate];
             if extends(&chain, candidate) {
                 chain.push(candidate);
@@ -253,7 +268,7 @@ fn extends(chain: &[&Node<'_>], next: &Node<'_>) -> bool {
 }
 
 /// The strongly connected component of every vertex, by Tarjan's algorithm without recursion.
-fn components(arcs: &[Vec<usize>]) -> Vec<usize> {
+fn components(arcs: &[Vec<(usize, ThreadId)>]) -> Vec<usize> {
     const UNSEEN: usize = usize::MAX;
     let mut index = vec![UNSEEN; arcs.len()];
     let mut low = vec![0; arcs.len()];
@@ -273,7 +288,7 @@ fn components(arcs: &[Vec<usize>]) -> Vec<usize> {
                 seen += 1;
                 open.push(v);
             }
-            if let Some(&to) = arcs[v].get(*arc) {
+            if let Some(&(to, _)) = arcs[v].get(*arc) {
                 *arc += 1;
                 if index[to] == UNSEEN {
                     path.push((to, 0));

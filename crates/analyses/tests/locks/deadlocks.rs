@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use proptest::prelude::*;
+use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
-use selvedge_model::{Event, LockId, Mode, Op, SiteId, Target, ThreadId, Waiter};
+use selvedge_model::{Event, Findings, LockId, Mode, Op, SiteId, Target, ThreadId, Waiter};
 
-use crate::program::{Execution, Shape, executions};
+use crate::program::{Execution, Shape, Sites, executions};
 use crate::{cases, findings, sites};
 
 /// Acquisitions, by their place in the execution.
@@ -304,16 +305,29 @@ fn is_wait(wait: &Wait, waiter: &Waiter, events: &[Event]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(cases(3000))]
+    #![proptest_config(cases(5000))]
 
     #[test]
     fn reports_exactly_the_cycles_of_the_definition(
         Execution(events) in executions(Shape {
-            threads: 4, steps: 14, locks: 4, memory: false, signals: false, sites: None,
+            threads: 4, steps: 14, locks: 4, memory: false, signals: false, forks: 2, sites: Sites::Own,
         })
     ) {
-        let found = sites(&findings(Goodlock::default(), &events));
-        prop_assert_eq!(found, as_sites(&events, &defined(&events)));
+        let found = findings(Goodlock::default(), &events);
+        prop_assert!(found.iter().all(|f| f.occurrences == 1), "one rotation, once");
+        prop_assert_eq!(sites(&found), as_sites(&events, &defined(&events)));
+    }
+
+    /// Threads that come and go, and do the same again and again.
+    #[test]
+    fn forgets_no_moment_that_matters(
+        Execution(events) in executions(Shape {
+            threads: 5, steps: 24, locks: 2, memory: false, signals: false, forks: 8,
+            sites: Sites::Same,
+        })
+    ) {
+        let found = findings(Goodlock::default(), &events);
+        prop_assert_eq!(sites(&found), as_sites(&events, &defined(&events)));
     }
 
     /// With few sites, so that occurrences of a dependency fall together; and what is reported has
@@ -321,7 +335,7 @@ proptest! {
     #[test]
     fn forgets_no_cycle_where_sites_recur(
         Execution(events) in executions(Shape {
-            threads: 4, steps: 16, locks: 3, memory: false, signals: true, sites: Some(3),
+            threads: 4, steps: 16, locks: 3, memory: false, signals: true, forks: 2, sites: Sites::Few(3),
         })
     ) {
         let found = findings(Goodlock::default(), &events);
@@ -348,7 +362,7 @@ proptest! {
     #[test]
     fn predicts_every_deadlock_that_can_be_reached(
         Execution(events) in executions(Shape {
-            threads: 4, steps: 9, locks: 3, memory: false, signals: false, sites: None,
+            threads: 4, steps: 11, locks: 3, memory: false, signals: false, forks: 2, sites: Sites::Own,
         })
     ) {
         let found = sites(&findings(Goodlock::default(), &events));
@@ -365,4 +379,64 @@ proptest! {
             );
         }
     }
+}
+
+/// One thread takes the locks, outermost first, and releases them. The site of each acquisition is
+/// `site` and what follows it.
+fn nest(thread: u32, locks: &[u32], site: u32) -> Vec<Event> {
+    let acquire = |(i, &l): (usize, &u32)| Event {
+        thread: ThreadId(thread),
+        site: SiteId(site + i as u32),
+        op: Op::Acquire(LockId(l), Mode::Exclusive),
+    };
+    let release = |&l: &u32| Event {
+        thread: ThreadId(thread),
+        site: SiteId(site),
+        op: Op::Release(LockId(l), Mode::Exclusive),
+    };
+    locks.iter().enumerate().map(acquire).chain(locks.iter().rev().map(release)).collect()
+}
+
+#[test]
+fn one_inversion_among_forty_thousand_ordered_dependencies() {
+    let mut events = Vec::new();
+    for thread in 0..8 {
+        for lock in 0..5000 {
+            events.extend(nest(thread, &[lock, lock + 1], (thread * 5000 + lock) * 2));
+        }
+    }
+    events.extend(nest(0, &[1, 0], 100_000));
+    let found = findings(Goodlock::default(), &events);
+    assert_eq!(found.len(), 7, "the inversion with each of the other threads");
+    assert!(found.iter().all(|f| f.places.len() == 2 && f.places[0].site == SiteId(100_001)));
+}
+
+#[test]
+fn two_thousand_philosophers() {
+    let events: Vec<Event> = (0..2000).flat_map(|p| nest(p, &[p, (p + 1) % 2000], 2 * p)).collect();
+    let found = findings(Goodlock::default(), &events);
+    assert_eq!(found.iter().map(|f| f.places.len()).collect::<Vec<_>>(), [2000]);
+}
+
+#[test]
+fn more_cycles_than_can_be_looked_at_are_told_and_the_short_ones_come_first() {
+    let mut goodlock = Goodlock::with_max_steps(500_000);
+    let mut out = Findings::default();
+    let mut site = 0;
+    for thread in 0..6 {
+        for (outer, inner) in (0..12).flat_map(|a| (0..12).map(move |b| (a, b))) {
+            if outer != inner {
+                for event in nest(thread, &[outer, inner], site) {
+                    goodlock.on_event(&event, &mut out);
+                }
+                site += 2;
+            }
+        }
+    }
+    assert_eq!(goodlock.bound(), None);
+    goodlock.finish(&mut out);
+    assert_eq!(goodlock.bound().map(|b| (b.limit, b.exceeded)), Some((500_000, 1)));
+    let pairs = out.iter().filter(|f| f.places.len() == 2).count();
+    assert_eq!(pairs, 15 * 132, "every two threads on every two locks, in both orders");
+    assert!(out.len() > pairs);
 }

@@ -7,7 +7,7 @@ use selvedge_analyses::Analysis;
 use selvedge_analyses::hybrid::{Hybrid, MAX_PAST};
 use selvedge_model::{Access, Event, Findings, LockId, Mode, Op, SiteId, ThreadId};
 
-use crate::program::{Execution, Shape, executions};
+use crate::program::{Execution, Shape, Sites, executions};
 use crate::{cases, findings, sites};
 
 /// `before[j]` are the events that message order puts before event `j`.
@@ -102,7 +102,7 @@ proptest! {
     #[test]
     fn finds_exactly_the_racing_pairs(
         Execution(events) in executions(Shape {
-            threads: 3, steps: 20, locks: 3, memory: true, signals: true, sites: None,
+            threads: 3, steps: 20, locks: 3, memory: true, signals: true, forks: 2, sites: Sites::Own,
         })
     ) {
         prop_assert_eq!(sites(&findings(Hybrid::default(), &events)), oracle(&events));
@@ -112,7 +112,18 @@ proptest! {
     #[test]
     fn forgets_no_pair_of_sites(
         Execution(events) in executions(Shape {
-            threads: 4, steps: 30, locks: 2, memory: true, signals: true, sites: Some(4),
+            threads: 4, steps: 30, locks: 2, memory: true, signals: true, forks: 2, sites: Sites::Few(4),
+        })
+    ) {
+        prop_assert_eq!(sites(&findings(Hybrid::default(), &events)), oracle(&events));
+    }
+
+    /// One lock and hardly any sites, so that accesses under it in both modes stand for each other.
+    #[test]
+    fn forgets_no_pair_of_modes(
+        Execution(events) in executions(Shape {
+            threads: 3, steps: 30, locks: 1, memory: true, signals: false, forks: 1,
+            sites: Sites::Few(2),
         })
     ) {
         prop_assert_eq!(sites(&findings(Hybrid::default(), &events)), oracle(&events));

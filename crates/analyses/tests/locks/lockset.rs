@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use selvedge_analyses::lockset::Lockset;
 use selvedge_model::{Event, LockId, Mode, Op, SiteId, ThreadId};
 
-use crate::program::{Execution, Shape, executions};
+use crate::program::{Execution, Shape, Sites, executions};
 use crate::{cases, findings, sites};
 
 type Locks = BTreeMap<LockId, BTreeSet<Mode>>;
@@ -108,7 +108,7 @@ proptest! {
     #[test]
     fn agrees_with_the_paper_on_every_byte(
         Execution(events) in executions(Shape {
-            threads: 3, steps: 24, locks: 3, memory: true, signals: false, sites: None,
+            threads: 3, steps: 24, locks: 3, memory: true, signals: false, forks: 2, sites: Sites::Own,
         })
     ) {
         prop_assert_eq!(sites(&findings(Lockset::default(), &events)), oracle(&events));
@@ -117,7 +117,7 @@ proptest! {
     #[test]
     fn agrees_with_the_paper_where_sites_recur(
         Execution(events) in executions(Shape {
-            threads: 4, steps: 20, locks: 2, memory: true, signals: true, sites: Some(6),
+            threads: 4, steps: 20, locks: 2, memory: true, signals: true, forks: 2, sites: Sites::Few(6),
         })
     ) {
         prop_assert_eq!(sites(&findings(Lockset::default(), &events)), oracle(&events));

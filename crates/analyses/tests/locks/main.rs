@@ -9,8 +9,12 @@ mod hybrid;
 mod lockset;
 mod program;
 
+use proptest::prelude::*;
 use proptest::test_runner::Config;
 use selvedge_analyses::Analysis;
+use selvedge_analyses::goodlock::Goodlock;
+use selvedge_analyses::hybrid::Hybrid;
+use selvedge_analyses::lockset::Lockset;
 use selvedge_model::{Event, Findings, SiteId};
 
 /// What an analysis finds in an execution.
@@ -38,4 +42,29 @@ fn sites(findings: &Findings) -> std::collections::BTreeSet<Vec<SiteId>> {
 
 fn cases(n: u32) -> Config {
     Config { failure_persistence: None, ..Config::with_cases(n) }
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    /// Events in an order that no program has: an analysis may say anything but does not panic.
+    #[test]
+    fn nonsense_does_no_harm(
+        executions in prop::collection::vec(
+            program::executions(program::Shape {
+                threads: 4, steps: 10, locks: 3, memory: true, signals: true, forks: 2, sites: program::Sites::Few(5),
+            }),
+            2,
+        ),
+        keep in any::<u64>(),
+    ) {
+        let events: Vec<Event> = executions.into_iter().flat_map(|e| e.0).collect();
+        let torn: Vec<Event> =
+            events.iter().enumerate().filter(|&(i, _)| keep >> (i % 64) & 1 == 1).map(|(_, e)| *e).collect();
+        for events in [events, torn] {
+            findings(Lockset::default(), &events);
+            findings(Hybrid::default(), &events);
+            findings(Goodlock::default(), &events);
+        }
+    }
 }

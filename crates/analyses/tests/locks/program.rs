@@ -43,8 +43,20 @@ pub(crate) struct Shape {
     pub(crate) locks: u32,
     pub(crate) memory: bool,
     pub(crate) signals: bool,
-    /// How many sites there are; none means that every event has its own.
-    pub(crate) sites: Option<u32>,
+    /// How often threads are forked and joined, other synchronization being 13.
+    pub(crate) forks: u32,
+    pub(crate) sites: Sites,
+}
+
+/// What events have the same site.
+#[derive(Clone, Copy)]
+pub(crate) enum Sites {
+    /// No two.
+    Own,
+    /// There are only so many.
+    Few(u32),
+    /// Acquisitions of the same lock by the same thread.
+    Same,
 }
 
 /// Events, which show as a text trace.
@@ -63,9 +75,11 @@ impl fmt::Debug for Execution {
 
 /// Executions of random programs of a shape.
 pub(crate) fn executions(shape: Shape) -> impl Strategy<Value = Execution> {
-    let threads = vec(vec((step(shape), any::<u32>()), 0..shape.steps), shape.threads);
+    let threads =
+        vec(vec((step(shape), any::<u32>()), shape.steps / 3..shape.steps), shape.threads);
     // Threads that are running at the outset, besides the first, and how the scheduler decides.
-    (threads, any::<u8>(), vec(any::<u8>(), 64)).prop_map(move |(threads, started, choices)| {
+    let start = (any::<u8>(), any::<u8>()).prop_map(|(a, b)| a | b);
+    (threads, start, vec(any::<u8>(), 64)).prop_map(move |(threads, started, choices)| {
         let events = Machine::new(threads, started, shape).run(&choices);
         let mut checker = Checker::default();
         for event in &events {
@@ -83,8 +97,8 @@ fn step(shape: Shape) -> BoxedStrategy<Step> {
     let synchronization = prop_oneof![
         8 => acquire,
         5 => release,
-        2 => (1..threads).prop_map(Step::Fork),
-        1 => (0..threads).prop_map(Step::Join),
+        shape.forks => (1..threads).prop_map(Step::Fork),
+        shape.forks.div_ceil(2) => (0..threads).prop_map(Step::Join),
     ];
     let place = || (0u64..12, prop_oneof![Just(1u32), Just(2), Just(4), Just(8)]);
     let memory = prop_oneof![
@@ -126,7 +140,7 @@ struct Machine {
     events: Vec<Event>,
     posts: u32,
     arrived: u32,
-    sites: Option<u32>,
+    sites: Sites,
 }
 
 const THE_BARRIER: BarrierId = BarrierId(0);
@@ -152,20 +166,29 @@ impl Machine {
     }
 
     fn run(mut self, choices: &[u8]) -> Vec<Event> {
+        let mut running = 0;
         for &choice in choices.iter().cycle() {
             let able: Vec<usize> = (0..self.workers.len()).filter(|&t| self.able(t)).collect();
             if able.is_empty() {
                 break;
             }
-            self.step(able[usize::from(choice) % able.len()]);
+            // Mostly the same thread goes on, so that executions get past their deadlocks.
+            if choice < 64 || !able.contains(&running) {
+                running = able[usize::from(choice) % able.len()];
+            }
+            self.step(running);
         }
         self.events
     }
 
     fn emit(&mut self, t: usize, site: u32, op: Op) {
         let site = match self.sites {
-            Some(n) => SiteId(site % n),
-            None => SiteId(self.events.len() as u32),
+            Sites::Few(n) => SiteId(site % n),
+            Sites::Own => SiteId(self.events.len() as u32),
+            Sites::Same => match op {
+                Op::Acquire(lock, _) => SiteId(t as u32 * 100 + lock.0),
+                _ => SiteId(0),
+            },
         };
         self.events.push(Event { thread: ThreadId(t as u32), site, op });
     }

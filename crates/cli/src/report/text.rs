@@ -6,7 +6,7 @@
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Snippet};
-use selvedge_model::{Mode, Status};
+use selvedge_model::{Kind, Mode, Status};
 
 use super::sources::Sources;
 use super::{Report, ReportedFinding, ReportedLock, ReportedPlace, ReportedRole, advice};
@@ -70,7 +70,7 @@ fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
     let mut lines: Vec<Element<'static>> = Vec::new();
     let mut files: Vec<(String, Snippet<'static, Annotation<'static>>)> = Vec::new();
     for (i, place) in f.places.iter().enumerate() {
-        let says = sentence(place);
+        let says = sentence(f.kind, place);
         let Some(excerpt) = sources.excerpt(&place.site) else {
             let line = format!("{}: {says}", place.site);
             lines.push(Level::NOTE.with_name("at").message(line).into());
@@ -94,16 +94,21 @@ fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
     files.into_iter().map(|(_, s)| s.into()).chain(lines).collect()
 }
 
-/// What a thread does at a place: `thread T1 writes, holding `a` (shared)`.
-fn sentence(place: &ReportedPlace) -> String {
+/// What a thread does at a place: `thread T1 writes, holding `a` (shared)`. That no lock is held is
+/// worth saying of a data race only.
+fn sentence(kind: Kind, place: &ReportedPlace) -> String {
     let ReportedRole { verb, object, .. } = &place.role;
     let does = match object {
         Some(object) => format!("{verb} `{object}`"),
         None => (*verb).to_owned(),
     };
     let held: Vec<String> = place.held.iter().map(lock).collect();
-    let holding = if held.is_empty() { "no lock".to_owned() } else { held.join(", ") };
-    format!("thread {} {does}, holding {holding}", place.thread)
+    let holding = match held.as_slice() {
+        [] if kind == Kind::DataRace => ", holding no lock".to_owned(),
+        [] => String::new(),
+        held => format!(", holding {}", held.join(", ")),
+    };
+    format!("thread {} {does}{holding}", place.thread)
 }
 
 fn lock(held: &ReportedLock) -> String {

@@ -1,0 +1,173 @@
+//! What the directed strategies have in common: pausing threads that are part of the way to a target.
+//!
+//! Source: Park, *Active testing*, and Sen, *Race directed random testing of concurrent programs*, PLDI
+//! 2008: algorithm Phase2Scheduler. A random walk in which a thread whose next step satisfies part of the
+//! target is *paused*, so that others catch up, until the steps of some paused threads and of the chosen
+//! one satisfy all of it.
+//!
+//! - **No artificial stall**: when all enabled threads are paused, one of them is released at random. That
+//!   is a *thrash*: a thread was paused in vain. Thrashes are counted.
+//! - **Exponential backoff**: each pause makes the next one less likely by [`BACKOFF`], so that a program
+//!   that comes to a target site a million times still ends. Each execution begins with certainty.
+//! - **Livelock monitor**: threads that spin while waiting for a paused one would go on for ever. After
+//!   [`PATIENCE`] choices during which somebody was paused and nobody was added or released, one of them
+//!   is released at random, and counts as a thrash.
+//!
+//! Once the target is reached nobody is paused any more: what follows shows what the bug does.
+
+use selvedge_model::ThreadId;
+
+use crate::rng::derive;
+use crate::{Choice, Rng};
+
+/// By how much a pause makes the next one less likely.
+pub const BACKOFF: f64 = 0.9;
+/// How many choices paused threads may hold up the others.
+pub const PATIENCE: usize = 1_000;
+
+/// What a directed strategy says of a thread that was chosen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Its next step has nothing to do with the target.
+    Irrelevant,
+    /// Its next step is part of the target, whose other parts are not there yet.
+    Partial,
+    /// The target is reached, and this thread is to go first.
+    Reached(ThreadId),
+}
+
+/// The state of an active random scheduler.
+#[derive(Clone, Debug)]
+pub struct Active {
+    seed: u64,
+    executions: u64,
+    limit: u64,
+    rng: Rng,
+    // invariant: ascending.
+    paused: Vec<ThreadId>,
+    probability: f64,
+    reached: bool,
+    thrashes: u64,
+    held_up: usize,
+}
+
+impl Active {
+    /// For `limit` executions.
+    pub fn new(seed: u64, limit: u64) -> Active {
+        Active {
+            seed,
+            executions: 0,
+            limit,
+            rng: Rng::new(seed),
+            paused: Vec::new(),
+            probability: 1.0,
+            reached: false,
+            thrashes: 0,
+            held_up: 0,
+        }
+    }
+
+    /// As [`Strategy::begin`](crate::Strategy::begin).
+    pub fn begin(&mut self) -> bool {
+        if self.executions == self.limit {
+            return false;
+        }
+        self.rng = Rng::new(derive(self.seed, self.executions));
+        self.executions += 1;
+        self.paused.clear();
+        self.probability = 1.0;
+        self.reached = false;
+        self.thrashes = 0;
+        self.held_up = 0;
+        true
+    }
+
+    /// Whether the execution has been in the target state.
+    pub fn reached(&self) -> bool {
+        self.reached
+    }
+
+    /// How many threads were paused in vain in this execution.
+    pub fn thrashes(&self) -> u64 {
+        self.thrashes
+    }
+
+    /// Chooses, asking `check` about each thread that comes up, with those paused so far. `gives_way`
+    /// tells of a thread that it had better not run now if another can.
+    pub fn choose(
+        &mut self,
+        choice: &Choice<'_>,
+        gives_way: impl Fn(ThreadId) -> bool,
+        mut check: impl FnMut(ThreadId, &[ThreadId], &mut Rng) -> Verdict,
+    ) -> ThreadId {
+        // A paused thread may have been released by having no choice; one that is blocked stays.
+        if self.reached {
+            return choice.candidate(self.rng.below(choice.candidates()));
+        }
+        if !self.paused.is_empty() {
+            self.held_up += 1;
+            if self.held_up > PATIENCE
+                && let Some(thread) = self.release(|t| choice.is_enabled(t))
+            {
+                return thread;
+            }
+        }
+        loop {
+            let free = |t: ThreadId| self.paused.binary_search(&t).is_err();
+            let mut open: Vec<ThreadId> = (0..choice.candidates())
+                .map(|i| choice.candidate(i))
+                .filter(|&t| free(t))
+                .collect();
+            if open.is_empty() {
+                // The yielding thread, if it is the only one that is not paused.
+                open.extend(choice.enabled.iter().copied().filter(|&t| free(t)));
+            }
+            if open.is_empty() {
+                // It goes on at once: asked again, it would be paused again.
+                let released = self.release(|t| choice.is_enabled(t));
+                return released.expect("all enabled threads are paused");
+            }
+            let eager = open.iter().filter(|&&t| !gives_way(t)).count();
+            if eager > 0 {
+                open.retain(|&t| !gives_way(t));
+            }
+            let thread = open[self.rng.below(open.len())];
+            match check(thread, &self.paused, &mut self.rng) {
+                Verdict::Irrelevant => return thread,
+                Verdict::Reached(first) => {
+                    self.reached = true;
+                    self.paused.clear();
+                    return first;
+                }
+                Verdict::Partial => {
+                    if !self.rng.chance(self.probability) {
+                        return thread;
+                    }
+                    self.probability *= BACKOFF;
+                    self.held_up = 0;
+                    let at = self.paused.partition_point(|&t| t < thread);
+                    self.paused.insert(at, thread);
+                }
+            }
+        }
+    }
+
+    /// The step of a paused thread was taken for lack of a choice: it is not paused any more.
+    pub fn forced(&mut self, thread: ThreadId) {
+        if let Ok(at) = self.paused.binary_search(&thread) {
+            self.paused.remove(at);
+            self.thrashes += 1;
+        }
+    }
+
+    fn release(&mut self, eligible: impl Fn(ThreadId) -> bool) -> Option<ThreadId> {
+        let stuck: Vec<usize> =
+            (0..self.paused.len()).filter(|&i| eligible(self.paused[i])).collect();
+        self.held_up = 0;
+        if stuck.is_empty() {
+            return None;
+        }
+        self.thrashes += 1;
+        Some(self.paused.remove(stuck[self.rng.below(stuck.len())]))
+    }
+}

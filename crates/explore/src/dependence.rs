@@ -1,0 +1,128 @@
+//! Which steps of different threads do not commute.
+//!
+//! Two steps are *independent* if from every state in which both can be taken, taking them in either
+//! order leads to the same state and neither keeps the other from being taken. Partial-order reduction
+//! and priority sampling are correct for any relation that calls no dependent pair independent; calling
+//! an independent pair dependent only costs executions. So where a step's effect is not known in
+//! detail, such as the order of messages behind a semaphore, the answer is *dependent*.
+
+use selvedge_model::{Access, AtomicOp, Op, ThreadId};
+
+use crate::Step;
+
+/// Whether the order of the two steps may matter. Steps of the same thread always depend.
+pub fn dependent((p, a): (ThreadId, Step), (q, b): (ThreadId, Step)) -> bool {
+    p == q || concerns(a, q) || concerns(b, p) || conflict(a, b)
+}
+
+/// Whether a step starts or awaits the end of the thread.
+fn concerns(step: Step, thread: ThreadId) -> bool {
+    matches!(step, Step::Do(Op::Fork(t) | Op::Join(t)) if t == thread)
+}
+
+/// The object whose state a step reads or changes.
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Object {
+    Lock(u32),
+    Barrier(u32),
+    Semaphore(u32),
+    Cond(u32),
+}
+
+fn conflict(a: Step, b: Step) -> bool {
+    if let (Some((x, wx)), Some((y, wy))) = (memory(a), memory(b)) {
+        return (wx || wy) && x.range().overlaps(y.range());
+    }
+    match (shared_lock(a), shared_lock(b)) {
+        (Some(x), Some(y)) if x == y => return false,
+        _ => {}
+    }
+    objects(a).into_iter().flatten().any(|x| objects(b).into_iter().flatten().any(|y| x == y))
+}
+
+/// What a step touches in memory, and whether it writes.
+fn memory(step: Step) -> Option<(Access, bool)> {
+    match step {
+        Step::Do(Op::Read(access)) => Some((access, false)),
+        Step::Do(Op::Write(access)) => Some((access, true)),
+        Step::Do(Op::Atomic(access, op)) => Some((access, !matches!(op, AtomicOp::Load(_)))),
+        Step::Do(Op::Free(range) | Op::Alloc(range)) => {
+            let len = u32::try_from(range.len).unwrap_or(u32::MAX);
+            Some((Access { addr: range.start, len }, true))
+        }
+        _ => None,
+    }
+}
+
+/// The lock that a step takes or gives back for reading.
+fn shared_lock(step: Step) -> Option<u32> {
+    use selvedge_model::Mode::Shared;
+    match step {
+        Step::Do(Op::Acquire(lock, Shared) | Op::Release(lock, Shared))
+        | Step::TryAcquire(lock, Shared) => Some(lock.0),
+        _ => None,
+    }
+}
+
+fn objects(step: Step) -> [Option<Object>; 2] {
+    use Object::{Barrier, Cond, Lock, Semaphore};
+    match step {
+        Step::Do(op) => match op {
+            Op::Acquire(l, _) | Op::Release(l, _) => [Some(Lock(l.0)), None],
+            Op::Arrive(b, _) | Op::Leave(b, _) => [Some(Barrier(b.0)), None],
+            Op::Post(s) | Op::Wait(s) => [Some(Semaphore(s.0)), None],
+            Op::Notify(c, _) | Op::Wake(c) => [Some(Cond(c.0)), None],
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::Atomic(..)
+            | Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::End
+            | Op::RegionEnter(..)
+            | Op::RegionExit(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => [None, None],
+        },
+        Step::TryAcquire(l, _) => [Some(Lock(l.0)), None],
+        Step::Enroll(c, l) => [Some(Cond(c.0)), Some(Lock(l.0))],
+        Step::Yield | Step::Ended => [None, None],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use selvedge_model::{CondId, LoadOrder, LockId, Mode, StoreOrder, Wakes};
+
+    fn between(a: Op, b: Op) -> bool {
+        dependent((ThreadId(0), Step::Do(a)), (ThreadId(1), Step::Do(b)))
+    }
+
+    #[test]
+    fn only_steps_that_do_not_commute_depend() {
+        let x = Access { addr: 8, len: 8 };
+        let y = Access { addr: 16, len: 8 };
+        let load = |a| Op::Atomic(a, AtomicOp::Load(LoadOrder::SeqCst));
+        let store = |a| Op::Atomic(a, AtomicOp::Store(StoreOrder::SeqCst));
+        assert!(between(load(x), store(x)));
+        assert!(!between(load(x), load(x)));
+        assert!(!between(store(x), store(y)));
+        let acquire = |l, m| Op::Acquire(LockId(l), m);
+        assert!(between(acquire(0, Mode::Exclusive), acquire(0, Mode::Shared)));
+        assert!(!between(acquire(0, Mode::Shared), acquire(0, Mode::Shared)));
+        assert!(!between(acquire(0, Mode::Exclusive), acquire(1, Mode::Exclusive)));
+        assert!(between(Op::Fork(ThreadId(1)), load(x)));
+        assert!(!between(Op::Fork(ThreadId(2)), load(x)));
+    }
+
+    #[test]
+    fn enrolling_depends_on_the_lock_and_on_notifications() {
+        let enroll = Step::Enroll(CondId(3), LockId(4));
+        let with = |op| dependent((ThreadId(0), enroll), (ThreadId(1), Step::Do(op)));
+        assert!(with(Op::Notify(CondId(3), Wakes::One)));
+        assert!(with(Op::Acquire(LockId(4), Mode::Exclusive)));
+        assert!(!with(Op::Notify(CondId(4), Wakes::One)));
+    }
+}

@@ -1,0 +1,125 @@
+//! Probabilistic concurrency testing: random priorities, lowered at a few random points.
+//!
+//! Source: Burckhardt, Kothari, Musuvathi and Nagarakatte, *A randomized scheduler with probabilistic
+//! guarantees of finding bugs*, ASPLOS 2010. The enabled thread of highest priority runs; at each of
+//! d − 1 random steps the running thread falls below all others.
+//!
+//! Deviations: the number of steps k is not given but the largest seen in earlier executions, so the
+//! first execution of a program has its change points in the first [`FIRST_GUESS`] choices. Steps are
+//! counted where there is a choice at all, which makes k smaller and the bound better. A thread that
+//! yields falls to the lowest priority, as does one that made [`SPIN`] choices in a row: priorities
+//! would let a spin loop run forever.
+//!
+//! Guarantee: a bug of depth d in a program of n threads and k choices is found by one execution with
+//! probability at least 1/(n·k^(d−1)), provided that k is known from an earlier execution and no thread
+//! spins.
+//!
+//! Cost: O(n) per choice.
+
+use selvedge_model::ThreadId;
+
+use crate::rng::derive;
+use crate::{Choice, Rng, Strategy};
+
+/// The k of the first execution.
+pub const FIRST_GUESS: usize = 64;
+/// How many choices in a row are taken for spinning.
+pub const SPIN: usize = 2_000;
+
+/// Priorities of change points lie above, those of threads that gave way below.
+const CHANGED: u64 = 1 << 32;
+
+/// Random priorities with random change points.
+#[derive(Clone, Debug)]
+pub struct Pct {
+    seed: u64,
+    executions: u64,
+    limit: u64,
+    depth: usize,
+    /// k: choices of the longest execution so far, 0 before the first.
+    longest: usize,
+    rng: Rng,
+    /// By thread.
+    // invariant: at least 2^63 at first, `CHANGED` and a little at a change point, below it when given
+    // way; distinct, except with negligible probability.
+    priorities: Vec<u64>,
+    /// At which choice the running thread falls to which priority, latest first. Which of two change
+    /// points gives the lower priority does not depend on which comes first: the proof needs that.
+    change_points: Vec<(usize, u64)>,
+    lowest: u64,
+    /// Who was chosen how many times in a row.
+    streak: (ThreadId, usize),
+}
+
+impl Pct {
+    /// Bugs of the given depth (at least 1), in `limit` executions.
+    pub fn new(seed: u64, depth: usize, limit: u64) -> Pct {
+        Pct {
+            seed,
+            executions: 0,
+            limit,
+            depth: depth.max(1),
+            longest: 0,
+            rng: Rng::new(seed),
+            priorities: Vec::new(),
+            change_points: Vec::new(),
+            lowest: 0,
+            streak: (ThreadId(0), 0),
+        }
+    }
+
+    fn lower(&mut self, thread: ThreadId) {
+        self.lowest -= 1;
+        self.priorities[thread.index()] = self.lowest;
+    }
+
+    fn highest(&self, choice: &Choice<'_>) -> ThreadId {
+        let priority = |t: &&ThreadId| self.priorities[t.index()];
+        *choice.enabled.iter().max_by_key(priority).expect("a choice has threads")
+    }
+}
+
+impl Strategy for Pct {
+    fn begin(&mut self) -> bool {
+        if self.executions == self.limit {
+            return false;
+        }
+        self.rng = Rng::new(derive(self.seed, self.executions));
+        self.executions += 1;
+        self.priorities.clear();
+        self.lowest = CHANGED;
+        self.streak = (ThreadId(0), 0);
+        let k = if self.longest == 0 { FIRST_GUESS } else { self.longest };
+        self.change_points.clear();
+        for i in 1..self.depth {
+            self.change_points.push((self.rng.below(k), CHANGED + i as u64));
+        }
+        self.change_points.sort_unstable_by(|a, b| b.cmp(a));
+        true
+    }
+
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        self.longest = self.longest.max(choice.step + 1);
+        while self.priorities.len() < choice.pending.len() {
+            self.priorities.push(self.rng.next_u64() | 1 << 63);
+        }
+        if choice.yielding
+            && let Some(running) = choice.running
+        {
+            self.lower(running);
+        }
+        let mut thread = self.highest(choice);
+        while let Some(&(_, priority)) = self.change_points.last().filter(|p| p.0 <= choice.step) {
+            self.change_points.pop();
+            self.priorities[thread.index()] = priority;
+            thread = self.highest(choice);
+        }
+        self.streak = (thread, if self.streak.0 == thread { self.streak.1 + 1 } else { 1 });
+        if self.streak.1 > SPIN {
+            self.lower(thread);
+            self.streak.1 = 0;
+            thread = self.highest(choice);
+        }
+        thread
+    }
+}

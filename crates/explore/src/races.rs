@@ -1,0 +1,109 @@
+//! RaceFuzzer: makes a predicted data race happen.
+//!
+//! Source: Sen, *Race directed random testing of concurrent programs*, PLDI 2008; Park, *Active
+//! testing*, algorithms 3.5–3.7. A thread that is about to access memory at one of the two sites is
+//! paused. When another is about to access overlapping memory at the other site and one of them writes,
+//! the race is real: neither access is ordered before the other. Which goes first is tossed up, so that
+//! both outcomes are seen over several executions.
+//!
+//! Deviations: of several paused threads that race with the chosen one, the first is taken. The
+//! executor has to ask at accesses of the target's sites, which are not choices otherwise.
+//!
+//! Guarantee: [`RaceFuzzer::reached`] only if two threads were both about to make conflicting accesses at
+//! the target's sites. May miss a race whose second access comes only after the first one's thread has
+//! been released.
+//!
+//! Cost: O(n) per choice.
+
+use selvedge_model::{Access, AtomicOp, Op, SiteId, ThreadId};
+
+use crate::active::{Active, Verdict};
+use crate::{Choice, Pending, Step, Strategy};
+
+/// Steers towards two conflicting accesses at two sites.
+#[derive(Clone, Debug)]
+pub struct RaceFuzzer {
+    active: Active,
+    sites: (SiteId, SiteId),
+    reached: Option<[ThreadId; 2]>,
+}
+
+impl RaceFuzzer {
+    /// Aims at accesses at `first` and `second` in each of `limit` executions.
+    pub fn new(first: SiteId, second: SiteId, seed: u64, limit: u64) -> RaceFuzzer {
+        RaceFuzzer { active: Active::new(seed, limit), sites: (first, second), reached: None }
+    }
+
+    /// The threads that raced in this execution, the one that went first first.
+    pub fn reached(&self) -> Option<[ThreadId; 2]> {
+        self.reached
+    }
+
+    /// How many threads were paused in vain in this execution.
+    pub fn thrashes(&self) -> u64 {
+        self.active.thrashes()
+    }
+}
+
+/// The memory a step accesses, whether it writes, and whether it is a plain access.
+fn access(step: Step) -> Option<(Access, bool, bool)> {
+    match step {
+        Step::Do(Op::Read(a)) => Some((a, false, true)),
+        Step::Do(Op::Write(a)) => Some((a, true, true)),
+        Step::Do(Op::Atomic(a, op)) => Some((a, !matches!(op, AtomicOp::Load(_)), false)),
+        Step::Do(Op::Free(range)) => {
+            let len = u32::try_from(range.len).unwrap_or(u32::MAX);
+            Some((Access { addr: range.start, len }, true, true))
+        }
+        _ => None,
+    }
+}
+
+/// Whether two steps about to be taken race. Two atomic accesses do not.
+fn race(a: Step, b: Step) -> bool {
+    match (access(a), access(b)) {
+        (Some((x, wx, px)), Some((y, wy, py))) => {
+            (wx || wy) && (px || py) && x.range().overlaps(y.range())
+        }
+        _ => false,
+    }
+}
+
+impl Strategy for RaceFuzzer {
+    fn begin(&mut self) -> bool {
+        self.reached = None;
+        self.active.begin()
+    }
+
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        let (first, second) = self.sites;
+        let reached = &mut self.reached;
+        self.active.choose(
+            choice,
+            |_| false,
+            |thread, paused, rng| {
+                let mine = choice.next(thread);
+                if (mine.site != first && mine.site != second) || access(mine.step).is_none() {
+                    return Verdict::Irrelevant;
+                }
+                let other = if mine.site == first { second } else { first };
+                let partner = paused.iter().copied().find(|&p| {
+                    let theirs = choice.next(p);
+                    theirs.site == other && race(mine.step, theirs.step) && choice.is_enabled(p)
+                });
+                let Some(partner) = partner else { return Verdict::Partial };
+                let pair = if rng.chance(0.5) { [thread, partner] } else { [partner, thread] };
+                *reached = Some(pair);
+                Verdict::Reached(pair[0])
+            },
+        )
+    }
+
+    fn follows_steps(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, thread: ThreadId, _: &[Pending]) {
+        self.active.forced(thread);
+    }
+}

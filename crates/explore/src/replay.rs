@@ -1,0 +1,209 @@
+//! Recording and replay.
+//!
+//! [`Recorder`] writes down what another strategy chooses. [`Replay`] chooses the same again. On the
+//! program that was recorded, the replay is exact. On one that was edited, a segment that ended in
+//! a preemption is prolonged until its thread is about to take a step of the recorded
+//! [`Fingerprint`], by at most [`SLACK`] steps, and a segment whose thread
+//! cannot run is left out; where that happened first is the [`Divergence`].
+//!
+//! Guarantee: a program that does the same under the same choices does what it did when recorded, and
+//! [`Replay::divergence`] is empty. After the end of the schedule threads run until they block.
+//!
+//! Cost: O(log n) per choice.
+
+use std::fmt;
+
+use selvedge_model::{Event, Fingerprint, Schedule, Segment, ThreadId};
+
+use crate::{Choice, Pending, Strategy};
+
+/// How many steps a program may have gained within a segment.
+pub const SLACK: u32 = 64;
+
+/// Records what another strategy chooses.
+#[derive(Clone, Debug)]
+pub struct Recorder<S> {
+    /// Who chooses.
+    pub strategy: S,
+    schedule: Schedule,
+}
+
+impl<S> Recorder<S> {
+    /// Records `strategy`.
+    pub fn new(strategy: S) -> Recorder<S> {
+        Recorder { strategy, schedule: Schedule::default() }
+    }
+
+    /// The choices of the execution that began last; the seed is the front end's to fill in.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+}
+
+impl<S: Strategy> Strategy for Recorder<S> {
+    fn begin(&mut self) -> bool {
+        self.schedule.segments.clear();
+        self.strategy.begin()
+    }
+
+    #[inline]
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        let thread = self.strategy.choose(choice);
+        match self.schedule.segments.last_mut() {
+            // The common case, without looking at what would be preempted.
+            Some(last) if last.thread == thread => last.steps += 1,
+            _ => {
+                let preempted = choice.preempted_by(thread).map(Pending::fingerprint);
+                self.schedule.push(thread, preempted);
+            }
+        }
+        thread
+    }
+
+    fn follows_steps(&self) -> bool {
+        self.strategy.follows_steps()
+    }
+
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+        self.strategy.step(thread, pending);
+    }
+
+    fn observe(&mut self, event: &Event) {
+        self.strategy.observe(event);
+    }
+
+    fn end(&mut self, pending: &[Pending]) {
+        self.strategy.end(pending);
+    }
+}
+
+/// Where a replay could not do what was recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Divergence {
+    /// At which choice of the execution.
+    pub step: usize,
+    /// In which segment of the schedule, from 0.
+    pub segment: usize,
+    /// Whose segment.
+    pub thread: ThreadId,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a replay diverged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// The thread was to run but cannot, or does not exist.
+    NotEnabled,
+    /// The thread was to be preempted before one step, and there was another.
+    OtherStep {
+        /// The step that was recorded.
+        expected: Fingerprint,
+        /// The step that is there now.
+        found: Fingerprint,
+    },
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Divergence { step, segment, thread, reason } = *self;
+        write!(
+            f,
+            "at choice {step}, segment {} of the schedule: thread {} ",
+            segment + 1,
+            thread.0
+        )?;
+        match reason {
+            Reason::NotEnabled => f.write_str("was to run but cannot"),
+            Reason::OtherStep { expected, found } => {
+                write!(f, "was to stop before step {expected} but is at {found}")
+            }
+        }
+    }
+}
+
+/// Chooses what was recorded.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    segments: Vec<Segment>,
+    executions: u64,
+    /// The segment that runs, and the steps that it has taken.
+    at: usize,
+    taken: u32,
+    divergence: Option<Divergence>,
+}
+
+impl Replay {
+    /// Replays once.
+    pub fn new(schedule: &Schedule) -> Replay {
+        Replay::times(schedule, 1)
+    }
+
+    /// Replays so many times.
+    pub fn times(schedule: &Schedule, executions: u64) -> Replay {
+        let segments = schedule.segments.clone();
+        Replay { segments, executions, at: 0, taken: 0, divergence: None }
+    }
+
+    /// Where the execution that began last left the schedule, if it did.
+    pub fn divergence(&self) -> Option<Divergence> {
+        self.divergence
+    }
+
+    /// Whether choices are left that the program did not come to.
+    pub fn unfinished(&self) -> bool {
+        self.segments.get(self.at).is_some_and(|s| self.taken < s.steps)
+            || self.at + 1 < self.segments.len()
+    }
+
+    fn diverge(&mut self, step: usize, thread: ThreadId, reason: Reason) {
+        let segment = self.at;
+        self.divergence.get_or_insert(Divergence { step, segment, thread, reason });
+    }
+
+    /// Whether the segment that runs should take one more step.
+    fn goes_on(&mut self, segment: Segment, choice: &Choice<'_>) -> bool {
+        if self.taken < segment.steps {
+            return true;
+        }
+        let Some(expected) = segment.until else { return false };
+        if choice.running != Some(segment.thread) || self.at + 1 >= self.segments.len() {
+            return false;
+        }
+        let found = choice.next(segment.thread).fingerprint();
+        if found == expected {
+            return false;
+        }
+        self.diverge(choice.step, segment.thread, Reason::OtherStep { expected, found });
+        self.taken - segment.steps < SLACK
+    }
+}
+
+impl Strategy for Replay {
+    fn begin(&mut self) -> bool {
+        let more = self.executions > 0;
+        self.executions -= u64::from(more);
+        self.at = 0;
+        self.taken = 0;
+        self.divergence = None;
+        more
+    }
+
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        while let Some(&segment) = self.segments.get(self.at) {
+            let enabled = choice.is_enabled(segment.thread);
+            if self.goes_on(segment, choice) {
+                if enabled {
+                    self.taken += 1;
+                    return segment.thread;
+                }
+                if self.taken < segment.steps {
+                    self.diverge(choice.step, segment.thread, Reason::NotEnabled);
+                }
+            }
+            self.at += 1;
+            self.taken = 0;
+        }
+        choice.willing().unwrap_or_else(|| choice.candidate(0))
+    }
+}

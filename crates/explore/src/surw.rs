@@ -1,0 +1,191 @@
+//! Selectively uniform random walk: every interleaving of the selected events is equally likely.
+//!
+//! Source: Zhao, Wolff, Mathur and Roychoudhury, *Selectively uniform concurrency testing*, ASPLOS 2025.
+//! A random walk favours schedules in which short threads finish early. If each thread is chosen in
+//! proportion to the events that it still has before it, all interleavings are equally likely. Doing so
+//! for the few events that matter, and leaving the others to chance, makes the sample space small.
+//!
+//! How: an *intended* thread is drawn in proportion to the selected events left in each thread; a
+//! thread that comes to a selected event waits until it is the intended one.
+//!
+//! Deviations: the counts are those of the execution before, not of a profiling phase; what
+//! is selected is the steps on one object, drawn anew for each execution from the objects that at least
+//! two threads used, or everything if there is none. If every enabled thread waits for an
+//! intended thread that is blocked or did less than it used to, the intended one is drawn among those
+//! enabled.
+//!
+//! Guarantee: if every thread has as many selected events in every schedule, no step of them blocks,
+//! and all threads exist from the start, then the orders of the selected events are equally likely.
+//! Otherwise it is a random walk with weights: every schedule remains possible.
+//!
+//! Cost: O(n) per step.
+
+use rustc_hash::FxHashMap;
+use selvedge_model::{Op, ThreadId};
+
+use crate::rng::derive;
+use crate::{Choice, Pending, Rng, Step, Strategy};
+
+/// What a step is about, so far as selecting goes.
+type Subject = (u8, u64);
+
+/// Uniform over the interleavings of selected events.
+#[derive(Clone, Debug)]
+pub struct Surw {
+    seed: u64,
+    executions: u64,
+    limit: u64,
+    select_all: bool,
+    rng: Rng,
+    /// The object whose steps are selected; everything if there is none.
+    selected: Option<Subject>,
+    /// How many steps each thread took on each object in this execution.
+    // invariant: also under `None`, all its steps together.
+    counts: FxHashMap<(Option<Subject>, ThreadId), u64>,
+    /// The same of the execution before.
+    expected: FxHashMap<(Option<Subject>, ThreadId), u64>,
+    /// Selected events that each thread has before it.
+    left: Vec<u64>,
+    intended: Option<ThreadId>,
+}
+
+impl Surw {
+    /// One sample for each of `limit` executions, selecting one object in each.
+    pub fn new(seed: u64, limit: u64) -> Surw {
+        Surw {
+            seed,
+            executions: 0,
+            limit,
+            select_all: false,
+            rng: Rng::new(seed),
+            selected: None,
+            counts: FxHashMap::default(),
+            expected: FxHashMap::default(),
+            left: Vec::new(),
+            intended: None,
+        }
+    }
+
+    /// Selects every step: the uniform random walk.
+    pub fn uniform(seed: u64, limit: u64) -> Surw {
+        Surw { select_all: true, ..Surw::new(seed, limit) }
+    }
+
+    fn select(&mut self) {
+        let mut users: FxHashMap<Subject, u32> = FxHashMap::default();
+        for (subject, _) in self.expected.keys() {
+            if let Some(subject) = subject {
+                *users.entry(*subject).or_default() += 1;
+            }
+        }
+        let mut shared: Vec<Subject> =
+            users.into_iter().filter(|&(_, n)| n >= 2).map(|(s, _)| s).collect();
+        shared.sort_unstable();
+        self.selected = match shared.len() {
+            0 => None,
+            _ if self.select_all => None,
+            n => Some(shared[self.rng.below(n)]),
+        };
+    }
+
+    fn is_selected(&self, step: Step) -> bool {
+        step != Step::Ended && (self.selected.is_none() || subject(step) == self.selected)
+    }
+
+    fn know(&mut self, threads: usize) {
+        while self.left.len() < threads {
+            let thread = ThreadId(self.left.len() as u32);
+            self.left.push(self.expected.get(&(self.selected, thread)).copied().unwrap_or(0));
+        }
+    }
+
+    /// Draws one of `threads` in proportion to the events it has left, each counting at least one.
+    fn draw(&mut self, threads: impl Iterator<Item = ThreadId> + Clone) -> Option<ThreadId> {
+        let weight = |t: ThreadId| self.left[t.index()].max(1);
+        let total: u64 = threads.clone().map(weight).sum();
+        let mut at = self.rng.below(usize::try_from(total).ok().filter(|&n| n > 0)?) as u64;
+        for thread in threads {
+            let weight = self.left[thread.index()].max(1);
+            if at < weight {
+                return Some(thread);
+            }
+            at -= weight;
+        }
+        None
+    }
+}
+
+/// The object that a step is about.
+fn subject(step: Step) -> Option<Subject> {
+    Some(match step {
+        Step::Do(op) => match op {
+            Op::Read(a) | Op::Write(a) | Op::Atomic(a, _) => (0, a.addr),
+            Op::Acquire(l, _) | Op::Release(l, _) => (1, u64::from(l.0)),
+            Op::Arrive(b, _) | Op::Leave(b, _) => (2, u64::from(b.0)),
+            Op::Post(s) | Op::Wait(s) => (3, u64::from(s.0)),
+            Op::Notify(c, _) | Op::Wake(c) => (4, u64::from(c.0)),
+            _ => return None,
+        },
+        Step::TryAcquire(l, _) => (1, u64::from(l.0)),
+        Step::Enroll(c, _) => (4, u64::from(c.0)),
+        Step::Yield | Step::Ended => return None,
+    })
+}
+
+impl Strategy for Surw {
+    fn begin(&mut self) -> bool {
+        if self.executions == self.limit {
+            return false;
+        }
+        self.rng = Rng::new(derive(self.seed, self.executions));
+        self.executions += 1;
+        self.left.clear();
+        self.intended = None;
+        self.select();
+        true
+    }
+
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        self.know(choice.pending.len());
+        if self.intended.is_none() {
+            let alive = (0..choice.pending.len() as u32)
+                .map(ThreadId)
+                .filter(|&t| choice.next(t).step != Step::Ended && self.left[t.index()] > 0)
+                .collect::<Vec<_>>();
+            self.intended = self.draw(alive.iter().copied());
+        }
+        let free: Vec<ThreadId> = (0..choice.candidates())
+            .map(|i| choice.candidate(i))
+            .filter(|&t| Some(t) == self.intended || !self.is_selected(choice.next(t).step))
+            .collect();
+        if !free.is_empty() {
+            return free[self.rng.below(free.len())];
+        }
+        let waiting = (0..choice.candidates()).map(|i| choice.candidate(i));
+        self.intended = self.draw(waiting);
+        self.intended.expect("a choice has threads")
+    }
+
+    fn follows_steps(&self) -> bool {
+        true
+    }
+
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+        self.know(pending.len());
+        let step = pending[thread.index()].step;
+        *self.counts.entry((None, thread)).or_default() += 1;
+        if let Some(subject) = subject(step) {
+            *self.counts.entry((Some(subject), thread)).or_default() += 1;
+        }
+        if self.is_selected(step) {
+            let left = &mut self.left[thread.index()];
+            *left = left.saturating_sub(1);
+            self.intended = None;
+        }
+    }
+
+    fn end(&mut self, _: &[Pending]) {
+        self.expected.clear();
+        std::mem::swap(&mut self.expected, &mut self.counts);
+    }
+}

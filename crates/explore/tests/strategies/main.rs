@@ -1,0 +1,272 @@
+//! Every strategy on a simulated system: replay round trip, determinism, and its guarantee.
+
+mod directed;
+mod system;
+mod systematic;
+
+use selvedge_explore::dfs::Bounds;
+use selvedge_explore::*;
+use selvedge_model::Schedule;
+use system::Instr::*;
+use system::{Outcome, Program, run, run_all, site};
+
+/// Three threads that lock, load and store, with different lengths.
+fn busy() -> Program {
+    vec![
+        vec![Acquire(0), Load(1), StoreNext(1), Release(0), Inc(2)],
+        vec![Load(1), StoreNext(1), Inc(2), Inc(3)],
+        vec![Acquire(0), Inc(3), Await(2, 2), Release(0)],
+    ]
+}
+
+fn every_strategy(seed: u64, limit: u64) -> Vec<(&'static str, Box<dyn Strategy>)> {
+    let bounds = Bounds { executions: limit, ..Bounds::default() };
+    vec![
+        ("random", Box::new(RandomWalk::new(seed, limit))),
+        ("pct", Box::new(Pct::new(seed, 3, limit))),
+        ("pos", Box::new(Pos::new(seed, limit))),
+        ("surw", Box::new(Surw::new(seed, limit))),
+        ("urw", Box::new(Surw::uniform(seed, limit))),
+        ("dfs", Box::new(Dfs::new(bounds))),
+        ("dpor", Box::new(Dpor::new(bounds))),
+        ("round-robin", Box::new(RoundRobin::new(1 + (seed % 3) as u32, limit))),
+        ("races", Box::new(RaceFuzzer::new(site(0, 1), site(1, 1), seed, limit))),
+        (
+            "deadlocks",
+            Box::new(DeadlockFuzzer::new(
+                &[],
+                &deadlocks::Trivial,
+                deadlocks::Trivial,
+                seed,
+                limit,
+            )),
+        ),
+        ("atomicity", Box::new(AtomFuzzer::new(seed, limit))),
+    ]
+}
+
+#[test]
+fn every_schedule_replays_exactly_and_through_its_text() {
+    let program = busy();
+    for seed in 0..4 {
+        for (name, strategy) in every_strategy(seed, 12) {
+            let mut recorder = Recorder::new(strategy);
+            let mut executions = 0;
+            while let Some(outcome) = run(&program, &mut recorder) {
+                executions += 1;
+                let text = recorder.schedule().to_string();
+                let schedule: Schedule = text.parse().expect("what we print we read");
+                let mut replay = Recorder::new(Replay::new(&schedule));
+                assert_eq!(run(&program, &mut replay).as_ref(), Some(&outcome), "{name} {text}");
+                assert_eq!(replay.strategy.divergence(), None, "{name} {text}");
+                assert!(!replay.strategy.unfinished());
+                assert_eq!(replay.schedule(), &schedule, "a replay records what it replays");
+                assert_eq!(run(&program, &mut replay), None);
+            }
+            assert!(executions > 0 && executions <= 12, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_executions_and_another_seed_gives_others() {
+    let program = busy();
+    for ((name, mut a), (_, mut b)) in every_strategy(7, 12).into_iter().zip(every_strategy(7, 12))
+    {
+        assert_eq!(run_all(&program, &mut a), run_all(&program, &mut b), "{name}");
+    }
+    for ((name, mut a), (_, mut b)) in every_strategy(7, 12).into_iter().zip(every_strategy(9, 12))
+    {
+        if !["dfs", "dpor"].contains(&name) {
+            assert_ne!(run_all(&program, &mut a), run_all(&program, &mut b), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_spin_loop_starves_nobody() {
+    let yielding = vec![vec![Await(0, 1)], vec![Inc(1), Inc(1), Store(0, 1)], vec![Await(0, 1)]];
+    let spinning = vec![vec![Spin(0, 1)], vec![Inc(1), Inc(1), Store(0, 1)], vec![Spin(0, 1)]];
+    for seed in 0..10 {
+        for (name, mut strategy) in every_strategy(seed, 10) {
+            for outcome in run_all(&yielding, &mut strategy) {
+                assert!(!outcome.cut && !outcome.deadlock, "{name}");
+            }
+        }
+        for (name, mut strategy) in every_strategy(seed, 10) {
+            // A systematic search has to try the schedules in which a spin loop goes on; its caller
+            // bounds their length.
+            if !["dfs", "dpor"].contains(&name) {
+                for outcome in run_all(&spinning, &mut strategy) {
+                    assert!(!outcome.cut && !outcome.deadlock, "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn random_walk_is_uniform_at_each_step() {
+    // The first choice among three threads; 3000 samples, five standard deviations.
+    let program = vec![vec![Inc(0)], vec![Inc(0)], vec![Inc(0)]];
+    let mut first = [0usize; 3];
+    for outcome in run_all(&program, &mut RandomWalk::new(1, 3_000)) {
+        first[outcome.trace[0] as usize] += 1;
+    }
+    assert!(first.iter().all(|n| n.abs_diff(1_000) < 130), "{first:?}");
+}
+
+/// Thread 1 must store between two given neighbouring steps of thread 0: depth 2 (one preemption).
+fn depth_two(steps: usize) -> Program {
+    let mut long = vec![Inc(9); steps];
+    long.extend([Store(0, 1), FailIf(1, 1), Store(0, 0)]);
+    // Fails if thread 1 sees 0 == 1, which holds only between the two stores.
+    vec![long, vec![FailIf(0, 1)]]
+}
+
+#[test]
+fn pct_keeps_its_bound() {
+    let steps = 20;
+    let program = depth_two(steps);
+    let k = steps + 4;
+    let n = 2;
+    let executions = 4_000;
+    let found =
+        run_all(&program, &mut Pct::new(3, 2, executions)).iter().filter(|o| o.failed).count();
+    let bound = executions as usize / (n * k);
+    assert!(found >= bound, "{found} of {executions}, at least {bound} promised");
+    // A bug of depth 2 needs a change point: without one it is never found.
+    let shallow = run_all(&program, &mut Pct::new(3, 1, 500)).iter().filter(|o| o.failed).count();
+    assert_eq!(shallow, 0);
+}
+
+#[test]
+fn pct_finds_order_bugs_of_depth_one_with_one_in_n() {
+    // Thread 3 must come before all of the others: priority alone decides.
+    let mut program: Program = (0..3).map(|_| vec![Inc(0); 10]).collect();
+    program.push(vec![FailIf(0, 0)]);
+    let found = run_all(&program, &mut Pct::new(5, 1, 2_000)).iter().filter(|o| o.failed).count();
+    assert!(found >= 2_000 / 4 - 100, "{found}");
+}
+
+#[test]
+fn pos_orders_independent_steps_uniformly() {
+    // Three threads of one independent step each: six orders.
+    let program = vec![vec![Inc(0)], vec![Inc(1)], vec![Inc(2)]];
+    let mut seen = std::collections::BTreeMap::new();
+    for outcome in run_all(&program, &mut Pos::new(2, 6_000)) {
+        *seen.entry(outcome.trace).or_insert(0usize) += 1;
+    }
+    assert_eq!(seen.len(), 6);
+    assert!(seen.values().all(|n| n.abs_diff(1_000) < 150), "{seen:?}");
+}
+
+#[test]
+fn pos_beats_random_walk_where_one_thread_must_lag() {
+    // Thread 1's first step must come after all of thread 0's: a random walk needs luck each time.
+    let program: Program = vec![(0..12).map(Inc).collect(), vec![FailIf(11, 1)]];
+    let count = |outcomes: Vec<Outcome>| outcomes.iter().filter(|o| o.failed).count();
+    let pos = count(run_all(&program, &mut Pos::new(1, 4_000)));
+    let random = count(run_all(&program, &mut RandomWalk::new(1, 4_000)));
+    // 1/13 of the orders of thirteen independent priorities against 1/2^12.
+    assert!(pos > 200, "{pos}");
+    assert!(random < 15, "{random}");
+}
+
+#[test]
+fn uniform_walk_is_uniform_over_interleavings() {
+    // Two threads of 6 and 2 steps on one variable: C(8, 2) = 28 interleavings. A random walk gives
+    // the one in which the short thread comes last 1/64 … 1/4; uniform is 1/28.
+    let program = vec![vec![Inc(0); 6], vec![Inc(0); 2]];
+    for strategy in [Surw::uniform(1, 28_001), Surw::new(2, 28_001)] {
+        let mut strategy = strategy;
+        let mut seen = std::collections::BTreeMap::new();
+        // The first execution only counts.
+        for outcome in run_all(&program, &mut strategy).into_iter().skip(1) {
+            *seen.entry(outcome.trace).or_insert(0usize) += 1;
+        }
+        assert_eq!(seen.len(), 28);
+        assert!(seen.values().all(|n| n.abs_diff(1_000) < 170), "{seen:?}");
+    }
+}
+
+#[test]
+fn selecting_leaves_other_steps_out_of_the_sample_space() {
+    // The two steps on variable 0 are behind forty others; uniform over all interleavings, the order
+    // in which thread 1 wins is rare, uniform over the two it is every second one that selects it.
+    let mut long = vec![Inc(1); 40];
+    long.push(Store(0, 1));
+    let program = vec![vec![FailIf(0, 1)], long];
+    let found = |mut s: Surw| run_all(&program, &mut s).iter().filter(|o| o.failed).count();
+    assert!(found(Surw::new(4, 1_000)) > 400);
+    assert!(found(Surw::uniform(4, 1_000)) < 60);
+}
+
+#[test]
+fn round_robin_takes_turns() {
+    let program = vec![vec![Inc(0); 3], vec![Inc(0); 3], vec![Inc(0); 3]];
+    let outcomes = run_all(&program, &mut RoundRobin::new(1, 2));
+    assert_eq!(outcomes.len(), 2);
+    assert_eq!(outcomes[0].trace, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    assert_eq!(outcomes[0], outcomes[1]);
+    let outcome = run(&program, &mut RoundRobin::new(2, 1)).expect("one is wanted");
+    assert_eq!(outcome.trace[..6], [0, 0, 1, 1, 2, 2]);
+}
+
+#[test]
+fn a_replay_survives_steps_added_elsewhere_and_says_where_it_noticed() {
+    let before = vec![vec![Inc(5), Store(0, 1), Store(0, 0)], vec![FailIf(0, 1)]];
+    let mut recorder = Recorder::new(RandomWalk::new(0, 1_000));
+    while !run(&before, &mut recorder).expect("found within a thousand").failed {}
+    let schedule = recorder.schedule().clone();
+    let after = vec![vec![Inc(6), Inc(6), Inc(5), Store(0, 1), Store(0, 0)], vec![FailIf(0, 1)]];
+    let mut replay = Replay::new(&schedule);
+    assert!(run(&after, &mut replay).is_some_and(|o| o.failed), "{schedule}");
+    let text = replay.divergence().expect("the program is another").to_string();
+    assert!(text.starts_with("at choice ") && text.contains("thread 0"), "{text}");
+}
+
+#[test]
+fn a_replay_says_that_a_thread_is_missing() {
+    let mut recorder = Recorder::new(RoundRobin::new(1, 1));
+    run(&vec![vec![Inc(0); 2], vec![Inc(0); 2], vec![Inc(0); 2]], &mut recorder);
+    let mut replay = Replay::new(recorder.schedule());
+    run(&vec![vec![Inc(0); 2], vec![Inc(0); 2]], &mut replay);
+    let text = replay.divergence().expect("thread 2 is not there").to_string();
+    assert!(text.contains("thread 2 was to run but cannot"), "{text}");
+}
+
+#[test]
+fn minimisation_leaves_the_preemptions_that_matter() {
+    let program = vec![
+        vec![Inc(9), Inc(9), Store(0, 1), Inc(9), Store(0, 0), Inc(9)],
+        vec![Inc(9), Inc(9), FailIf(0, 1), Inc(9), Inc(9)],
+        vec![Inc(8), Inc(8), Inc(8), Inc(8)],
+    ];
+    for seed in 0..20 {
+        let mut recorder = Recorder::new(RandomWalk::new(seed, 10_000));
+        while !run(&program, &mut recorder).expect("found").failed {}
+        let found = recorder.schedule().clone();
+        let result = minimise(found.clone(), 500, |candidate| {
+            let mut replay = Recorder::new(Replay::new(candidate));
+            let failed = run(&program, &mut replay)?.failed;
+            failed.then(|| replay.schedule().clone())
+        });
+        let least = result.schedule;
+        assert!(least.preemptions() <= found.preemptions());
+        // Thread 0 must be stopped between its stores, and nobody else anywhere.
+        assert_eq!(least.preemptions(), 1, "{found} became {least}");
+        assert!(run(&program, &mut Replay::new(&least)).is_some_and(|o| o.failed));
+    }
+}
+
+#[test]
+fn minimisation_keeps_to_its_budget() {
+    let mut asked = 0;
+    let schedule: Schedule = "1/0/0:001.1:002.0:003.1".parse().expect("well-formed");
+    let result = minimise(schedule.clone(), 3, |_| {
+        asked += 1;
+        None
+    });
+    assert_eq!((asked, result.tried, result.schedule), (3, 3, schedule));
+}

@@ -1,0 +1,197 @@
+//! A simulated concurrent system: threads of straight-line instructions over variables and locks. It
+//! shares nothing with the executors.
+
+use selvedge_explore::{Choice, Pending, Step, Strategy};
+use selvedge_model::{
+    Access, AtomicOp, Event, LoadOrder, LockId, Mode, Op, RegionId, RegionKind, SiteId, StoreOrder,
+    ThreadId, UpdateOrder,
+};
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Instr {
+    /// Atomically adds one.
+    Inc(u64),
+    /// Loads into the thread's register.
+    Load(u64),
+    /// Stores the value.
+    Store(u64, i64),
+    /// Stores the register plus one.
+    StoreNext(u64),
+    /// Plain accesses.
+    Read(u64),
+    Write(u64),
+    Acquire(u32),
+    Release(u32),
+    Enter,
+    Exit,
+    /// Fails the execution if the variable has the value.
+    FailIf(u64, i64),
+    /// Loads until the variable has the value, yielding in between.
+    Await(u64, i64),
+    /// The same without yielding.
+    Spin(u64, i64),
+}
+
+pub(crate) type Program = Vec<Vec<Instr>>;
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Outcome {
+    /// Who took each step, also where there was no choice.
+    pub trace: Vec<u32>,
+    pub failed: bool,
+    pub deadlock: bool,
+    /// The final variables.
+    pub vars: Vec<(u64, i64)>,
+    pub cut: bool,
+}
+
+struct Thread {
+    at: usize,
+    register: i64,
+    yielded: bool,
+}
+
+pub(crate) struct System<'a> {
+    program: &'a Program,
+    threads: Vec<Thread>,
+    vars: std::collections::BTreeMap<u64, i64>,
+    owner: std::collections::BTreeMap<u32, usize>,
+}
+
+/// Runs one execution; none if the strategy wants no more.
+pub(crate) fn run(program: &Program, strategy: &mut impl Strategy) -> Option<Outcome> {
+    strategy.begin().then(|| {
+        let threads =
+            program.iter().map(|_| Thread { at: 0, register: 0, yielded: false }).collect();
+        let mut system =
+            System { program, threads, vars: Default::default(), owner: Default::default() };
+        system.run(strategy)
+    })
+}
+
+/// Runs all executions that the strategy wants.
+pub(crate) fn run_all(program: &Program, strategy: &mut impl Strategy) -> Vec<Outcome> {
+    std::iter::from_fn(|| run(program, strategy)).collect()
+}
+
+impl System<'_> {
+    fn run(&mut self, strategy: &mut impl Strategy) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut running = None;
+        let mut choices = 0;
+        loop {
+            let pending: Vec<Pending> = (0..self.threads.len()).map(|t| self.pending(t)).collect();
+            let enabled: Vec<ThreadId> = (0..self.threads.len())
+                .filter(|&t| self.enabled(t))
+                .map(|t| ThreadId(t as u32))
+                .collect();
+            let yielding = running.is_some_and(|r: ThreadId| self.threads[r.index()].yielded);
+            let thread = match enabled[..] {
+                [] => {
+                    strategy.end(&pending);
+                    outcome.deadlock = pending.iter().any(|p| p.step != Step::Ended);
+                    break;
+                }
+                [only] => only,
+                _ => {
+                    let choice = Choice {
+                        step: choices,
+                        enabled: &enabled,
+                        running,
+                        yielding,
+                        pending: &pending,
+                    };
+                    choices += 1;
+                    let chosen = strategy.choose(&choice);
+                    assert!(enabled.contains(&chosen), "{chosen:?} cannot run");
+                    chosen
+                }
+            };
+            strategy.step(thread, &pending);
+            let op = pending[thread.index()].step;
+            outcome.trace.push(thread.0);
+            self.execute(thread.index(), &mut outcome);
+            if let Step::Do(op) = op {
+                let site = pending[thread.index()].site;
+                strategy.observe(&Event { thread, site, op });
+            }
+            running = Some(thread);
+            if outcome.trace.len() > 20_000 {
+                outcome.cut = true;
+                break;
+            }
+        }
+        outcome.vars = self.vars.iter().map(|(&k, &v)| (k, v)).collect();
+        outcome
+    }
+
+    fn instr(&self, t: usize) -> Option<Instr> {
+        self.program[t].get(self.threads[t].at).copied()
+    }
+
+    fn enabled(&self, t: usize) -> bool {
+        match self.instr(t) {
+            None => false,
+            Some(Instr::Acquire(l)) => !self.owner.contains_key(&l),
+            Some(_) => true,
+        }
+    }
+
+    fn pending(&self, t: usize) -> Pending {
+        let access = |x: u64| Access { addr: x * 8, len: 8 };
+        let step = match self.instr(t) {
+            None => Step::Ended,
+            Some(instr) => Step::Do(match instr {
+                Instr::Inc(x) => Op::Atomic(access(x), AtomicOp::Update(UpdateOrder::SeqCst)),
+                Instr::Load(x) | Instr::FailIf(x, _) | Instr::Await(x, _) | Instr::Spin(x, _) => {
+                    Op::Atomic(access(x), AtomicOp::Load(LoadOrder::SeqCst))
+                }
+                Instr::Store(x, _) | Instr::StoreNext(x) => {
+                    Op::Atomic(access(x), AtomicOp::Store(StoreOrder::SeqCst))
+                }
+                Instr::Read(x) => Op::Read(access(x)),
+                Instr::Write(x) => Op::Write(access(x)),
+                Instr::Acquire(l) => Op::Acquire(LockId(l), Mode::Exclusive),
+                Instr::Release(l) => Op::Release(LockId(l), Mode::Exclusive),
+                Instr::Enter => Op::RegionEnter(RegionId(0), RegionKind::Atomic),
+                Instr::Exit => Op::RegionExit(RegionId(0)),
+            }),
+        };
+        let site = site(t, self.threads[t].at);
+        // Like a column, which does not change when a line is added above.
+        let landmark = self.instr(t).map_or(0, |i| {
+            format!("{i:?}").bytes().fold(7u16, |h, b| h.wrapping_mul(31).wrapping_add(b.into()))
+        });
+        Pending { site, landmark, step }
+    }
+
+    fn execute(&mut self, t: usize, outcome: &mut Outcome) {
+        let instr = self.instr(t).expect("enabled");
+        let var =
+            |vars: &std::collections::BTreeMap<u64, i64>, x| vars.get(&x).copied().unwrap_or(0);
+        let thread = &mut self.threads[t];
+        thread.yielded = false;
+        match instr {
+            Instr::Inc(x) => *self.vars.entry(x).or_default() += 1,
+            Instr::Load(x) => thread.register = var(&self.vars, x),
+            Instr::Store(x, v) => drop(self.vars.insert(x, v)),
+            Instr::StoreNext(x) => drop(self.vars.insert(x, thread.register + 1)),
+            Instr::Read(_) | Instr::Write(_) | Instr::Enter | Instr::Exit => {}
+            Instr::Acquire(l) => assert!(self.owner.insert(l, t).is_none()),
+            Instr::Release(l) => assert_eq!(self.owner.remove(&l), Some(t)),
+            Instr::FailIf(x, v) => outcome.failed |= var(&self.vars, x) == v,
+            Instr::Await(x, v) | Instr::Spin(x, v) => {
+                if var(&self.vars, x) != v {
+                    thread.yielded = matches!(instr, Instr::Await(..));
+                    return;
+                }
+            }
+        }
+        thread.at += 1;
+    }
+}
+
+/// The site of an instruction.
+pub(crate) fn site(thread: usize, at: usize) -> SiteId {
+    SiteId((thread * 1000 + at) as u32)
+}

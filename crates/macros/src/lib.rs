@@ -1,0 +1,92 @@
+//! `#[selvedge::test]`.
+//!
+//! Written on the compiler's own token streams: the attribute looks at nothing of the function but
+//! that it is one, so a parser would be a dependency for ten lines.
+
+#![forbid(unsafe_code)]
+
+use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
+
+/// Makes a test of a function that is run under many schedules.
+///
+/// ```ignore
+/// #[selvedge::test]
+/// fn counter() { … }
+///
+/// #[selvedge::test(schedules = 5_000, strategy = "pct:3", seed = 7)]
+/// fn queue() { … }
+/// ```
+///
+/// Options are methods of `selvedge::Explore`, with their argument: `schedules = 100`, `strategy =
+/// "random"`, `seed = 1`, `time = Duration`, `analyses = "races,deadlocks"`, and so on.
+#[proc_macro_attribute]
+pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
+    match expand(options, item) {
+        Ok(tokens) => tokens,
+        Err(message) => {
+            format!("::core::compile_error!({message:?});").parse().expect("a literal is a token")
+        }
+    }
+}
+
+fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStream, String> {
+    let mut tokens: Vec<TokenTree> = item.into_iter().collect();
+    let Some(TokenTree::Group(body)) = tokens.pop() else {
+        return Err("#[selvedge::test] goes on a function".into());
+    };
+    let is_fn = |t: &TokenTree| matches!(t, TokenTree::Ident(i) if i.to_string() == "fn");
+    if body.delimiter() != Delimiter::Brace || !tokens.iter().any(is_fn) {
+        return Err("#[selvedge::test] goes on a function".into());
+    }
+    if tokens.iter().any(|t| matches!(t, TokenTree::Ident(i) if i.to_string() == "async")) {
+        return Err("#[selvedge::test] goes on a function that is not async".into());
+    }
+    let takes_nothing = tokens.iter().any(
+        |t| matches!(t, TokenTree::Group(g) if g.delimiter() == Delimiter::Parenthesis && g.stream().is_empty()),
+    );
+    if !takes_nothing {
+        return Err("a function under #[selvedge::test] takes no arguments".into());
+    }
+    let calls = calls(options)?;
+    // The body stays a group of its own, so that its spans are those of the user's source.
+    let mut run: TokenStream = "::selvedge::Explore::from_env()".parse().expect("tokens");
+    run.extend(calls);
+    let closure: TokenStream = "move ||".parse().expect("tokens");
+    let mut argument = closure;
+    argument.extend([TokenTree::Group(body)]);
+    run.extend(".check".parse::<TokenStream>().expect("tokens"));
+    run.extend([TokenTree::Group(Group::new(Delimiter::Parenthesis, argument))]);
+    let mut out: TokenStream = "#[::core::prelude::v1::test]".parse().expect("tokens");
+    out.extend(tokens);
+    out.extend([TokenTree::Group(Group::new(Delimiter::Brace, run))]);
+    Ok(out)
+}
+
+/// `a = 1, b = 2` as `.a(1).b(2)`.
+fn calls(options: TokenStream) -> Result<TokenStream, String> {
+    let mut out = TokenStream::new();
+    let mut tokens = options.into_iter().peekable();
+    while let Some(name) = tokens.next() {
+        let TokenTree::Ident(name) = name else {
+            return Err(format!("expected the name of an option, found `{name}`"));
+        };
+        match tokens.next() {
+            Some(TokenTree::Punct(p)) if p.as_char() == '=' => {}
+            _ => return Err(format!("option `{name}` has the form `{name} = value`")),
+        }
+        let mut value = TokenStream::new();
+        for token in tokens.by_ref() {
+            if matches!(&token, TokenTree::Punct(p) if p.as_char() == ',') {
+                break;
+            }
+            value.extend([token]);
+        }
+        if value.is_empty() {
+            return Err(format!("option `{name}` has the form `{name} = value`"));
+        }
+        out.extend(".".parse::<TokenStream>().expect("tokens"));
+        out.extend([TokenTree::Ident(name)]);
+        out.extend([TokenTree::Group(Group::new(Delimiter::Parenthesis, value))]);
+    }
+    Ok(out)
+}

@@ -1,0 +1,597 @@
+//! The executor: runs the threads of one execution as coroutines on one OS thread.
+//!
+//! An execution is a sequence of *steps*. A thread runs until it is about to do something that other
+//! threads can notice, says what, and asks who goes on. If that is itself, nothing is switched. A new
+//! thread first runs to its first such point without being asked for, since nobody can notice that.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | this one | the state of an execution; who can run and who does |
+//! | [`ops`] | what controlled types do, in terms of the state |
+//! | [`objects`] | locks, condition variables, barriers, semaphores |
+//! | [`fiber`] | coroutines; the only unsafe code of the executor |
+//! | [`worker`] | executions one after the other, with strategies and analyses |
+
+pub(crate) mod fiber;
+pub(crate) mod objects;
+pub(crate) mod ops;
+pub(crate) mod panics;
+pub(crate) mod sites;
+pub(crate) mod slot;
+pub(crate) mod worker;
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::Location;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use selvedge_analyses::Analysis;
+use selvedge_explore::{Abstraction, Choice, Pending, Rng, Step, Strategy};
+use selvedge_model::{
+    Event, Findings, Fingerprint, LockId, Op, Schedule, SiteId, Symbols, ThreadId,
+};
+
+use crate::failure::{Blocked, Cause, Panicked};
+use objects::{Barrier, Cond, Enabling, Lock, Semaphore};
+use sites::{Place, Sites};
+
+/// What an execution may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) steps: usize,
+    pub(crate) stack_size: usize,
+}
+
+/// Whether the asking thread goes on or another one runs first.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Go {
+    On,
+    Switch,
+}
+
+/// A thread's own storage for `thread_local!`: by the address of the key, in order of initialisation.
+pub(crate) type Locals = Vec<(usize, Rc<dyn Any>)>;
+
+#[derive(Default)]
+pub(crate) struct Thread {
+    pub(crate) name: Option<Arc<str>>,
+    enabled: bool,
+    ended: bool,
+    joiners: Vec<ThreadId>,
+    /// When a timed wait of it is over, in virtual nanoseconds.
+    deadline: Option<u64>,
+    timed_out: bool,
+    pub(crate) panicked: Option<Panicked>,
+    /// Its panic is somebody's to handle: the thread was joined.
+    pub(crate) handled: bool,
+    pub(crate) locals: Locals,
+    /// Its [name across executions](Names).
+    abstraction: u64,
+    children: u64,
+}
+
+/// Names of threads and locks that are the same in every execution. A thread is named by who started
+/// it, where, and as which of its children; a lock by where it was made.
+#[derive(Default, Debug, Clone)]
+pub(crate) struct Names {
+    threads: Vec<u64>,
+    locks: Vec<u64>,
+}
+
+/// The names of the execution that runs, for a strategy to look at.
+#[derive(Default, Clone)]
+pub(crate) struct SharedNames(pub(crate) Rc<RefCell<Names>>);
+
+impl Abstraction for Names {
+    fn thread(&self, thread: ThreadId) -> u64 {
+        self.threads.get(thread.index()).copied().unwrap_or(0)
+    }
+    fn lock(&self, lock: LockId) -> u64 {
+        self.locks.get(lock.index()).copied().unwrap_or(0)
+    }
+}
+
+impl Abstraction for SharedNames {
+    fn thread(&self, thread: ThreadId) -> u64 {
+        self.0.borrow().thread(thread)
+    }
+    fn lock(&self, lock: LockId) -> u64 {
+        self.0.borrow().lock(lock)
+    }
+}
+
+/// A step as it was taken, for telling two executions apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Taken {
+    pub(crate) thread: ThreadId,
+    pub(crate) site: SiteId,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// The state of one execution, and what is kept from one to the next.
+pub(crate) struct Exec {
+    pub(crate) generation: u64,
+    limits: Limits,
+    strategy: Option<Box<dyn Strategy>>,
+    follows: bool,
+    pub(crate) schedule: Schedule,
+    /// Which thread runs now.
+    pub(crate) current: ThreadId,
+    /// Which thread took the last step.
+    running: Option<ThreadId>,
+    yielding: bool,
+    next: Option<ThreadId>,
+    // invariant: ascending; exactly the threads whose `enabled` is true.
+    enabled: Vec<ThreadId>,
+    pending: Vec<Pending>,
+    pub(crate) threads: Vec<Thread>,
+    /// Started, and not yet run to their first step.
+    fresh: Vec<ThreadId>,
+    jobs: Vec<(ThreadId, fiber::Job)>,
+    pub(crate) locks: Vec<Lock>,
+    pub(crate) conds: Vec<Cond>,
+    pub(crate) barriers: Vec<Barrier>,
+    pub(crate) semaphores: Vec<Semaphore>,
+    memory: u32,
+    pub(crate) names: SharedNames,
+    /// Virtual time, in nanoseconds.
+    pub(crate) now: u64,
+    choices: usize,
+    steps: usize,
+    pub(crate) rng: Rng,
+    pub(crate) symbols: Symbols,
+    sites: Sites,
+    pub(crate) analyses: Vec<Box<dyn Analysis>>,
+    pub(crate) findings: Findings,
+    pub(crate) events: Option<Vec<Event>>,
+    pub(crate) taken: Option<Vec<Taken>>,
+    observed: bool,
+    /// Releases are steps: some thread tries locks, and notices who holds them when.
+    pub(crate) release_points: bool,
+    pub(crate) cause: Option<Cause>,
+    /// A thread was left in the middle of unwinding: the OS thread must not be used again.
+    pub(crate) tainted: bool,
+    pub(crate) heartbeat: Arc<AtomicU64>,
+    /// Tells other workers which generation runs here.
+    live: Arc<AtomicU64>,
+}
+
+static GENERATIONS: AtomicU64 = AtomicU64::new(1);
+
+/// The generations of the executions that run now, one entry per worker; 0 between executions.
+static LIVE: Mutex<Vec<Arc<AtomicU64>>> = Mutex::new(Vec::new());
+
+fn live() -> MutexGuard<'static, Vec<Arc<AtomicU64>>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Exec {
+    fn drop(&mut self) {
+        live().retain(|l| !Arc::ptr_eq(l, &self.live));
+    }
+}
+
+impl Exec {
+    pub(crate) fn new(limits: Limits, heartbeat: Arc<AtomicU64>) -> Exec {
+        let live_here = Arc::new(AtomicU64::new(0));
+        live().push(Arc::clone(&live_here));
+        Exec {
+            generation: 0,
+            limits,
+            strategy: None,
+            follows: false,
+            schedule: Schedule::default(),
+            current: ThreadId(0),
+            running: None,
+            yielding: false,
+            next: None,
+            enabled: Vec::new(),
+            pending: Vec::new(),
+            threads: Vec::new(),
+            fresh: Vec::new(),
+            jobs: Vec::new(),
+            locks: Vec::new(),
+            conds: Vec::new(),
+            barriers: Vec::new(),
+            semaphores: Vec::new(),
+            memory: 0,
+            names: SharedNames::default(),
+            now: 0,
+            choices: 0,
+            steps: 0,
+            rng: Rng::new(0),
+            symbols: Symbols::default(),
+            sites: Sites::new(),
+            analyses: Vec::new(),
+            findings: Findings::default(),
+            events: None,
+            taken: None,
+            observed: false,
+            release_points: false,
+            cause: None,
+            tainted: false,
+            heartbeat,
+            live: live_here,
+        }
+    }
+
+    /// Forgets the execution before and gets ready for one whose first thread does `body`.
+    pub(crate) fn begin(
+        &mut self,
+        strategy: Box<dyn Strategy>,
+        seed: u64,
+        body: fiber::Job,
+        here: &'static Location<'static>,
+    ) {
+        self.generation = GENERATIONS.fetch_add(1, Ordering::Relaxed);
+        self.live.store(self.generation, Ordering::Relaxed);
+        self.follows = strategy.follows_steps();
+        self.strategy = Some(strategy);
+        self.schedule.seed = seed;
+        self.schedule.segments.clear();
+        self.schedule.releases = self.release_points;
+        self.running = None;
+        self.yielding = false;
+        self.enabled.clear();
+        self.pending.clear();
+        self.threads.clear();
+        self.fresh.clear();
+        self.jobs.clear();
+        self.locks.clear();
+        self.conds.clear();
+        self.barriers.clear();
+        self.semaphores.clear();
+        self.memory = 0;
+        *self.names.0.borrow_mut() = Names::default();
+        self.now = 0;
+        self.choices = 0;
+        self.steps = 0;
+        self.rng = Rng::new(seed);
+        self.cause = None;
+        self.observed = !self.analyses.is_empty() || self.events.is_some() || self.follows;
+        self.heartbeat.fetch_add(1, Ordering::Relaxed);
+        let main = self.start(Some("main".into()), body, here);
+        self.fresh.clear();
+        self.next = Some(main);
+    }
+
+    /// The execution is over: gives the strategy back.
+    pub(crate) fn end(&mut self) -> Box<dyn Strategy> {
+        self.live.store(0, Ordering::Relaxed);
+        let mut strategy = self.strategy.take().expect("an execution has a strategy");
+        strategy.end(&self.pending);
+        strategy
+    }
+
+    pub(crate) fn stack_size(&self) -> usize {
+        self.limits.stack_size
+    }
+
+    /// How many choices and steps there were.
+    pub(crate) fn length(&self) -> (usize, usize) {
+        (self.choices, self.steps)
+    }
+
+    // ---- threads ----
+
+    /// Registers a thread that does `job`.
+    pub(crate) fn start(
+        &mut self,
+        name: Option<Arc<str>>,
+        job: fiber::Job,
+        here: &'static Location<'static>,
+    ) -> ThreadId {
+        let id = ThreadId(self.threads.len() as u32);
+        let place = self.place(here);
+        let abstraction = match self.threads.get_mut(self.current.index()) {
+            Some(parent) if id.0 > 0 => {
+                parent.children += 1;
+                let site = u64::from(place.site.0);
+                hash([parent.abstraction, site, parent.children])
+            }
+            _ => 0,
+        };
+        self.names.0.borrow_mut().threads.push(abstraction);
+        self.threads.push(Thread { name, abstraction, ..Thread::default() });
+        let step = Step::Do(Op::Begin);
+        self.pending.push(Pending { site: place.site, landmark: place.landmark, step });
+        self.jobs.push((id, job));
+        self.fresh.push(id);
+        id
+    }
+
+    /// What the hub resumes next, with its job if it has not begun.
+    pub(crate) fn take_next(&mut self) -> Option<(ThreadId, Option<fiber::Job>)> {
+        let thread = self.next.take()?;
+        self.current = thread;
+        let job = self.jobs.iter().position(|j| j.0 == thread).map(|i| self.jobs.swap_remove(i).1);
+        Some((thread, job))
+    }
+
+    /// The current thread has ended.
+    pub(crate) fn finish_thread(&mut self) {
+        let me = self.current;
+        self.pending[me.index()].step = Step::Ended;
+        self.threads[me.index()].ended = true;
+        self.disable(me);
+        let joiners = std::mem::take(&mut self.threads[me.index()].joiners);
+        for joiner in joiners {
+            self.enable(joiner);
+        }
+        if self.cause.is_none() {
+            let _ = self.schedule();
+        }
+    }
+
+    pub(crate) fn has_ended(&self, thread: ThreadId) -> bool {
+        self.threads[thread.index()].ended
+    }
+
+    pub(crate) fn await_end(&mut self, thread: ThreadId) -> bool {
+        let me = self.current;
+        if self.has_ended(thread) {
+            return true;
+        }
+        self.threads[thread.index()].joiners.push(me);
+        false
+    }
+
+    pub(crate) fn thread_name(&self, thread: ThreadId) -> String {
+        match self.threads.get(thread.index()).and_then(|t| t.name.as_deref()) {
+            Some(name) => name.to_owned(),
+            None => format!("thread {}", thread.0),
+        }
+    }
+
+    // ---- who can run ----
+
+    pub(crate) fn enable(&mut self, thread: ThreadId) {
+        let state = &mut self.threads[thread.index()].enabled;
+        if !*state {
+            *state = true;
+            let at = self.enabled.partition_point(|&t| t < thread);
+            self.enabled.insert(at, thread);
+        }
+    }
+
+    pub(crate) fn disable(&mut self, thread: ThreadId) {
+        let state = &mut self.threads[thread.index()].enabled;
+        if *state {
+            *state = false;
+            let at = self.enabled.partition_point(|&t| t < thread);
+            self.enabled.remove(at);
+        }
+    }
+
+    pub(crate) fn set_enabled(&mut self, list: &[Enabling]) {
+        for &(thread, enabled) in list {
+            // Who timed out goes on even if nobody lets it.
+            if enabled || self.threads[thread.index()].timed_out {
+                self.enable(thread);
+            } else {
+                self.disable(thread);
+            }
+        }
+    }
+
+    // ---- who does ----
+
+    /// The current thread is about to take `step`, and can if `enabled`. Who goes on?
+    #[inline]
+    pub(crate) fn point(&mut self, place: Place, step: Step, enabled: bool) -> Go {
+        let me = self.current;
+        let Place { site, landmark } = place;
+        self.pending[me.index()] = Pending { site, landmark, step };
+        if enabled {
+            self.enable(me);
+        } else {
+            self.disable(me);
+        }
+        self.schedule()
+    }
+
+    /// Chooses the next thread.
+    fn schedule(&mut self) -> Go {
+        if self.cause.is_some() {
+            self.next = None;
+            return Go::Switch;
+        }
+        if let Some(fresh) = self.fresh.pop() {
+            self.next = Some(fresh);
+            return Go::Switch;
+        }
+        if self.enabled.is_empty() && !self.pass_time() {
+            self.stuck();
+            return Go::Switch;
+        }
+        self.steps += 1;
+        if self.steps > self.limits.steps {
+            return self.stop(Cause::Livelock { steps: self.limits.steps });
+        }
+        let thread = if let [only] = self.enabled[..] { only } else { self.choose() };
+        let pending = &self.pending[thread.index()];
+        if let Some(taken) = &mut self.taken {
+            taken.push(Taken { thread, site: pending.site, fingerprint: pending.fingerprint() });
+        }
+        if self.follows
+            && let Some(strategy) = &mut self.strategy
+        {
+            strategy.step(thread, &self.pending);
+        }
+        self.running = Some(thread);
+        self.yielding = self.pending[thread.index()].step == Step::Yield;
+        if thread == self.current && !self.threads[thread.index()].ended {
+            return Go::On;
+        }
+        self.next = Some(thread);
+        Go::Switch
+    }
+
+    fn choose(&mut self) -> ThreadId {
+        let choice = Choice {
+            step: self.choices,
+            enabled: &self.enabled,
+            running: self.running,
+            yielding: self.yielding,
+            pending: &self.pending,
+        };
+        let strategy = self.strategy.as_mut().expect("an execution has a strategy");
+        let thread = strategy.choose(&choice);
+        match self.schedule.segments.last_mut() {
+            // The common case, without looking at what would be preempted.
+            Some(last) if last.thread == thread => last.steps += 1,
+            _ => {
+                let preempted = choice.preempted_by(thread).map(Pending::fingerprint);
+                self.schedule.push(thread, preempted);
+            }
+        }
+        self.choices += 1;
+        if self.choices.is_multiple_of(1024) {
+            self.heartbeat.fetch_add(1, Ordering::Relaxed);
+        }
+        thread
+    }
+
+    /// Nobody can run: if somebody waits with a timeout, the earliest one is over.
+    fn pass_time(&mut self) -> bool {
+        let next = (0..self.threads.len())
+            .filter_map(|t| Some((self.threads[t].deadline?, t)))
+            .filter(|&(_, t)| !self.threads[t].ended)
+            .min();
+        let Some((deadline, t)) = next else { return false };
+        self.now = self.now.max(deadline);
+        let thread = &mut self.threads[t];
+        thread.deadline = None;
+        thread.timed_out = true;
+        self.enable(ThreadId(t as u32));
+        true
+    }
+
+    pub(crate) fn set_timer(&mut self, after: u64) {
+        let deadline = self.now.saturating_add(after);
+        self.threads[self.current.index()].deadline = Some(deadline);
+    }
+
+    /// Whether the timed wait of the current thread is over because of its timeout.
+    pub(crate) fn clear_timer(&mut self) -> bool {
+        let thread = &mut self.threads[self.current.index()];
+        thread.deadline = None;
+        std::mem::take(&mut thread.timed_out)
+    }
+
+    /// Nobody can run and nobody ever will.
+    fn stuck(&mut self) {
+        self.next = None;
+        let blocked: Vec<ThreadId> = (0..self.threads.len() as u32)
+            .map(ThreadId)
+            .filter(|t| !self.threads[t.index()].ended)
+            .collect();
+        if blocked.is_empty() || self.cause.is_some() {
+            return;
+        }
+        let main_ended = self.threads[0].ended;
+        let blocked = blocked.into_iter().map(|t| self.describe(t)).collect();
+        self.cause = Some(if main_ended { Cause::Leak(blocked) } else { Cause::Deadlock(blocked) });
+    }
+
+    /// What a blocked thread waits for.
+    fn describe(&self, thread: ThreadId) -> Blocked {
+        let pending = self.pending[thread.index()];
+        let holder = match pending.step {
+            Step::Do(Op::Acquire(lock, _)) => self.locks[lock.index()].holder(),
+            Step::Do(Op::Join(other)) => Some(other),
+            _ => None,
+        };
+        Blocked {
+            thread,
+            name: self.thread_name(thread),
+            step: pending.step,
+            site: pending.site,
+            holder: holder.map(|t| (t, self.thread_name(t))),
+        }
+    }
+
+    /// Ends the execution.
+    pub(crate) fn stop(&mut self, cause: Cause) -> Go {
+        self.cause.get_or_insert(cause);
+        self.next = None;
+        Go::Switch
+    }
+
+    /// The current thread panicked outside its closure: in a destructor of a thread-local, or of a
+    /// result that nobody joined for.
+    pub(crate) fn fail_in_destructor(&mut self) {
+        let thread = &self.threads[self.current.index()];
+        let panicked = thread.panicked.clone().unwrap_or_else(Panicked::unknown);
+        let _ = self.stop(Cause::Panic { thread: self.thread_name(self.current), panicked });
+    }
+
+    pub(crate) fn fail_to_start(&mut self, thread: ThreadId, error: &std::io::Error) {
+        let _ = self.stop(Cause::NoStack { threads: thread.index() + 1, error: error.to_string() });
+    }
+
+    // ---- events ----
+
+    #[inline]
+    pub(crate) fn place(&mut self, location: &'static Location<'static>) -> Place {
+        self.sites.place(location, &mut self.symbols)
+    }
+
+    #[inline]
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observed
+    }
+
+    #[inline]
+    pub(crate) fn emit(&mut self, site: SiteId, op: Op) {
+        if self.observed {
+            self.publish(&Event { thread: self.current, site, op });
+        }
+    }
+
+    #[inline(never)]
+    fn publish(&mut self, event: &Event) {
+        for analysis in &mut self.analyses {
+            analysis.on_event(event, &mut self.findings);
+        }
+        if let Some(events) = &mut self.events {
+            events.push(*event);
+        }
+        if self.follows
+            && !event.is_plain_access()
+            && let Some(strategy) = &mut self.strategy
+        {
+            strategy.observe(event);
+        }
+    }
+
+    /// An object has been met that an execution of another generation has met before.
+    #[cold]
+    pub(crate) fn check_not_shared(&mut self, slot: &slot::Slot) {
+        let theirs = slot.generation();
+        let runs = |l: &Arc<AtomicU64>| l.load(Ordering::Relaxed) == theirs;
+        if theirs != self.generation && live().iter().any(runs) {
+            let made = slot.made().to_string();
+            let _ = self.stop(Cause::SharedBetweenExecutions { made });
+        }
+    }
+
+    pub(crate) fn new_lock(&mut self, made: &'static Location<'static>) -> u32 {
+        self.locks.push(Lock::default());
+        let site = self.place(made).site;
+        self.names.0.borrow_mut().locks.push(hash([u64::from(site.0), 1, 0]));
+        (self.locks.len() - 1) as u32
+    }
+
+    pub(crate) fn new_memory(&mut self) -> u32 {
+        self.memory += 1;
+        self.memory
+    }
+}
+
+fn hash(words: [u64; 3]) -> u64 {
+    words.into_iter().fold(0x5e1f, selvedge_explore::rng::derive)
+}

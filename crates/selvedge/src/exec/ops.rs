@@ -1,0 +1,504 @@
+//! What controlled types do, in terms of the state of the execution.
+//!
+//! Every function returns `None` (or false) outside a controlled execution; then the caller does what
+//! the standard library does. While a thread unwinds from a panic its steps are not scheduling points: see
+//! rule 5 of [`fiber`](super::fiber).
+
+use std::panic::Location;
+use std::thread::panicking;
+use std::time::Duration;
+
+use selvedge_explore::Step;
+use selvedge_model::{
+    Access, AtomicOp, BarrierId, CondId, LockId, Mode, Op, RegionId, RegionKind, SemaphoreId,
+    ThreadId, UpdateOrder, Wakes,
+};
+
+use super::fiber::{switch, with};
+use super::objects::Enabling;
+use super::sites::Place;
+use super::slot::Slot;
+use super::{Exec, Go};
+use crate::failure::Cause;
+
+type Here = &'static Location<'static>;
+
+/// Goes on when the execution says so. An execution that is over never does.
+#[inline]
+fn settle(go: Go) {
+    if go == Go::Switch {
+        switch();
+    }
+}
+
+impl Exec {
+    /// A thread that unwinds has to wait, which nobody can see to: the execution ends here.
+    fn stuck_in_unwinding(&mut self, place: Place) -> Go {
+        self.tainted = true;
+        let thread = self.current;
+        let name = self.thread_name(thread);
+        let panicked = self.threads[thread.index()].panicked.clone();
+        self.stop(Cause::BlockedInUnwinding { name, site: place.site, panicked })
+    }
+
+    /// A point, or if the thread unwinds, nothing or the end.
+    #[inline]
+    fn point_or_unwind(&mut self, place: Place, step: Step, enabled: bool) -> Go {
+        if panicking() {
+            return if enabled { Go::On } else { self.stuck_in_unwinding(place) };
+        }
+        self.point(place, step, enabled)
+    }
+
+    fn number(&mut self, slot: &Slot, new: impl FnOnce(&mut Exec) -> u32) -> u32 {
+        if let Some(number) = slot.get(self.generation) {
+            return number;
+        }
+        if slot.generation() != 0 {
+            self.check_not_shared(slot);
+        }
+        let number = new(self);
+        slot.set(self.generation, number);
+        number
+    }
+
+    #[inline]
+    fn lock(&mut self, slot: &Slot) -> LockId {
+        let made = slot.made();
+        LockId(self.number(slot, |e| e.new_lock(made)))
+    }
+
+    fn cond(&mut self, slot: &Slot) -> CondId {
+        CondId(self.number(slot, |e| push(&mut e.conds)))
+    }
+
+    fn semaphore(&mut self, slot: &Slot) -> SemaphoreId {
+        SemaphoreId(self.number(slot, |e| push(&mut e.semaphores)))
+    }
+
+    fn barrier(&mut self, slot: &Slot) -> BarrierId {
+        BarrierId(self.number(slot, |e| push(&mut e.barriers)))
+    }
+
+    #[inline]
+    fn memory(&mut self, slot: &Slot) -> Access {
+        let number = self.number(slot, Exec::new_memory);
+        // One byte stands for the whole object: accesses to it never overlap partly.
+        Access { addr: u64::from(number) * 16, len: 1 }
+    }
+
+    fn refresh_lock(&mut self, lock: LockId) {
+        if self.locks[lock.index()].has_contenders() {
+            let list: Vec<Enabling> = self.locks[lock.index()].enabling().collect();
+            self.set_enabled(&list);
+        }
+    }
+
+    fn refresh_cond(&mut self, cond: CondId) {
+        let list: Vec<Enabling> = self.conds[cond.index()].enabling().collect();
+        self.set_enabled(&list);
+    }
+
+    fn refresh_semaphore(&mut self, semaphore: SemaphoreId) {
+        let list: Vec<Enabling> = self.semaphores[semaphore.index()].enabling().collect();
+        self.set_enabled(&list);
+    }
+}
+
+fn push<T: Default>(list: &mut Vec<T>) -> u32 {
+    list.push(T::default());
+    (list.len() - 1) as u32
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+// ---- locks ----
+
+/// Acquires, waiting for as long as it takes.
+#[inline]
+pub(crate) fn acquire(slot: &Slot, mode: Mode, here: Here) -> bool {
+    let Some(go) = with(|e| {
+        let place = e.place(here);
+        let lock = e.lock(slot);
+        let me = e.current;
+        let free = e.locks[lock.index()].contend(me, mode);
+        e.point_or_unwind(place, Step::Do(Op::Acquire(lock, mode)), free)
+    }) else {
+        return false;
+    };
+    settle(go);
+    with(|e| {
+        let lock = e.lock(slot);
+        let me = e.current;
+        e.locks[lock.index()].give_up(me);
+        e.locks[lock.index()].take(me, mode);
+        e.refresh_lock(lock);
+        let site = e.place(here).site;
+        e.emit(site, Op::Acquire(lock, mode));
+    });
+    true
+}
+
+/// Acquires if that is possible at once.
+pub(crate) fn try_acquire(slot: &Slot, mode: Mode, here: Here) -> Option<bool> {
+    let go = with(|e| {
+        let place = e.place(here);
+        let lock = e.lock(slot);
+        e.release_points = true;
+        e.point_or_unwind(place, Step::TryAcquire(lock, mode), true)
+    })?;
+    settle(go);
+    with(|e| {
+        let lock = e.lock(slot);
+        let me = e.current;
+        if !e.locks[lock.index()].is_free(mode) {
+            return false;
+        }
+        e.locks[lock.index()].take(me, mode);
+        e.refresh_lock(lock);
+        let site = e.place(here).site;
+        e.emit(site, Op::Acquire(lock, mode));
+        true
+    })
+}
+
+/// Releases.
+#[inline]
+pub(crate) fn release(slot: &Slot, mode: Mode, here: Here) {
+    let go = with(|e| {
+        if !e.release_points {
+            return Go::On;
+        }
+        let place = e.place(here);
+        let lock = e.lock(slot);
+        e.point_or_unwind(place, Step::Do(Op::Release(lock, mode)), true)
+    });
+    settle(go.unwrap_or(Go::On));
+    with(|e| release_now(e, slot, mode, here));
+}
+
+fn release_now(e: &mut Exec, slot: &Slot, mode: Mode, here: Here) {
+    let lock = e.lock(slot);
+    let me = e.current;
+    if e.is_observed() {
+        let site = e.place(here).site;
+        e.emit(site, Op::Release(lock, mode));
+    }
+    e.locks[lock.index()].give_back(me, mode);
+    e.refresh_lock(lock);
+}
+
+// ---- condition variables ----
+
+/// Starts to wait, giving up the lock. `unlock` gives up what the user's lock guards.
+pub(crate) fn enroll(cond: &Slot, lock: &Slot, here: Here, unlock: impl FnOnce()) {
+    let go = with(|e| {
+        let place = e.place(here);
+        let (cond, lock) = (e.cond(cond), e.lock(lock));
+        e.point_or_unwind(place, Step::Enroll(cond, lock), true)
+    });
+    settle(go.unwrap_or(Go::On));
+    unlock();
+    with(|e| {
+        let id = e.cond(cond);
+        let me = e.current;
+        e.conds[id.index()].enroll(me);
+        release_now(e, lock, Mode::Exclusive, here);
+    });
+}
+
+/// Waits until notified, or until the timeout is over: then false. The lock is not acquired again.
+pub(crate) fn wait_notified(cond: &Slot, timeout: Option<Duration>, here: Here) -> bool {
+    let go = with(|e| {
+        let place = e.place(here);
+        let id = e.cond(cond);
+        if let Some(timeout) = timeout {
+            e.set_timer(nanos(timeout));
+        }
+        let me = e.current;
+        let notified = e.conds[id.index()].enabling().any(|(t, on)| t == me && on);
+        e.point_or_unwind(place, Step::Do(Op::Wake(id)), notified)
+    });
+    settle(go.unwrap_or(Go::On));
+    with(|e| {
+        let id = e.cond(cond);
+        e.clear_timer();
+        let me = e.current;
+        let notified = e.conds[id.index()].leave(me);
+        e.refresh_cond(id);
+        let site = e.place(here).site;
+        e.emit(site, Op::Wake(id));
+        notified
+    })
+    .unwrap_or(true)
+}
+
+/// Wakes waiters.
+pub(crate) fn notify(cond: &Slot, wakes: Wakes, here: Here) -> bool {
+    let Some(go) = with(|e| {
+        let place = e.place(here);
+        let id = e.cond(cond);
+        e.point_or_unwind(place, Step::Do(Op::Notify(id, wakes)), true)
+    }) else {
+        return false;
+    };
+    settle(go);
+    with(|e| {
+        let id = e.cond(cond);
+        let site = e.place(here).site;
+        e.emit(site, Op::Notify(id, wakes));
+        match wakes {
+            Wakes::One => e.conds[id.index()].notify_one(),
+            Wakes::All => e.conds[id.index()].notify_all(),
+        }
+        e.refresh_cond(id);
+    });
+    true
+}
+
+// ---- barriers ----
+
+/// Waits for all parties; true for the one that came last.
+pub(crate) fn barrier(slot: &Slot, parties: usize, here: Here) -> Option<bool> {
+    let go = with(|e| {
+        let place = e.place(here);
+        let id = e.barrier(slot);
+        let round = e.barriers[id.index()].round;
+        e.point_or_unwind(place, Step::Do(Op::Arrive(id, round)), true)
+    })?;
+    settle(go);
+    let (leader, go) = with(|e| {
+        let place = e.place(here);
+        let id = e.barrier(slot);
+        let round = e.barriers[id.index()].round;
+        e.emit(place.site, Op::Arrive(id, round));
+        let me = e.current;
+        match e.barriers[id.index()].arrive(me, parties) {
+            Some(others) => {
+                others.into_iter().for_each(|t| e.enable(t));
+                e.emit(place.site, Op::Leave(id, round));
+                (true, Go::On)
+            }
+            None => (false, e.point_or_unwind(place, Step::Do(Op::Leave(id, round)), false)),
+        }
+    })?;
+    if !leader {
+        settle(go);
+        with(|e| {
+            let id = e.barrier(slot);
+            if let Step::Do(op @ Op::Leave(..)) = e.pending[e.current.index()].step {
+                debug_assert!(matches!(op, Op::Leave(b, _) if b == id));
+                let site = e.place(here).site;
+                e.emit(site, op);
+            }
+        });
+    }
+    Some(leader)
+}
+
+// ---- semaphores, for channels and parking ----
+
+/// A point before a semaphore is posted or closed. Between this and [`post`] nobody else runs.
+pub(crate) fn before_post(slot: &Slot, here: Here) {
+    let go = with(|e| {
+        let place = e.place(here);
+        let id = e.semaphore(slot);
+        e.point_or_unwind(place, Step::Do(Op::Post(id)), true)
+    });
+    settle(go.unwrap_or(Go::On));
+}
+
+/// Adds one, up to `limit`.
+pub(crate) fn post(slot: &Slot, limit: usize, here: Here) {
+    with(|e| {
+        let id = e.semaphore(slot);
+        let site = e.place(here).site;
+        e.emit(site, Op::Post(id));
+        e.semaphores[id.index()].post(limit);
+        e.refresh_semaphore(id);
+    });
+}
+
+/// Lets everybody through from now on.
+pub(crate) fn close(slot: &Slot, here: Here) {
+    with(|e| {
+        let id = e.semaphore(slot);
+        let site = e.place(here).site;
+        e.emit(site, Op::Post(id));
+        e.semaphores[id.index()].close();
+        e.refresh_semaphore(id);
+    });
+}
+
+/// What came of waiting for a semaphore.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Waited {
+    Taken,
+    Closed,
+    TimedOut,
+}
+
+/// Takes one, waiting for it.
+pub(crate) fn wait(slot: &Slot, timeout: Option<Duration>, here: Here) -> Option<Waited> {
+    let go = with(|e| {
+        let place = e.place(here);
+        let id = e.semaphore(slot);
+        if let Some(timeout) = timeout {
+            e.set_timer(nanos(timeout));
+        }
+        let me = e.current;
+        e.semaphores[id.index()].enroll(me);
+        let ready = e.semaphores[id.index()].is_ready();
+        e.point_or_unwind(place, Step::Do(Op::Wait(id)), ready)
+    })?;
+    settle(go);
+    with(|e| taken(e, slot, here))
+}
+
+/// Takes one if there is one.
+pub(crate) fn try_wait(slot: &Slot, here: Here) -> Option<Waited> {
+    let go = with(|e| {
+        let place = e.place(here);
+        let id = e.semaphore(slot);
+        e.point_or_unwind(place, Step::Do(Op::Wait(id)), true)
+    })?;
+    settle(go);
+    with(|e| taken(e, slot, here))
+}
+
+fn taken(e: &mut Exec, slot: &Slot, here: Here) -> Waited {
+    let id = e.semaphore(slot);
+    e.clear_timer();
+    let me = e.current;
+    let closed = e.semaphores[id.index()].is_ready();
+    let taken = e.semaphores[id.index()].leave(me);
+    e.refresh_semaphore(id);
+    if !taken && !closed {
+        return Waited::TimedOut;
+    }
+    let site = e.place(here).site;
+    e.emit(site, Op::Wait(id));
+    if taken { Waited::Taken } else { Waited::Closed }
+}
+
+// ---- memory ----
+
+/// A point before an atomic access. Between this and [`atomic_done`] nobody else runs.
+#[inline]
+pub(crate) fn atomic(slot: &Slot, op: AtomicOp, here: Here) -> bool {
+    let Some(go) = with(|e| {
+        let place = e.place(here);
+        let access = e.memory(slot);
+        e.point_or_unwind(place, Step::Do(Op::Atomic(access, op)), true)
+    }) else {
+        return false;
+    };
+    settle(go);
+    true
+}
+
+/// The access has been made, as `op`.
+#[inline]
+pub(crate) fn atomic_done(slot: &Slot, op: AtomicOp, here: Here) {
+    with(|e| {
+        if e.is_observed() {
+            let access = e.memory(slot);
+            let site = e.place(here).site;
+            e.emit(site, Op::Atomic(access, op));
+        }
+    });
+}
+
+/// A fence between threads.
+pub(crate) fn fence(order: UpdateOrder, here: Here) -> bool {
+    with(|e| {
+        let site = e.place(here).site;
+        e.emit(site, Op::Fence(order));
+    })
+    .is_some()
+}
+
+/// A plain access is about to be made.
+#[inline]
+pub(crate) fn access(slot: &Slot, write: bool, here: Here) {
+    let go = with(|e| {
+        let place = e.place(here);
+        let access = e.memory(slot);
+        let op = if write { Op::Write(access) } else { Op::Read(access) };
+        e.point_or_unwind(place, Step::Do(op), true)
+    });
+    settle(go.unwrap_or(Go::On));
+    with(|e| {
+        if e.is_observed() {
+            let access = e.memory(slot);
+            let site = e.place(here).site;
+            e.emit(site, if write { Op::Write(access) } else { Op::Read(access) });
+        }
+    });
+}
+
+// ---- threads ----
+
+/// Gives way.
+pub(crate) fn yield_now(here: Here) -> bool {
+    let Some(go) = with(|e| {
+        let place = e.place(here);
+        e.point_or_unwind(place, Step::Yield, true)
+    }) else {
+        return false;
+    };
+    settle(go);
+    true
+}
+
+/// Lets virtual time pass. Sleeping orders nothing, so it is a yield.
+pub(crate) fn sleep(duration: Duration, here: Here) -> bool {
+    with(|e| e.now = e.now.saturating_add(nanos(duration)));
+    yield_now(here)
+}
+
+/// Waits for the end of a thread.
+pub(crate) fn join(thread: ThreadId, here: Here) {
+    let go = with(|e| {
+        let place = e.place(here);
+        let ended = e.await_end(thread);
+        e.point_or_unwind(place, Step::Do(Op::Join(thread)), ended)
+    });
+    settle(go.unwrap_or(Go::On));
+    with(|e| {
+        e.threads[thread.index()].handled = true;
+        let site = e.place(here).site;
+        e.emit(site, Op::Join(thread));
+    });
+}
+
+// ---- regions ----
+
+/// Enters a region that claims something of the code inside.
+pub(crate) fn enter(name: &str, kind: RegionKind, here: Here) -> Option<RegionId> {
+    with(|e| {
+        let region = selvedge_model::Region { kind, name: name.into() };
+        let id = RegionId(e.symbols.regions.intern(region));
+        let site = e.place(here).site;
+        e.emit(site, Op::RegionEnter(id, kind));
+        id
+    })
+}
+
+/// Leaves it.
+pub(crate) fn exit(region: RegionId, here: Here) {
+    with(|e| {
+        let site = e.place(here).site;
+        e.emit(site, Op::RegionExit(region));
+    });
+}
+
+/// Gives a new semaphore its first count.
+pub(crate) fn fill(slot: &Slot, count: usize) {
+    with(|e| {
+        let id = e.semaphore(slot);
+        e.semaphores[id.index()].count = count;
+    });
+}

@@ -1,0 +1,68 @@
+//! Source places of operations, as small numbers.
+//!
+//! A place is known by the address of the compiler's `Location`; the same line may have several such
+//! addresses, so a new address is looked up by its content once.
+
+use std::panic::Location;
+
+use rustc_hash::FxHashMap;
+use selvedge_model::schedule::landmark;
+use selvedge_model::{Frame, Site, SiteId, Symbols};
+
+const RECENT: usize = 64;
+
+/// A place as the executor uses it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) site: SiteId,
+    pub(crate) landmark: u16,
+}
+
+/// All places met so far by one worker.
+pub(crate) struct Sites {
+    by_address: FxHashMap<usize, Place>,
+    recent: [(usize, Place); RECENT],
+}
+
+impl Sites {
+    pub(crate) fn new() -> Sites {
+        let nowhere = Place { site: SiteId(0), landmark: 0 };
+        Sites { by_address: FxHashMap::default(), recent: [(0, nowhere); RECENT] }
+    }
+
+    #[inline]
+    pub(crate) fn place(
+        &mut self,
+        location: &'static Location<'static>,
+        symbols: &mut Symbols,
+    ) -> Place {
+        let address = std::ptr::from_ref(location) as usize;
+        let cached = &self.recent[(address >> 3) % RECENT];
+        if cached.0 == address {
+            return cached.1;
+        }
+        self.look_up(location, address, symbols)
+    }
+
+    #[cold]
+    fn look_up(
+        &mut self,
+        location: &'static Location<'static>,
+        address: usize,
+        symbols: &mut Symbols,
+    ) -> Place {
+        let place = *self.by_address.entry(address).or_insert_with(|| {
+            let frame = Frame {
+                file: location.file().into(),
+                line: location.line(),
+                column: location.column(),
+                ..Frame::default()
+            };
+            let site = Site::Source(frame, Vec::new());
+            let landmark = landmark(&site);
+            Place { site: SiteId(symbols.sites.intern(site)), landmark }
+        });
+        self.recent[(address >> 3) % RECENT] = (address, place);
+        place
+    }
+}

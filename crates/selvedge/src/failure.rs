@@ -1,0 +1,300 @@
+//! What can go wrong in an execution, and what is known about it.
+
+use std::fmt;
+
+use selvedge_explore::Step;
+use selvedge_model::{Finding, Kind, Op, Schedule, SiteId, Symbols, ThreadId};
+
+/// A panic of a controlled thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Panicked {
+    /// The message.
+    pub message: String,
+    /// `file:line:column`.
+    pub location: String,
+}
+
+impl Panicked {
+    pub(crate) fn unknown() -> Panicked {
+        Panicked { message: "panicked without a message".into(), location: String::new() }
+    }
+}
+
+/// A thread that waits for something that never comes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocked {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// Its name.
+    pub name: String,
+    /// What it cannot do.
+    pub step: Step,
+    /// Where.
+    pub site: SiteId,
+    /// Who holds what it waits for, or is waited for itself.
+    pub holder: Option<(ThreadId, String)>,
+}
+
+/// Why an execution failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The test body panicked, or a thread did whose panic nobody took by joining it.
+    Panic {
+        /// Name of the thread.
+        thread: String,
+        /// The panic.
+        panicked: Panicked,
+    },
+    /// Every thread waits for another.
+    Deadlock(Vec<Blocked>),
+    /// The test body returned and these threads wait for ever.
+    Leak(Vec<Blocked>),
+    /// The execution took more steps than allowed.
+    Livelock {
+        /// How many were allowed.
+        steps: usize,
+    },
+    /// An analysis found a bug that happened in the execution, or that a directed schedule confirmed.
+    Finding(Box<Finding>),
+    /// A destructor had to wait for another thread while its thread was unwinding.
+    BlockedInUnwinding {
+        /// Name of the thread.
+        name: String,
+        /// Where it had to wait.
+        site: SiteId,
+        /// What it was unwinding from.
+        panicked: Option<Panicked>,
+    },
+    /// The same schedule did not lead to the same steps.
+    Nondeterminism {
+        /// After how many steps.
+        step: usize,
+        /// What was done there the first time.
+        expected: String,
+        /// What was done there the second time.
+        found: String,
+    },
+    /// The test body did not come to a scheduling point for a long time.
+    Stall {
+        /// For how many seconds.
+        seconds: u64,
+    },
+    /// No memory for the stack of a thread.
+    NoStack {
+        /// How many threads there were.
+        threads: usize,
+        /// What the system said.
+        error: String,
+    },
+    /// An object is used by two executions at a time.
+    SharedBetweenExecutions {
+        /// Where it was made.
+        made: String,
+    },
+}
+
+impl Cause {
+    /// A name for the kind of failure.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Cause::Panic { .. } | Cause::BlockedInUnwinding { .. } => Kind::Assertion,
+            Cause::Deadlock(_) => Kind::Deadlock,
+            Cause::Leak(_) | Cause::Livelock { .. } | Cause::Stall { .. } => Kind::Hang,
+            Cause::Finding(finding) => finding.kind,
+            Cause::Nondeterminism { .. } => Kind::DeterminismViolation,
+            Cause::NoStack { .. } | Cause::SharedBetweenExecutions { .. } => Kind::Crash,
+        }
+    }
+
+    /// Whether two executions failed in the same way.
+    pub(crate) fn same(&self, other: &Cause) -> bool {
+        let sites = |list: &[Blocked]| {
+            let mut sites: Vec<SiteId> = list.iter().map(|b| b.site).collect();
+            sites.sort_unstable();
+            sites
+        };
+        match (self, other) {
+            (Cause::Panic { panicked: a, .. }, Cause::Panic { panicked: b, .. }) => {
+                a.location == b.location
+            }
+            (Cause::Deadlock(a), Cause::Deadlock(b)) | (Cause::Leak(a), Cause::Leak(b)) => {
+                sites(a) == sites(b)
+            }
+            (Cause::Livelock { .. }, Cause::Livelock { .. }) => true,
+            (Cause::Finding(a), Cause::Finding(b)) => {
+                let sites = |f: &Finding| {
+                    let mut sites: Vec<SiteId> = f.places.iter().map(|p| p.site).collect();
+                    sites.sort_unstable();
+                    sites
+                };
+                a.kind == b.kind && sites(a) == sites(b)
+            }
+            (
+                Cause::BlockedInUnwinding { site: a, .. },
+                Cause::BlockedInUnwinding { site: b, .. },
+            ) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Whether replaying a shorter schedule can make the failure clearer.
+    pub(crate) fn can_be_minimised(&self) -> bool {
+        !matches!(
+            self,
+            Cause::Nondeterminism { .. }
+                | Cause::Stall { .. }
+                | Cause::NoStack { .. }
+                | Cause::SharedBetweenExecutions { .. }
+        )
+    }
+}
+
+/// A failed check.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Why.
+    pub cause: Cause,
+    /// In which execution, counted from 1.
+    pub execution: u64,
+    /// The schedule that fails, with few preemptions.
+    pub schedule: Schedule,
+    /// The failure in words: what happened, the interleaving, and how to replay it.
+    pub(crate) text: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A step in words.
+pub(crate) fn step_in_words(step: Step) -> String {
+    match step {
+        Step::Do(op) => op_in_words(op),
+        Step::TryAcquire(lock, _) => format!("try to lock {}", lock.0),
+        Step::Enroll(cond, _) => format!("wait on condition {}", cond.0),
+        Step::Yield => "yield".into(),
+        Step::Ended => "ended".into(),
+    }
+}
+
+/// An operation in words.
+pub(crate) fn op_in_words(op: Op) -> String {
+    use selvedge_model::{AtomicOp, Mode, Wakes};
+    match op {
+        Op::Read(a) => format!("read cell {}", a.addr / 16),
+        Op::Write(a) => format!("write cell {}", a.addr / 16),
+        Op::Atomic(a, AtomicOp::Load(_)) => format!("load atomic {}", a.addr / 16),
+        Op::Atomic(a, AtomicOp::Store(_)) => format!("store atomic {}", a.addr / 16),
+        Op::Atomic(a, AtomicOp::Update(_)) => format!("update atomic {}", a.addr / 16),
+        Op::Fence(_) => "fence".into(),
+        Op::Acquire(l, Mode::Exclusive) => format!("lock {}", l.0),
+        Op::Acquire(l, Mode::Shared) => format!("read-lock {}", l.0),
+        Op::Release(l, Mode::Exclusive) => format!("unlock {}", l.0),
+        Op::Release(l, Mode::Shared) => format!("read-unlock {}", l.0),
+        Op::Fork(t) => format!("start thread {}", t.0),
+        Op::Join(t) => format!("join thread {}", t.0),
+        Op::Begin => "begin".into(),
+        Op::End => "end".into(),
+        Op::Arrive(b, _) => format!("arrive at barrier {}", b.0),
+        Op::Leave(b, _) => format!("leave barrier {}", b.0),
+        Op::Post(s) => format!("signal {}", s.0),
+        Op::Wait(s) => format!("await signal {}", s.0),
+        Op::Notify(c, Wakes::One) => format!("notify one on condition {}", c.0),
+        Op::Notify(c, Wakes::All) => format!("notify all on condition {}", c.0),
+        Op::Wake(c) => format!("woken on condition {}", c.0),
+        Op::RegionEnter(r, _) => format!("enter region {}", r.0),
+        Op::RegionExit(r) => format!("leave region {}", r.0),
+        Op::Alloc(_) => "allocate".into(),
+        Op::Free(_) => "free".into(),
+    }
+}
+
+/// The cause in words.
+pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
+    let blocked = |list: &[Blocked]| -> String {
+        list.iter()
+            .map(|b| {
+                let holder = match &b.holder {
+                    Some((t, _)) if *t == b.thread => ", which it holds itself".to_owned(),
+                    Some((_, name)) if matches!(b.step, Step::Do(Op::Join(_))) => {
+                        format!(" ({name})")
+                    }
+                    Some((_, name)) => format!(", held by {name}"),
+                    None => String::new(),
+                };
+                let step = step_in_words(b.step);
+                let site = symbols.site(b.site);
+                format!("\n  {} waits to {step}{holder} at {site}", b.name)
+            })
+            .collect()
+    };
+    match cause {
+        Cause::Panic { thread, panicked } => {
+            format!("{thread} panicked at {}:\n  {}", panicked.location, panicked.message)
+        }
+        Cause::Deadlock(list) => format!("deadlock: no thread can go on{}", blocked(list)),
+        Cause::Leak(list) => {
+            format!(
+                "threads leaked: the test body returned, and these wait for ever{}",
+                blocked(list)
+            )
+        }
+        Cause::Livelock { steps } => format!(
+            "livelock: more than {steps} steps; if the test is just long, raise it with \
+             `Explore::max_steps`"
+        ),
+        Cause::Finding(finding) => finding_in_words(finding, symbols),
+        Cause::BlockedInUnwinding { name, site, panicked } => {
+            let after = match panicked {
+                Some(p) => format!("{name} panicked at {}:\n  {}\nand then", p.location, p.message),
+                None => format!("{name} was unwinding and"),
+            };
+            let site = symbols.site(*site);
+            format!(
+                "{after} a destructor had to wait for another thread at {site}; that cannot be \
+                 followed further"
+            )
+        }
+        Cause::Nondeterminism { step, expected, found } => format!(
+            "uncontrolled nondeterminism: with the same schedule, step {step} was\n  {expected}\nand \
+             then\n  {found}\nLook for time, random numbers, the order of a HashMap, addresses, \
+             statics that keep state, or types of std::sync and std::thread used inside the check."
+        ),
+        Cause::Stall { seconds } => format!(
+            "stalled: no scheduling point for {seconds} s. The test body loops without one, or it \
+             blocks on something that is not controlled, such as a lock of std::sync"
+        ),
+        Cause::NoStack { threads, error } => {
+            format!("no stack for thread {threads}: {error}; lower `Explore::stack_size`")
+        }
+        Cause::SharedBetweenExecutions { made } => format!(
+            "the object made at {made} is used by two executions at a time. A static is shared by \
+             the executions that run on several cores: use `Explore::jobs(1)`"
+        ),
+    }
+}
+
+/// A finding in words: what and where.
+pub(crate) fn finding_in_words(finding: &Finding, symbols: &Symbols) -> String {
+    use selvedge_model::Role;
+    let role = |role: Role| match role {
+        Role::Read => "reads".to_owned(),
+        Role::Write => "writes".to_owned(),
+        Role::AtomicRead => "atomically reads".to_owned(),
+        Role::AtomicWrite => "atomically writes".to_owned(),
+        Role::Acquire(lock) => format!("locks {}", lock.0),
+        other => format!("{other:?}").to_lowercase(),
+    };
+    let places: String = finding
+        .places
+        .iter()
+        .map(|p| format!("\n  thread {} {} at {}", p.thread.0, role(p.role), symbols.site(p.site)))
+        .collect();
+    let by = finding.analyses.join(", ");
+    format!("{}, {} by {by}{places}", finding.kind.name(), finding.status.name())
+}

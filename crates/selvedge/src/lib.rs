@@ -1,0 +1,68 @@
+//! Concurrency testing for Rust.
+//!
+//! Write a test with the types of this crate instead of those of `std::sync` and `std::thread`, and run
+//! it under many schedules:
+//!
+//! ```should_panic
+//! use selvedge::sync::{Arc, Mutex, atomic::{AtomicUsize, Ordering}};
+//! use selvedge::thread;
+//!
+//! selvedge::check(|| {
+//!     let counter = Arc::new(AtomicUsize::new(0));
+//!     let other = Arc::clone(&counter);
+//!     let thread = thread::spawn(move || {
+//!         let n = other.load(Ordering::SeqCst);
+//!         other.store(n + 1, Ordering::SeqCst);
+//!     });
+//!     let n = counter.load(Ordering::SeqCst);
+//!     counter.store(n + 1, Ordering::SeqCst);
+//!     thread.join().unwrap();
+//!     assert_eq!(counter.load(Ordering::SeqCst), 2, "an update was lost");
+//! });
+//! ```
+//!
+//! A failure shows what happened, the interleaving, and a schedule that replays it.
+//!
+//! Outside a check the types behave as the standard library's. With `default-features = false` they are
+//! the standard library's: production builds pay nothing.
+
+#[cfg(feature = "check")]
+mod analyses;
+#[cfg(feature = "check")]
+pub mod cell;
+#[cfg(feature = "check")]
+mod exec;
+#[cfg(feature = "check")]
+mod explore;
+#[cfg(feature = "check")]
+pub mod failure;
+#[cfg(feature = "check")]
+pub mod hint;
+#[cfg(feature = "check")]
+mod plan;
+#[cfg(feature = "check")]
+pub mod rand;
+#[cfg(feature = "check")]
+mod report;
+#[cfg(feature = "check")]
+pub mod sync;
+#[cfg(feature = "check")]
+pub mod thread;
+#[cfg(feature = "check")]
+pub mod time;
+
+#[cfg(feature = "check")]
+pub use explore::{Explore, Summary, atomic, check, check_dfs, check_pct, check_random, replay};
+#[cfg(feature = "check")]
+pub use failure::{Cause, Failure};
+#[cfg(feature = "check")]
+pub use plan::{Plan, UnknownStrategy};
+#[cfg(feature = "check")]
+pub use selvedge_macros::test;
+#[cfg(feature = "check")]
+pub use selvedge_model as model;
+
+#[cfg(not(feature = "check"))]
+mod plain;
+#[cfg(not(feature = "check"))]
+pub use plain::*;

@@ -1,0 +1,216 @@
+//! Which strategy a check uses.
+
+use std::fmt;
+use std::str::FromStr;
+
+use selvedge_explore::dfs::Bounds;
+use selvedge_explore::rng::derive;
+use selvedge_explore::{
+    Choice, Dfs, Dpor, Pct, Pending, Pos, RandomWalk, RoundRobin, Strategy, Surw,
+};
+use selvedge_model::{Event, ThreadId};
+
+use crate::exec::worker::Shared;
+
+/// How schedules are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Plan {
+    /// Random walk, PCT, POS and SURW in turn.
+    Mix,
+    /// Every thread equally likely at each step.
+    Random,
+    /// Random priorities that change at a few points: bugs of the given depth.
+    Pct(usize),
+    /// Random priorities for steps.
+    Pos,
+    /// Uniform over the interleavings of the steps on one object.
+    Surw,
+    /// Uniform over all interleavings.
+    Uniform,
+    /// All schedules, or all with at most so many preemptions.
+    Dfs(Option<usize>),
+    /// One schedule of each class that differs only in the order of independent steps.
+    Dpor,
+    /// Every thread in turn, so many steps each.
+    RoundRobin(u32),
+}
+
+/// A name of a strategy that is not known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownStrategy(String);
+
+impl fmt::Display for UnknownStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is not a strategy; there are mix, random, pct:DEPTH, pos, surw, uniform, dfs, \
+             dfs:PREEMPTIONS, dpor and round-robin:STEPS",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for UnknownStrategy {}
+
+impl FromStr for Plan {
+    type Err = UnknownStrategy;
+
+    fn from_str(text: &str) -> Result<Plan, UnknownStrategy> {
+        let unknown = || UnknownStrategy(text.to_owned());
+        let (name, argument) = match text.split_once(':') {
+            Some((name, argument)) => {
+                (name, Some(argument.parse::<usize>().map_err(|_| unknown())?))
+            }
+            None => (text, None),
+        };
+        Ok(match (name, argument) {
+            ("mix", None) => Plan::Mix,
+            ("random", None) => Plan::Random,
+            ("pct", depth) => Plan::Pct(depth.unwrap_or(3)),
+            ("pos", None) => Plan::Pos,
+            ("surw", None) => Plan::Surw,
+            ("uniform", None) => Plan::Uniform,
+            ("dfs", preemptions) => Plan::Dfs(preemptions),
+            ("dpor", None) => Plan::Dpor,
+            ("round-robin", steps) => Plan::RoundRobin(steps.unwrap_or(1) as u32),
+            _ => return Err(unknown()),
+        })
+    }
+}
+
+/// As [`Plan::from_str`] reads it.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Plan::Mix => f.write_str("mix"),
+            Plan::Random => f.write_str("random"),
+            Plan::Pct(depth) => write!(f, "pct:{depth}"),
+            Plan::Pos => f.write_str("pos"),
+            Plan::Surw => f.write_str("surw"),
+            Plan::Uniform => f.write_str("uniform"),
+            Plan::Dfs(None) => f.write_str("dfs"),
+            Plan::Dfs(Some(preemptions)) => write!(f, "dfs:{preemptions}"),
+            Plan::Dpor => f.write_str("dpor"),
+            Plan::RoundRobin(steps) => write!(f, "round-robin:{steps}"),
+        }
+    }
+}
+
+impl From<&str> for Plan {
+    /// # Panics
+    /// If the name is not known; [`Plan::from_str`] does not.
+    fn from(text: &str) -> Plan {
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// A strategy, and what it can say about how much of the space it has seen.
+pub(crate) struct Planned {
+    pub(crate) strategy: Box<dyn Strategy>,
+    systematic: Systematic,
+}
+
+enum Systematic {
+    No,
+    Dfs(Shared<Dfs>),
+    Dpor(Shared<Dpor>),
+}
+
+impl Planned {
+    /// Whether every schedule (or class of schedules) has been seen.
+    pub(crate) fn complete(&self) -> bool {
+        match &self.systematic {
+            Systematic::No => false,
+            Systematic::Dfs(dfs) => dfs.0.borrow().complete(),
+            Systematic::Dpor(dpor) => dpor.0.borrow().complete(),
+        }
+    }
+
+    /// How many classes have been seen by a search that tells them apart.
+    pub(crate) fn classes(&self) -> Option<u64> {
+        match &self.systematic {
+            Systematic::Dpor(dpor) => Some(dpor.0.borrow().classes()),
+            _ => None,
+        }
+    }
+}
+
+impl Plan {
+    /// Whether the search goes through schedules one by one, so that it cannot be shared out.
+    pub(crate) fn is_systematic(self) -> bool {
+        matches!(self, Plan::Dfs(_) | Plan::Dpor | Plan::RoundRobin(_))
+    }
+
+    pub(crate) fn strategy(self, seed: u64, limit: u64) -> Planned {
+        let mut systematic = Systematic::No;
+        let strategy: Box<dyn Strategy> = match self {
+            Plan::Mix => Box::new(Mix::new(seed, limit)),
+            Plan::Random => Box::new(RandomWalk::new(seed, limit)),
+            Plan::Pct(depth) => Box::new(Pct::new(seed, depth, limit)),
+            Plan::Pos => Box::new(Pos::new(seed, limit)),
+            Plan::Surw => Box::new(Surw::new(seed, limit)),
+            Plan::Uniform => Box::new(Surw::uniform(seed, limit)),
+            Plan::RoundRobin(steps) => Box::new(RoundRobin::new(steps, limit.min(1))),
+            Plan::Dfs(preemptions) => {
+                let preemptions = preemptions.unwrap_or(usize::MAX);
+                let bounds = Bounds { executions: limit, preemptions, ..Bounds::default() };
+                let dfs = Shared::new(Dfs::new(bounds));
+                systematic = Systematic::Dfs(dfs.clone());
+                Box::new(dfs)
+            }
+            Plan::Dpor => {
+                let bounds = Bounds { executions: limit, ..Bounds::default() };
+                let dpor = Shared::new(Dpor::new(bounds));
+                systematic = Systematic::Dpor(dpor.clone());
+                Box::new(dpor)
+            }
+        };
+        Planned { strategy, systematic }
+    }
+}
+
+/// Several strategies in turn: what one of them finds in a few executions may take another thousands.
+struct Mix {
+    strategies: [Box<dyn Strategy>; 4],
+    at: usize,
+    left: u64,
+}
+
+impl Mix {
+    fn new(seed: u64, limit: u64) -> Mix {
+        let strategies: [Box<dyn Strategy>; 4] = [
+            Box::new(RandomWalk::new(derive(seed, 1), u64::MAX)),
+            Box::new(Pct::new(derive(seed, 2), 3, u64::MAX)),
+            Box::new(Pos::new(derive(seed, 3), u64::MAX)),
+            Box::new(Surw::new(derive(seed, 4), u64::MAX)),
+        ];
+        Mix { strategies, at: 3, left: limit }
+    }
+}
+
+impl Strategy for Mix {
+    fn begin(&mut self) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        self.at = (self.at + 1) % self.strategies.len();
+        self.strategies[self.at].begin()
+    }
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        self.strategies[self.at].choose(choice)
+    }
+    fn follows_steps(&self) -> bool {
+        self.strategies[self.at].follows_steps()
+    }
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+        self.strategies[self.at].step(thread, pending);
+    }
+    fn observe(&mut self, event: &Event) {
+        self.strategies[self.at].observe(event);
+    }
+    fn end(&mut self, pending: &[Pending]) {
+        self.strategies[self.at].end(pending);
+    }
+}

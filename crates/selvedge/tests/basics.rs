@@ -1,0 +1,138 @@
+//! Checks find what they should, and say it well.
+
+use selvedge::cell::RaceCell;
+use selvedge::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use selvedge::sync::{Arc, Condvar, Mutex};
+use selvedge::{Cause, Explore, Failure, thread};
+
+fn fails<F: Fn() + Send + Sync + 'static>(body: F) -> Box<Failure> {
+    let failure = Explore::new().run(body).expect_err("the bug is found");
+    eprintln!("{failure}");
+    failure
+}
+
+fn lost_update() {
+    let counter = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let counter = Arc::clone(&counter);
+            thread::spawn(move || {
+                let n = counter.load(Ordering::SeqCst);
+                counter.store(n + 1, Ordering::SeqCst);
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(counter.load(Ordering::SeqCst), 2, "an update was lost");
+}
+
+#[test]
+fn a_lost_update_is_found_minimised_and_replayed() {
+    let failure = fails(lost_update);
+    let Cause::Panic { thread, panicked } = &failure.cause else { panic!("{failure}") };
+    assert_eq!(thread, "main");
+    assert!(panicked.message.contains("an update was lost"));
+    assert_eq!(failure.schedule.preemptions(), 1, "{failure}");
+    let schedule = failure.schedule.to_string();
+    for _ in 0..100 {
+        let again = Explore::new().replay(&schedule).run(lost_update).expect_err("it replays");
+        assert_eq!(again.cause, failure.cause);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_failure_in_the_same_words() {
+    let text = || Explore::new().seed(11).run(lost_update).expect_err("found").to_string();
+    assert_eq!(text(), text());
+}
+
+#[test]
+fn a_deadlock_names_who_waits_for_whom() {
+    let failure = fails(|| {
+        let a = Arc::new(Mutex::new(()));
+        let b = Arc::new(Mutex::new(()));
+        let (a2, b2) = (Arc::clone(&a), Arc::clone(&b));
+        let other = thread::Builder::new()
+            .name("other".into())
+            .spawn(move || {
+                let _b = b2.lock().unwrap();
+                let _a = a2.lock().unwrap();
+            })
+            .unwrap();
+        {
+            let _a = a.lock().unwrap();
+            let _b = b.lock().unwrap();
+        }
+        other.join().unwrap();
+    });
+    let Cause::Deadlock(blocked) = &failure.cause else { panic!("{failure}") };
+    assert_eq!(blocked.len(), 2);
+    let text = failure.to_string();
+    assert!(text.contains("main waits to lock"), "{text}");
+    assert!(text.contains("held by other"), "{text}");
+    assert!(text.contains("SELVEDGE_REPLAY="), "{text}");
+}
+
+#[test]
+fn a_lost_wakeup_is_a_deadlock() {
+    let failure = fails(|| {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let theirs = Arc::clone(&pair);
+        let waiter = thread::spawn(move || {
+            let ready = *theirs.0.lock().unwrap();
+            if !ready {
+                // The lock was given up in between: the notification may be gone.
+                let guard = theirs.0.lock().unwrap();
+                drop(theirs.1.wait(guard).unwrap());
+            }
+        });
+        *pair.0.lock().unwrap() = true;
+        pair.1.notify_one();
+        waiter.join().unwrap();
+    });
+    assert!(matches!(failure.cause, Cause::Deadlock(_)), "{failure}");
+}
+
+#[test]
+fn a_race_on_plain_data_is_found_on_any_schedule_that_shows_it() {
+    let publish = |order| {
+        move || {
+            let shared = Arc::new((RaceCell::new(0), AtomicBool::new(false)));
+            let theirs = Arc::clone(&shared);
+            let writer = thread::spawn(move || {
+                // SAFETY: the reader reads only after the flag is set.
+                unsafe { theirs.0.set(42) };
+                theirs.1.store(true, order);
+            });
+            if shared.1.load(Ordering::Acquire) {
+                // SAFETY: the flag was set after the write.
+                assert_eq!(unsafe { shared.0.get() }, 42);
+            }
+            writer.join().unwrap();
+        }
+    };
+    let failure = fails(publish(Ordering::Relaxed));
+    let Cause::Finding(finding) = &failure.cause else { panic!("{failure}") };
+    assert_eq!(finding.kind.name(), "data-race");
+    assert!(failure.to_string().contains("basics.rs"), "{failure}");
+    Explore::new().run(publish(Ordering::Release)).expect("the fixed twin is clean");
+}
+
+#[test]
+fn a_correct_program_passes_and_the_search_is_complete() {
+    let summary = Explore::new()
+        .strategy("dfs")
+        .schedules(100_000)
+        .run(|| {
+            let counter = Arc::new(Mutex::new(0));
+            let theirs = Arc::clone(&counter);
+            let thread = thread::spawn(move || *theirs.lock().unwrap() += 1);
+            *counter.lock().unwrap() += 1;
+            thread.join().unwrap();
+            assert_eq!(*counter.lock().unwrap(), 2);
+        })
+        .expect("correct");
+    assert!(summary.complete);
+}
