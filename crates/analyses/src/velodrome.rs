@@ -10,7 +10,7 @@
 //! Source: Velodrome (Flanagan, Freund and Yi, PLDI 2008): one node for each outermost region and each
 //! operation outside, edges for conflicts, collection of nodes, merging of single operations, blame by
 //! increasing cycles, refutation of the nested blocks that the cycle leaves and enters. The graph is
-//! in `transactions.rs`.
+//! `transactions`.
 //!
 //! Deviations. A cycle is reported and its last edge left out, and the analysis goes on; a region is
 //! reported once for each time it is entered. Blame is given
