@@ -136,7 +136,7 @@ impl Translate {
                 let kind = if flags == 1 { RegionKind::Deterministic } else { RegionKind::Atomic };
                 let id = RegionId(symbols.regions.intern(Region { kind, name: name.into() }));
                 self.regions.entry(thread).or_default().push(id);
-                Op::RegionEnter(id)
+                Op::RegionEnter(id, kind)
             }
             RecordKind::RegionExit => Op::RegionExit(self.regions.get_mut(&thread)?.pop()?),
             RecordKind::HappensBefore => {
