@@ -6,20 +6,17 @@ fn main() {
     let flag = Arc::new(AtomicBool::new(false));
     let seen = flag.clone();
     let sleeper = thread::spawn(move || {
+        #[cfg(not(fixed))]
+        std::hint::black_box(unsafe { DATA }); // race(data)
         while !seen.load(Ordering::Acquire) {
             thread::park();
         }
-        std::hint::black_box(unsafe { DATA }); // race(data)
+        std::hint::black_box(unsafe { DATA });
     });
-    #[cfg(fixed)]
-    unsafe {
-        DATA = 1;
-    }
-    flag.store(true, Ordering::Release);
-    sleeper.thread().unpark();
-    #[cfg(not(fixed))]
     unsafe {
         DATA = 1; // race(data)
     }
+    flag.store(true, Ordering::Release);
+    sleeper.thread().unpark();
     sleeper.join().unwrap();
 }
