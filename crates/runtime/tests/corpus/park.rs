@@ -7,14 +7,14 @@ fn main() {
     let seen = flag.clone();
     let sleeper = thread::spawn(move || {
         #[cfg(not(fixed))]
-        std::hint::black_box(unsafe { DATA }); // race(data)
+        unsafe { (&raw const DATA).read_volatile() }; // race(data)
         while !seen.load(Ordering::Acquire) {
             thread::park();
         }
-        std::hint::black_box(unsafe { DATA });
+        unsafe { (&raw const DATA).read_volatile() };
     });
     unsafe {
-        DATA = 1; // race(data)
+        (&raw mut DATA).write_volatile(1); // race(data)
     }
     flag.store(true, Ordering::Release);
     sleeper.thread().unpark();
