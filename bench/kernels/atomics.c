@@ -16,7 +16,7 @@ static void *work(void *id) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    rounds = scale(argc, argv, 1000000);
+    rounds = scale(argc, argv, 4000000);
     run_threads();
     printf("%ld %ld\n", atomic_load(&counter), atomic_load(&maximum));
 }

@@ -21,7 +21,7 @@ static void *work(void *id) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    rounds = scale(argc, argv, 12);
+    rounds = scale(argc, argv, 30);
     pthread_barrier_init(&barrier, NULL, THREADS);
     for (int i = 0; i < N; i++) re[i] = i % 17, im[i] = i % 5;
     for (int i = 0; i < N / 2; i++) wr[i] = cos(6.283185307179586 * i / N), wi[i] = -sin(6.283185307179586 * i / N);

@@ -12,7 +12,7 @@ static void *work(void *id) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    n = scale(argc, argv, 34);
+    n = scale(argc, argv, 36);
     run_threads();
     printf("%ld\n", result[0][0] + result[1][0]);
 }

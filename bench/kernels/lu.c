@@ -25,7 +25,7 @@ static void *work(void *id) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    rounds = scale(argc, argv, 4);
+    rounds = scale(argc, argv, 16);
     pthread_barrier_init(&barrier, NULL, THREADS);
     run_threads();
     printf("%g\n", a[N - 1][N - 1]);

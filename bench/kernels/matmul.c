@@ -15,7 +15,7 @@ static void *work(void *id) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    rounds = scale(argc, argv, 4);
+    rounds = scale(argc, argv, 8);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) { a[i][j] = i + j; b[i][j] = i - j; }
     run_threads();

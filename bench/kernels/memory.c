@@ -10,7 +10,7 @@ static void *work(void *id) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    rounds = scale(argc, argv, 30);
+    rounds = scale(argc, argv, 60);
     for (int i = 0; i < N; i++) { a[i] = i; b[i] = 2 * i; }
     run_threads();
     printf("%g\n", c[N / 3]);

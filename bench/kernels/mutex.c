@@ -16,7 +16,7 @@ static void *work(void *id) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    rounds = scale(argc, argv, 1000000);
+    rounds = scale(argc, argv, 4000000);
     for (int i = 0; i < LOCKS; i++) pthread_mutex_init(&bin[i].lock, NULL);
     run_threads();
     long n = 0;

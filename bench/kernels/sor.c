@@ -15,7 +15,7 @@ static void *work(void *id) {
     return NULL;
 }
 int main(int argc, char **argv) {
-    rounds = scale(argc, argv, 80);
+    rounds = scale(argc, argv, 400);
     pthread_barrier_init(&barrier, NULL, THREADS);
     for (int i = 0; i < N; i++) g[i][0] = g[0][i] = i;
     run_threads();

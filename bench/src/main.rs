@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod measure;
+mod races;
 mod synthetic;
 mod trace;
 
@@ -14,8 +15,9 @@ fn main() -> std::process::ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["trace", rest @ ..] => trace::run(rest),
+        ["races", rest @ ..] => races::run(rest),
         _ => {
-            eprintln!("usage: cargo xtask bench trace [EVENTS]");
+            eprintln!("usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…]");
             std::process::ExitCode::from(2)
         }
     }

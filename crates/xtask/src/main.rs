@@ -17,7 +17,7 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
-  bench NAME     measurements: trace
+  bench NAME     measurements: trace, races
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
   tidy           only the checks of the source tree itself
   setup          only install what is missing";

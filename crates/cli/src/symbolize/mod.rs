@@ -45,6 +45,17 @@ impl Symbolizer {
         site
     }
 
+    /// As [`Symbolizer::call`]; if that is inside a standard library, who called it from outside.
+    fn call_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
+        let is_users = |site: &Site| site.frame().is_some_and(|f| !is_library(&f.file));
+        let innermost = self.call(pc, modules);
+        if is_users(&innermost) {
+            return innermost;
+        }
+        let callers = callers.iter().filter(|&&pc| pc != 0);
+        callers.map(|&pc| self.call(pc, modules)).find(is_users).unwrap_or(innermost)
+    }
+
     /// The calls that return to the addresses, except those without a line, and the outermost ones of
     /// a standard library, which only lead to the thread's function.
     pub(crate) fn stack(&mut self, returns: &[u64], modules: &Modules) -> Vec<Site> {
@@ -105,6 +116,10 @@ impl Resolve for SharedSymbolizer {
         self.borrow_mut().call(pc, modules)
     }
 
+    fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
+        self.borrow_mut().call_within(pc, callers, modules)
+    }
+
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
         self.borrow_mut().variable(addr, modules)
     }
@@ -130,7 +145,7 @@ fn outside_libraries(frames: Vec<Frame>) -> Vec<Frame> {
 
 /// Whether a file belongs to the standard library of C++ or Rust.
 pub(crate) fn is_library(file: &str) -> bool {
-    let cxx = file.contains("/include/c++/") || file.contains("/c++/v1/");
+    let cxx = file.starts_with("/usr/") && file.contains("/c++/");
     file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/") || cxx
 }
 

@@ -336,3 +336,39 @@ pub fn read_after_filter(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
         read(t, addr, bytes, pc);
     }
 }
+
+/// A plain access to two whole granules. The usual case, in which all that was there is in the past,
+/// makes no call; everything else is left to the forms for one granule.
+#[inline(always)]
+pub fn two(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
+    let (first, second) = (granule(addr), granule(addr + 8));
+    let words = [&first.write, &first.read, &second.write, &second.read];
+    let [w, r, x, s] = words.map(|word| word.load(Ordering::Relaxed));
+    let past = ordered(t, w) & ordered(t, r) & ordered(t, x) & ordered(t, s);
+    let touched = (w | r != 0) & (x | s != 0);
+    if past & touched & !t.unusual {
+        let cell = t.epoch | 0xff | (pc as u64) << PC_SHIFT;
+        if is_write {
+            first.write.store(cell, Ordering::Relaxed);
+            first.read.store(0, Ordering::Relaxed);
+            second.write.store(cell, Ordering::Relaxed);
+            second.read.store(0, Ordering::Relaxed);
+        } else {
+            first.read.store(cell, Ordering::Relaxed);
+            second.read.store(cell, Ordering::Relaxed);
+        }
+        return;
+    }
+    one_by_one(t, addr, is_write, pc);
+}
+
+#[inline(never)]
+fn one_by_one(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
+    for at in [addr, addr + 8] {
+        if is_write {
+            write(t, at, 0xff, pc);
+        } else {
+            read_after_filter(t, at, 0xff, pc);
+        }
+    }
+}
