@@ -151,6 +151,20 @@ fn a_deadlock_is_predicted_and_its_fixed_twin_has_none() {
 }
 
 #[test]
+fn a_lock_that_is_only_tried_cannot_deadlock() {
+    let project = Project::new("try");
+    let source = project.source("transfer.cpp").to_owned();
+    let text = fs::read_to_string(project.0.join(&source)).unwrap();
+    let blocking = "std::lock_guard<std::mutex> second(to.lock);";
+    let trying = "std::unique_lock<std::mutex> second(to.lock, std::try_to_lock);";
+    assert!(text.contains(blocking));
+    fs::write(project.0.join("try.cpp"), text.replace(blocking, trying)).unwrap();
+    project.call(env!("CARGO_BIN_EXE_selvedge"), &["c++", "try.cpp", "-o", "program"]);
+    let output = project.run(&[]);
+    assert!(stderr(&output).starts_with("nothing found: "), "{}", stderr(&output));
+}
+
+#[test]
 fn a_stored_run_is_shown_again_as_text_and_json() {
     let project = Project::new("stored");
     project.build(Compiler::Gcc, "account.c", &[]);

@@ -8,14 +8,14 @@ mod binary;
 mod earlier;
 
 use std::cell::{RefCell, RefMut};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use selvedge_model::{Frame, Site};
 use selvedge_runtime::{Module, Modules, Resolve};
 
-use binary::Binary;
+use binary::{Binary, Call};
 
 /// Resolves addresses of one program.
 pub(crate) struct Symbolizer {
@@ -24,12 +24,19 @@ pub(crate) struct Symbolizer {
     root: PathBuf,
     binaries: HashMap<PathBuf, Binary>,
     sites: HashMap<u64, Site>,
+    /// Where locks are only tried.
+    tries: HashSet<Site>,
 }
 
 impl Symbolizer {
     /// Shows paths relative to `root`.
     pub(crate) fn new(root: &Path) -> Symbolizer {
-        Symbolizer { root: root.to_owned(), binaries: HashMap::new(), sites: HashMap::new() }
+        Symbolizer {
+            root: root.to_owned(),
+            binaries: HashMap::new(),
+            sites: HashMap::new(),
+            tries: HashSet::new(),
+        }
     }
 
     /// The place of the call that returns to `pc`.
@@ -47,6 +54,27 @@ impl Symbolizer {
 
     /// As [`Symbolizer::call`]; if that is inside a standard library, who called it from outside.
     fn call_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
+        let site = self.outside(pc, callers, modules);
+        if self.calls_try(pc, modules) {
+            self.tries.insert(site.clone());
+        }
+        site
+    }
+
+    /// Whether a lock is only tried at a place that was asked for: nobody waits there, and so nobody
+    /// waits there forever.
+    pub(crate) fn only_tries(&self, site: &Site) -> bool {
+        self.tries.contains(site)
+    }
+
+    fn calls_try(&mut self, pc: u64, modules: &Modules) -> bool {
+        let Some(module) = modules.find(pc).cloned() else { return false };
+        let binary = self.binary(&module);
+        let address = pc.wrapping_sub(binary.bias(&module));
+        matches!(binary.call_before(address), Call::Of(name) if name.contains("try"))
+    }
+
+    fn outside(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         let is_users = |site: &Site| site.frame().is_some_and(|f| !is_library(&f.file));
         let innermost = self.call(pc, modules);
         if is_users(&innermost) {

@@ -16,14 +16,25 @@ pub fn count() {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Arc, Barrier, Condvar, Mutex, RwLock, mpsc};
     use std::thread;
+
+    /// Both are there before either counts; nothing but that is said.
+    fn together() {
+        static THERE: AtomicU32 = AtomicU32::new(0);
+        THERE.fetch_add(1, Ordering::Relaxed);
+        while THERE.load(Ordering::Relaxed) < 2 {
+            thread::yield_now();
+        }
+        super::count();
+    }
 
     #[test]
     fn buggy() {
         thread::scope(|scope| {
-            scope.spawn(super::count);
-            scope.spawn(super::count);
+            scope.spawn(together);
+            scope.spawn(together);
         });
     }
 
