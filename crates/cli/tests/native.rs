@@ -220,12 +220,11 @@ fn a_plain_program_is_observed_as_far_as_it_goes_and_the_user_told() {
 #[test]
 fn what_cannot_be_observed_is_3_with_a_reason() {
     let project = Project::new("unobservable");
-    let source = project.source("uses_library.c");
     fs::write(project.0.join("alone.c"), "int main(void) { return 0; }\n").unwrap();
     project.call("gcc", &["alone.c", "-o", "alone"]);
     project.call("gcc", &["-static", "alone.c", "-o", "static"]);
     project.call("gcc", &["-fsanitize=address", "alone.c", "-o", "asan"]);
-    project.call("clang-19", &["-fsanitize=thread", "alone.c", "-o", "tsan"]);
+    project.call("gcc", &["-fsanitize=thread", "-static-libtsan", "alone.c", "-o", "tsan"]);
     fs::write(project.0.join("script"), "#!/bin/sh\necho hello\n").unwrap();
     project.call("chmod", &["+x", "script"]);
     for (program, reason) in [
@@ -245,7 +244,8 @@ fn what_cannot_be_observed_is_3_with_a_reason() {
         assert_eq!(output.status.code(), Some(3), "{program}: {}", stderr(&output));
         assert!(stderr(&output).starts_with(&format!("error: {reason}")), "{}", stderr(&output));
     }
-    let _ = source;
+    let runs = stdout(&project.selvedge(&["report", "--runs"]));
+    assert_eq!(runs, "run 1: ./alone (preloaded; could not be observed)\n");
 }
 
 #[test]

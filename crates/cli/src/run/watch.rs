@@ -157,6 +157,11 @@ impl Watch {
         self.add(reported, &[]);
     }
 
+    /// There was nothing to watch; the store shall not wait for an end.
+    pub(super) fn was_not_observed(&mut self) {
+        self.journal.finish("could not be observed", &self.report);
+    }
+
     /// Everything that was found, stored and ready to be shown.
     pub(super) fn finish(mut self, symbols: &Symbols, outcome: &Outcome) -> Watched {
         for analysis in &mut self.analyses {
