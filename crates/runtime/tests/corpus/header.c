@@ -34,7 +34,7 @@ int main(void) {
     statistics++;
     SELVEDGE_IGNORE_END();
 #endif
-    consumer(NULL);
+    void *seen = consumer(&data);
     pthread_join(t, NULL);
-    return 0;
+    return seen == NULL && data != 1;
 }
