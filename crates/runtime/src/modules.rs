@@ -111,6 +111,13 @@ pub trait Resolve {
     /// The site of the call that returns to `pc`.
     fn site(&mut self, pc: u64, modules: &Modules) -> Site;
 
+    /// The site of an event whose call returns to `pc`, in a function that was called by `callers`,
+    /// innermost first, 0 where there is none.
+    fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
+        let _ = callers;
+        self.site(pc, modules)
+    }
+
     /// What to call the synchronization object at `addr`, if it has a name.
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
         let _ = (addr, modules);

@@ -46,7 +46,9 @@ pub struct Translate {
     barriers: Ids,
     semaphores: Ids,
     conds: Ids,
-    sites: BTreeMap<u64, SiteId>,
+    sites: BTreeMap<(u64, [u64; 3]), SiteId>,
+    /// The callers of the function that makes a thread's next record.
+    callers: BTreeMap<u32, [u64; 3]>,
     regions: BTreeMap<u32, Vec<RegionId>>,
     names: BTreeMap<u32, String>,
     /// Records that mean nothing: the program overwrote the shared memory.
@@ -71,10 +73,15 @@ impl Translate {
             self.nonsense += 1;
             return None;
         };
-        let site = *self
-            .sites
-            .entry(record.pc())
-            .or_insert_with(|| SiteId(symbols.sites.intern(resolver.site(record.pc(), modules))));
+        if kind == RecordKind::Callers {
+            self.callers.insert(thread, [record.pc(), record.a, record.b]);
+            return None;
+        }
+        let callers = self.callers.remove(&thread).unwrap_or_default();
+        let site = *self.sites.entry((record.pc(), callers)).or_insert_with(|| {
+            let site = resolver.site_within(record.pc(), &callers, modules);
+            SiteId(symbols.sites.intern(site))
+        });
         let mut name = |addr| resolver.object(addr, modules);
         let op = self.op(thread, kind, record, site, symbols, &mut name, text)?;
         Some(Event { thread: ThreadId(thread), site, op })
@@ -159,6 +166,7 @@ impl Translate {
             RecordKind::HappensAfter => {
                 Op::Atomic(Access { addr: a, len: 1 }, AtomicOp::Load(LoadOrder::Acquire))
             }
+            RecordKind::Callers => return None,
         })
     }
 

@@ -183,9 +183,10 @@ fn classify(text: &str, typed: bool) -> ItemKind {
         ItemKind::Language
     } else if text.starts_with("-l") {
         ItemKind::Linked
-    } else if LINK_FLAGS.contains(&text) || LINK_WITH_VALUE.contains(&text) {
-        ItemKind::LinkOption
-    } else if link_prefix.iter().any(|p| text.starts_with(p) && !text.starts_with("-undef")) {
+    } else if LINK_FLAGS.contains(&text)
+        || LINK_WITH_VALUE.contains(&text)
+        || link_prefix.iter().any(|p| text.starts_with(p) && !text.starts_with("-undef"))
+    {
         ItemKind::LinkOption
     } else if text.starts_with("-M") {
         ItemKind::Dependencies

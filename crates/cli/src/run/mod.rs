@@ -53,9 +53,11 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     signals.forward_to(session.pid());
     let mut symbols = Symbols::default();
     let mut resolver = symbolizer.clone();
-    let outcome = session.finish(&mut symbols, &mut resolver, &mut watch)?;
-
-    unobserved(&program, &outcome, &watch)?;
+    let outcome = session
+        .finish(&mut symbols, &mut resolver, &mut watch)
+        .map_err(Failure::from)
+        .and_then(|outcome| unobserved(&program, &outcome, &watch).map(|()| outcome));
+    let outcome = outcome.inspect_err(|_| watch.was_not_observed())?;
     if analyses.races && outcome.instrumented {
         watch.count_analysis("races");
     }

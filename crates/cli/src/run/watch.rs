@@ -157,6 +157,11 @@ impl Watch {
         self.add(reported, &[]);
     }
 
+    /// There was nothing to watch; the store shall not wait for an end.
+    pub(super) fn was_not_observed(&mut self) {
+        self.journal.finish("could not be observed", &self.report);
+    }
+
     /// Everything that was found, stored and ready to be shown.
     pub(super) fn finish(mut self, symbols: &Symbols, outcome: &Outcome) -> Watched {
         for analysis in &mut self.analyses {
@@ -208,10 +213,17 @@ impl Watch {
 
     /// Reports what the analyses have found since the last time.
     fn report_new(&mut self, symbols: &Symbols) {
+        let symbolizer = self.symbolizer.clone();
+        let possible = |f: &&Finding| {
+            let tries = symbolizer.borrow_mut();
+            let mut places = f.places.iter().map(|p| symbols.site(p.site));
+            f.kind != Kind::Deadlock || !places.any(|site| tries.only_tries(&site))
+        };
         let new: Vec<ReportedFinding> = self
             .findings
             .iter()
             .skip(self.reported)
+            .filter(possible)
             .map(|f| self.with_names(ReportedFinding::new(f, symbols), f))
             .collect();
         self.reported = self.findings.len();

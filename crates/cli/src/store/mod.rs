@@ -38,6 +38,8 @@ pub(crate) enum StoreError {
     Newer { path: PathBuf, found: u32 },
     #[error("{}: the disk is full", .0.display())]
     Full(PathBuf),
+    #[error("{}: cannot make the directory: {error}", path.display())]
+    Directory { path: PathBuf, error: std::io::Error },
     #[error("{}: permission denied, or the file system is read-only", .0.display())]
     ReadOnly(PathBuf),
     #[error("{}: this is no store, or it is damaged: {error}; remove it to begin a new one", path.display())]
@@ -96,10 +98,8 @@ impl Store {
     /// Opens the store in `directory`, and makes it if there is none.
     pub(crate) fn create(directory: &Path) -> Result<Store, StoreError> {
         let path = directory.join(FILE);
-        std::fs::create_dir_all(directory).map_err(|e| match e.kind() {
-            std::io::ErrorKind::StorageFull => StoreError::Full(directory.to_owned()),
-            _ => StoreError::ReadOnly(directory.to_owned()),
-        })?;
+        std::fs::create_dir_all(directory)
+            .map_err(|error| StoreError::Directory { path: directory.to_owned(), error })?;
         let connection = Connection::open(&path).map_err(|e| StoreError::new(&path, e))?;
         let mut store = Store { path, connection };
         store.refuse_newer()?;

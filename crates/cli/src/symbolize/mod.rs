@@ -8,14 +8,14 @@ mod binary;
 mod earlier;
 
 use std::cell::{RefCell, RefMut};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use selvedge_model::{Frame, Site};
 use selvedge_runtime::{Module, Modules, Resolve};
 
-use binary::Binary;
+use binary::{Binary, Call};
 
 /// Resolves addresses of one program.
 pub(crate) struct Symbolizer {
@@ -24,12 +24,19 @@ pub(crate) struct Symbolizer {
     root: PathBuf,
     binaries: HashMap<PathBuf, Binary>,
     sites: HashMap<u64, Site>,
+    /// Where locks are only tried.
+    tries: HashSet<Site>,
 }
 
 impl Symbolizer {
     /// Shows paths relative to `root`.
     pub(crate) fn new(root: &Path) -> Symbolizer {
-        Symbolizer { root: root.to_owned(), binaries: HashMap::new(), sites: HashMap::new() }
+        Symbolizer {
+            root: root.to_owned(),
+            binaries: HashMap::new(),
+            sites: HashMap::new(),
+            tries: HashSet::new(),
+        }
     }
 
     /// The place of the call that returns to `pc`.
@@ -43,6 +50,38 @@ impl Symbolizer {
             self.sites.insert(pc, site.clone());
         }
         site
+    }
+
+    /// As [`Symbolizer::call`]; if that is inside a standard library, who called it from outside.
+    fn call_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
+        let site = self.outside(pc, callers, modules);
+        if self.calls_try(pc, modules) {
+            self.tries.insert(site.clone());
+        }
+        site
+    }
+
+    /// Whether a lock is only tried at a place that was asked for: nobody waits there, and so nobody
+    /// waits there forever.
+    pub(crate) fn only_tries(&self, site: &Site) -> bool {
+        self.tries.contains(site)
+    }
+
+    fn calls_try(&mut self, pc: u64, modules: &Modules) -> bool {
+        let Some(module) = modules.find(pc).cloned() else { return false };
+        let binary = self.binary(&module);
+        let address = pc.wrapping_sub(binary.bias(&module));
+        matches!(binary.call_before(address), Call::Of(name) if name.contains("try"))
+    }
+
+    fn outside(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
+        let is_users = |site: &Site| site.frame().is_some_and(|f| !is_library(&f.file));
+        let innermost = self.call(pc, modules);
+        if is_users(&innermost) {
+            return innermost;
+        }
+        let callers = callers.iter().filter(|&&pc| pc != 0);
+        callers.map(|&pc| self.call(pc, modules)).find(is_users).unwrap_or(innermost)
     }
 
     /// The calls that return to the addresses, except those without a line, and the outermost ones of
@@ -105,6 +144,10 @@ impl Resolve for SharedSymbolizer {
         self.borrow_mut().call(pc, modules)
     }
 
+    fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
+        self.borrow_mut().call_within(pc, callers, modules)
+    }
+
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
         self.borrow_mut().variable(addr, modules)
     }
@@ -130,7 +173,7 @@ fn outside_libraries(frames: Vec<Frame>) -> Vec<Frame> {
 
 /// Whether a file belongs to the standard library of C++ or Rust.
 pub(crate) fn is_library(file: &str) -> bool {
-    let cxx = file.contains("/include/c++/") || file.contains("/c++/v1/");
+    let cxx = file.starts_with("/usr/") && file.contains("/c++/");
     file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/") || cxx
 }
 

@@ -89,7 +89,19 @@ impl Writer {
 #[inline]
 pub fn record(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: usize, b: usize) {
     if thread.ring.is_open() {
+        if matches!(kind, RecordKind::Acquire | RecordKind::Fork) {
+            record_callers(thread);
+        }
         write(thread, true, kind, flags, pc, a, b);
+    }
+}
+
+/// Records who called the function that makes the next record, if that is known.
+fn record_callers(thread: &mut Thread) {
+    let mut frames = [0; wire::FRAMES];
+    if thread.stack(crate::thread::stack_top(), &mut frames) > 0 {
+        let [first, second, third] = [frames[0], frames[1], frames[2]].map(|f| f as usize);
+        write(thread, false, RecordKind::Callers, 0, first, second, third);
     }
 }
 

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -176,6 +176,9 @@ kinds! {
     HappensBefore = 25,
     /// Ordered after every earlier [`RecordKind::HappensBefore`] of `a`.
     HappensAfter = 26,
+    /// The callers of the function that makes the next record: return addresses in `pc`, `a` and `b`,
+    /// innermost first, 0 where there is none. A lock's own place is often inside a library.
+    Callers = 27,
 }
 
 /// Memory orders as the compilers' interface numbers them.

@@ -1,0 +1,77 @@
+//! A counter that is not one, and one that is; the latter with everything that safe code synchronizes by.
+
+use std::cell::UnsafeCell;
+
+pub struct Racy(UnsafeCell<u64>);
+
+// SAFETY: there is none; this is the bug.
+unsafe impl Sync for Racy {}
+
+pub static COUNTER: Racy = Racy(UnsafeCell::new(0));
+
+pub fn count() {
+    // SAFETY: as above.
+    unsafe { *COUNTER.0.get() += 1 };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Barrier, Condvar, Mutex, RwLock, mpsc};
+    use std::thread;
+
+    /// Both are there before either counts; nothing but that is said.
+    fn together() {
+        static THERE: AtomicU32 = AtomicU32::new(0);
+        THERE.fetch_add(1, Ordering::Relaxed);
+        while THERE.load(Ordering::Relaxed) < 2 {
+            thread::yield_now();
+        }
+        super::count();
+    }
+
+    #[test]
+    fn buggy() {
+        thread::scope(|scope| {
+            scope.spawn(together);
+            scope.spawn(together);
+        });
+    }
+
+    #[test]
+    fn fixed() {
+        let counter = Arc::new(Mutex::new(0));
+        let (sender, receiver) = mpsc::channel();
+        let barrier = Arc::new(Barrier::new(4));
+        let threads: Vec<_> = (0..4)
+            .map(|i| {
+                let (counter, sender, barrier) = (counter.clone(), sender.clone(), barrier.clone());
+                thread::spawn(move || {
+                    barrier.wait();
+                    for _ in 0..500 {
+                        *counter.lock().unwrap() += 1;
+                    }
+                    sender.send(Box::new(i)).unwrap();
+                })
+            })
+            .collect();
+        drop(sender);
+        assert_eq!(receiver.iter().map(|n| *n).sum::<i32>(), 6);
+        threads.into_iter().for_each(|t| t.join().unwrap());
+        assert_eq!(*counter.lock().unwrap(), 2000);
+
+        let ready = (Mutex::new(false), Condvar::new(), RwLock::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                *ready.2.write().unwrap() = 7;
+                *ready.0.lock().unwrap() = true;
+                ready.1.notify_all();
+            });
+            let mut seen = ready.0.lock().unwrap();
+            while !*seen {
+                seen = ready.1.wait(seen).unwrap();
+            }
+            assert_eq!(*ready.2.read().unwrap(), 7);
+        });
+    }
+}
