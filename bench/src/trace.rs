@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use selvedge_analyses::Analysis;
@@ -18,13 +18,19 @@ const EVENTS: u64 = 20_000_000;
 const ROUNDS: usize = 5;
 
 /// With `memory FILE`, only a `races` pass, whose peak memory it prints: a process of its own, so that
-/// nothing else counts.
+/// nothing else counts. `record FILE EVENTS` and `count FILE` are for looking at passes one by one, as
+/// under callgrind.
 pub(crate) fn run(args: &[&str]) -> ExitCode {
     match args {
         ["memory", file] => {
             races(Path::new(file));
             println!("{}", peak_memory_mib());
         }
+        ["count", file] => println!("{}", count(Path::new(file))),
+        ["record", file, n] => match n.parse() {
+            Ok(n) => record(Path::new(file), n),
+            Err(_) => return ExitCode::from(2),
+        },
         [] => report(EVENTS),
         [n] => match n.parse() {
             Ok(n) => report(n),
@@ -38,8 +44,10 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
 fn report(events: u64) {
     let directory = std::env::temp_dir().join(format!("selvedge-bench-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a temporary directory can be made");
-    let whole = record(&directory, "whole.svt", events);
-    let quarter = record(&directory, "quarter.svt", events / 4);
+    let whole = directory.join("whole.svt");
+    let quarter = directory.join("quarter.svt");
+    record(&whole, events);
+    record(&quarter, events / 4);
     let size = std::fs::metadata(&whole).expect("the trace is there").len();
 
     let [zstd, counting, racing] = alternate(
@@ -79,14 +87,12 @@ fn report(events: u64) {
     let _ = std::fs::remove_dir_all(directory);
 }
 
-fn record(directory: &Path, name: &str, events: u64) -> PathBuf {
-    let path = directory.join(name);
+fn record(path: &Path, events: u64) {
     let symbols = Symbols::default();
-    let file = BufWriter::new(File::create(&path).expect("the trace can be created"));
+    let file = BufWriter::new(File::create(path).expect("the trace can be created"));
     let mut writer = BinaryWriter::new(file).expect("the disk has room");
     synthetic::events(events, |e| writer.write(&e, &symbols).expect("the disk has room"));
     writer.finish(&symbols).expect("the disk has room");
-    path
 }
 
 fn open(path: &Path) -> BufReader<File> {

@@ -22,7 +22,7 @@
 //!
 //! Memory is used consistently if all accesses since the last one that fork, join, semaphore or barrier put
 //! in sole possession of a thread hold a common lock, or all are reads (Eraser's rule, with ownership that
-//! can be passed on). AtomFuzzer (Joshi, Park, Sen et al.; §4.3 of the thesis on active testing) confirms
+//! can be passed on). AtomFuzzer (Park and Sen, FSE 2008) confirms
 //! what is predicted here: the finding's [`Target::Split`] names two acquisitions of one lock in the
 //! region, and any acquisition by another thread between them is a violation.
 //!
@@ -34,10 +34,11 @@
 //! **Guarantee**: none that a schedule exists which shows the violation; that is what confirmation is for.
 //! Without a report, regions executed with these locks in this order are atomic in every schedule,
 //! except that memory found to be shared only after a region used it was taken for a both mover there,
-//! as in the paper; that an inner lock taken only under an outer one is not told apart; and that more
-//! than 4,096 findings are not held back ([`Analysis::bound`]).
+//! as in the paper; that an inner lock taken only under an outer one is not told apart; that of more
+//! than 64 objects released in one region the rest are not looked at; and that more than 4,096 findings
+//! are not held back ([`Analysis::bound`]).
 //!
-//! Cost: O(nested regions + locks held) for an operation in a region; O(locks held) for an access
+//! Cost: O(locks held, and objects used in the regions) for an operation in a region; O(locks held) for an access
 //! elsewhere.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,6 +55,7 @@ use crate::{Analysis, Bound};
 
 const NAME: &str = "reduction";
 const MAX_WAITING: usize = 4096;
+const MAX_MIDDLES: usize = 64;
 
 /// What orders accesses whatever the order in which locks are taken.
 const PASSED_ON: Edges = Edges { locks: false, atomics: false, rendezvous: true, notify: false };
@@ -69,7 +71,9 @@ pub struct Atomizer {
     users: FxHashMap<Object, Users>,
     /// Findings about objects that one thread only has used so far.
     waiting: Vec<(Finding, Vec<Object>)>,
-    seen: FxHashSet<(RegionId, SiteId, SiteId, SiteId)>,
+    /// Region, its site, a middle or none, and the operation after: what has been looked at with that
+    /// middle, and what has been reported.
+    seen: FxHashSet<(RegionId, SiteId, Option<SiteId>, SiteId)>,
     exceeded: u64,
 }
 
@@ -87,9 +91,11 @@ enum Mover {
 struct Open {
     region: RegionId,
     site: SiteId,
-    /// The first operation that is not a right or both mover: the middle, after which there may be
-    /// left and both movers only.
-    middle: Option<(Place, Option<Object>)>,
+    /// For each object, the first operation on it that is not a right or both mover. If the object turns
+    /// out to be shared, it is the middle at the latest: there may be left and both movers only
+    /// from there on.
+    // invariant: no object twice.
+    middles: Vec<(Place, Option<Object>)>,
     /// What was used in the region, and where first.
     used: FxHashMap<Object, SiteId>,
 }
@@ -183,7 +189,16 @@ impl Atomizer {
         }
         let shared = |o: &Object| matches!(self.users.get(o), Some(Users::Several));
         let ready = self.waiting.extract_if(.., |(_, objects)| objects.iter().all(shared));
-        ready.for_each(|(finding, _)| out.report(finding));
+        for (finding, _) in ready.collect::<Vec<_>>() {
+            self.report(finding, out);
+        }
+    }
+
+    /// Reports a region and an operation in it once, with the first middle that is good for it.
+    fn report(&mut self, finding: Finding, out: &mut Findings) {
+        if self.seen.insert(key(&finding, false)) {
+            out.report(finding);
+        }
     }
 
     fn step(&mut self, event: &Event, mover: Mover, object: Option<Object>, out: &mut Findings) {
@@ -192,26 +207,24 @@ impl Atomizer {
             Place { thread: me, site: event.site, role: role_of(&event.op), held: Vec::new() };
         let mut found = Vec::new();
         for open in self.open(me) {
-            match (mover, &open.middle) {
-                (Mover::Right | Mover::Non, Some(middle)) => {
-                    found.push(open.violation(middle, &place, object));
-                }
-                (Mover::Left | Mover::Non, None) => open.middle = Some((place.clone(), object)),
-                _ => {}
+            if mover != Mover::Left {
+                found.extend(open.middles.iter().map(|m| open.violation(m, &place, object)));
+            }
+            let known = open.middles.iter().any(|(_, o)| *o == object);
+            if mover != Mover::Right && !known && open.middles.len() < MAX_MIDDLES {
+                open.middles.push((place.clone(), object));
             }
             if let (Some(object), false) = (object, mover == Mover::Left) {
                 open.used.entry(object).or_insert(event.site);
             }
         }
         for (finding, objects) in found {
-            let Subject::Region(region) = finding.subject else { continue };
-            let [enter, middle, now] = &finding.places[..] else { continue };
-            if !self.seen.insert((region, enter.site, middle.site, now.site)) {
+            if !self.seen.insert(key(&finding, true)) {
                 continue;
             }
             let shared = |o: &Object| matches!(self.users.get(o), Some(Users::Several));
             if objects.iter().all(shared) {
-                out.report(finding);
+                self.report(finding, out);
             } else if self.waiting.len() < MAX_WAITING {
                 self.waiting.push((finding, objects));
             } else {
@@ -219,6 +232,12 @@ impl Atomizer {
             }
         }
     }
+}
+
+fn key(finding: &Finding, with_middle: bool) -> (RegionId, SiteId, Option<SiteId>, SiteId) {
+    let Subject::Region(region) = finding.subject else { unreachable!("made by `violation`") };
+    let [enter, middle, now] = &finding.places[..] else { unreachable!("made by `violation`") };
+    (region, enter.site, with_middle.then_some(middle.site), now.site)
 }
 
 impl Open {
@@ -270,7 +289,7 @@ impl Analysis for Atomizer {
         match event.op {
             Op::RegionEnter(region, kind) if kind == self.kind => {
                 let used = FxHashMap::default();
-                let open = Open { region, site: event.site, middle: None, used };
+                let open = Open { region, site: event.site, middles: Vec::new(), used };
                 self.open(event.thread).push(open);
             }
             Op::RegionExit(region) => {
@@ -306,7 +325,7 @@ enum Data {
     Untouched,
     /// By one thread after the other, each with the end of the other's use passed on to it. What the
     /// owner held before its last access is not remembered, as in Eraser.
-    InTurns { last: Epoch, locks: LockSet, written: bool },
+    InTurns { last: Epoch, write: Epoch, locks: LockSet },
     /// By several threads at a time.
     Shared(Box<Shared>),
 }
@@ -317,6 +336,9 @@ struct Shared {
     accesses: VectorClock,
     /// The locks that every access held.
     locks: Vec<LockId>,
+    /// The last write before it was shared.
+    write: Epoch,
+    /// Whether some thread's accesses are not ordered after all writes.
     written: bool,
 }
 
@@ -328,32 +350,37 @@ impl Data {
         clock: &VectorClock,
         locks: LockSet,
         held: &HeldLocks,
-        write: bool,
+        writes: bool,
     ) -> bool {
         let protecting = |set: LockSet, write: bool| {
             held.locks(set).iter().filter(move |h| protects(h.mode, write)).map(|h| h.lock)
         };
         match self {
-            Data::InTurns { last, written, locks: before } if !clock.contains(*last) => {
-                let theirs: Vec<LockId> = protecting(*before, *written).collect();
-                let common = protecting(locks, write).filter(|l| theirs.contains(l)).collect();
+            Data::InTurns { last, write, locks: before } if !clock.contains(*last) => {
+                let theirs: Vec<LockId> = protecting(*before, write == last).collect();
+                let common = protecting(locks, writes).filter(|l| theirs.contains(l)).collect();
                 let mut accesses = VectorClock::new();
                 accesses.set(last.slot(), last.clock());
                 accesses.set(epoch.slot(), epoch.clock());
-                let shared = Shared { accesses, locks: common, written: *written || write };
+                let written = writes || !clock.contains(*write);
+                let shared = Shared { accesses, locks: common, write: *write, written };
                 *self = Data::Shared(Box::new(shared));
             }
             Data::Shared(shared) if !clock.contains_all(&shared.accesses) => {
-                let mine: Vec<LockId> = protecting(locks, write).collect();
+                let mine: Vec<LockId> = protecting(locks, writes).collect();
                 shared.locks.retain(|l| mine.contains(l));
                 shared.accesses.set(epoch.slot(), epoch.clock());
-                shared.written |= write;
+                shared.written |= writes || !clock.contains(shared.write);
             }
-            Data::InTurns { last, written, locks: before } if last.slot() == epoch.slot() => {
-                (*last, *before, *written) = (epoch, locks, *written || write);
+            Data::InTurns { last, write, locks: before } => {
+                if writes {
+                    *write = epoch;
+                }
+                (*last, *before) = (epoch, locks);
             }
-            Data::Untouched | Data::InTurns { .. } | Data::Shared(_) => {
-                *self = Data::InTurns { last: epoch, locks, written: write };
+            Data::Untouched | Data::Shared(_) => {
+                let write = if writes { epoch } else { Epoch::ZERO };
+                *self = Data::InTurns { last: epoch, write, locks };
             }
         }
         match self {

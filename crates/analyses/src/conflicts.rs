@@ -328,6 +328,7 @@ impl<M: Mark> Cell<M> {
         }
     }
 
+    #[allow(clippy::box_collection)] // As in the cell.
     fn keep(&mut self, mut reads: Box<Vec<M>>) {
         self.read = reads.pop().unwrap_or_default();
         self.more = (!reads.is_empty()).then_some(reads);

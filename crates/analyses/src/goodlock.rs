@@ -30,8 +30,8 @@
 //! acquisitions seen. A reported cycle need not be reachable: what lies before it may depend on data,
 //! on signals, on atomics, or on critical sections that had to be passed in a certain order; and a
 //! try-lock never waits. Missed are circles through joins, condition variables, semaphores or barriers,
-//! through readers that wait behind a waiting writer, and of a thread with itself, as when it upgrades
-//! its own read lock.
+//! through readers that wait behind a waiting writer, and through a reader that becomes a writer of the
+//! lock it reads.
 //!
 //! Cost: one hash look-up for each acquisition of a lock under another. Memory: the distinct
 //! dependencies since there was last one thread alone, and for each of them those stretches between

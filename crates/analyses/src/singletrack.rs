@@ -40,7 +40,7 @@
 //! memory from before its first race.
 //!
 //! Cost: for an operation inside of a region O(threads) and the searches described in
-//! [`transactions`](crate::velodrome); outside O(1) while no region is open. Memory follows the memory
+//! [`velodrome`](crate::velodrome); outside O(1) while no region is open. Memory follows the memory
 //! touched and the transactions that ended after something that is still open.
 
 use selvedge_model::{
@@ -66,6 +66,7 @@ const DETERMINISTIC: Edges =
 #[derive(Debug)]
 pub struct SingleTrack {
     kind: RegionKind,
+    /// Two for each event, so that there is a time between.
     time: u64,
     threads: Vec<Thread>,
     blocks: Blocks,
@@ -185,7 +186,7 @@ impl SingleTrack {
     fn contains(&self, block: &Block, step: &Step) -> bool {
         let (mut thread, mut time) = (step.thread, step.time);
         while thread != block.enter.thread {
-            match self.threads[thread.index()].forked {
+            match self.threads.get(thread.index()).and_then(|t| t.forked) {
                 Some(forked) => (thread, time) = forked,
                 None => return false,
             }
@@ -200,7 +201,7 @@ impl Analysis for SingleTrack {
     }
 
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
-        self.time += 1;
+        self.time += 2;
         self.order.acquire(event);
         let me = event.thread;
         let step = Step { thread: me, site: event.site, role: role_of(&event.op), time: self.time };
@@ -220,6 +221,7 @@ impl Analysis for SingleTrack {
             }
             Op::Fork(child) => self.fork(now, child),
             Op::End => self.end(me),
+            Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
             _ => {}
         }
         self.order.release(event);
@@ -322,10 +324,6 @@ impl SingleTrack {
                 uses.record(released, visit.epoch, mode == Mode::Exclusive);
                 None
             }
-            Op::Alloc(range) | Op::Free(range) => {
-                self.memory.forget(range, |_, _| {});
-                None
-            }
             _ => None,
         };
         if let Some((subject, earlier)) = found {
@@ -371,11 +369,15 @@ impl Analysis for Filtered {
         if let Some(race) = self.filter.first_race()
             && track.threads.get(event.thread.index()).is_some_and(|t| !t.blocks.is_empty())
         {
-            // Blocks entered before the earlier access were entered at or before that time.
-            let earlier =
-                Step { thread: race.thread, site: race.site, role: race.role, time: race.passed };
+            // The time between the last event that was let through before the access and the next.
+            let earlier = Step {
+                thread: race.thread,
+                site: race.site,
+                role: race.role,
+                time: 2 * race.passed + 1,
+            };
             let (site, role) = (event.site, role_of(&event.op));
-            let now = Step { thread: event.thread, site, role, time: track.time + 1 };
+            let now = Step { thread: event.thread, site, role, time: track.time + 2 };
             track.report_conflict(&Subject::Memory(race.bytes), &earlier, &now, out);
         }
         track.on_event(event, out);

@@ -10,7 +10,7 @@
 //! Source: Velodrome (Flanagan, Freund and Yi, PLDI 2008): one node for each outermost region and each
 //! operation outside, edges for conflicts, collection of nodes, merging of single operations, blame by
 //! increasing cycles, refutation of the nested blocks that the cycle leaves and enters. The graph is
-//! [`transactions`](crate::transactions).
+//! in `transactions.rs`.
 //!
 //! Deviations. A cycle is reported and its last edge left out, and the analysis goes on; a region is
 //! reported once for each time it is entered. Blame is given
@@ -180,10 +180,10 @@ impl Analysis for Velodrome {
         let now = self.thread(me).last;
         self.conflicts.record(event, &now);
         match event.op {
-            Op::RegionExit(region) => {
-                if self.thread(me).open.last().is_some_and(|o| o.region == region) {
-                    self.exit(me);
-                }
+            Op::RegionExit(region)
+                if self.thread(me).open.last().is_some_and(|o| o.region == region) =>
+            {
+                self.exit(me);
             }
             Op::Fork(child) => self.thread(child).last = now,
             Op::End => self.end(me),

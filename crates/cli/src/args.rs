@@ -1,17 +1,20 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use selvedge_model::Status;
 
 use crate::catalogue;
+use crate::store::RunId;
 
 /// Finds, confirms, replays and explains concurrency bugs.
 #[derive(Parser, Debug)]
 #[command(name = "selvedge", version, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = "\
-Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage or input.
+Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage or input; 3 the program could not
+be run or observed.
 `selvedge demo` shows what it does on bundled examples.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -20,10 +23,28 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Compile or link C: a drop-in for cc that makes programs observable
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Cc {
+        /// As for cc; SELVEDGE_CC or --selvedge-compiler= names the compiler underneath
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Compile or link C++: a drop-in for c++
+    #[command(name = "c++", disable_help_flag = true, disable_version_flag = true)]
+    Cxx {
+        /// As for c++; SELVEDGE_CXX or --selvedge-compiler= names the compiler underneath
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Run a program, observe it, and report what is wrong in it
+    Run(Run),
     /// Analyse recorded traces
     Check(Check),
     /// Print, summarise or convert traces
     Trace(Trace),
+    /// Print what an earlier run found
+    Report(Recall),
     /// A tour on bundled examples
     Demo(Demo),
 }
@@ -39,6 +60,90 @@ pub(crate) struct Check {
     pub(crate) analyses: Vec<String>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Standard output is the program's own; findings go to standard error and into .selvedge/, from where
+`selvedge report` shows them again. The exit code is 1 if there are findings at or above --fail-on, 3 if
+the program could not be run or observed, and otherwise the program's own.")]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What `selvedge run` and `cargo selvedge` have in common.
+#[derive(Args, Debug)]
+pub(crate) struct RunOptions {
+    /// The analyses to run, separated by commas; `all` is every one
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::DEFAULT_FOR_RUN)]
+    pub(crate) analyses: Vec<String>,
+    /// Exit with 1 if there is a finding at least this sure
+    #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
+    pub(crate) fail_on: FailOn,
+    /// Print every finding in full, also those that are like others
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Where to look for source files, besides where they were when the program was built
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
+    /// Findings not to report, in the format of ThreadSanitizer's suppression files
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Vec<PathBuf>,
+}
+
+/// Builds Rust programs so that they can be observed, and observes them.
+#[derive(Parser, Debug)]
+#[command(
+    name = "cargo selvedge",
+    bin_name = "cargo selvedge",
+    version,
+    arg_required_else_help = true
+)]
+#[command(after_help = "\
+`run`, `test` and `bench` observe every program that they run, `build` only builds. Everything after the
+command is Cargo's: cargo selvedge test --release -p mine -- --nocapture")]
+pub(crate) struct CargoArguments {
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+    /// Cargo's command (build, run, test, bench) and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Recall {
+    /// For people (the default)
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) text: bool,
+    /// For programs, see the README
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The run to report on, instead of the last one
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: Option<RunId>,
+    /// List the runs instead
+    #[arg(long, conflicts_with_all = ["json", "run"])]
+    pub(crate) runs: bool,
+    /// Print every finding in full, also those that are like others
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Where to look for source files, besides where they were when the program was built
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug, Clone)]

@@ -1,15 +1,33 @@
 //! The analyses by name.
 
-use selvedge_analyses::Analysis;
+use selvedge_analyses::aerodrome::AeroDrome;
+use selvedge_analyses::atomizer::Atomizer;
 use selvedge_analyses::fasttrack::FastTrack;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_analyses::hybrid::Hybrid;
 use selvedge_analyses::lockset::Lockset;
+use selvedge_analyses::views::Views;
+use selvedge_analyses::{Analysis, singletrack};
 
 use crate::exit::Failure;
 
-/// What runs unless the user says otherwise: what needs no annotation and repeats no other.
-pub(crate) const DEFAULT: [&str; 3] = ["races", "hybrid", "deadlocks"];
+/// What runs unless the user says otherwise: what needs no annotation and repeats no other, and what
+/// annotations ask for, which is silent where there are none.
+pub(crate) const DEFAULT: [&str; 5] = ["races", "hybrid", "deadlocks", "atomicity", "determinism"];
+
+/// What runs beside a native program unless the user says otherwise: its races are looked for inside
+/// it, and recording its accesses for other analyses costs much.
+pub(crate) const DEFAULT_FOR_RUN: [&str; 2] = ["races", "deadlocks"];
+
+/// The analyses of a native run.
+pub(crate) struct ForRun {
+    /// Those that see the recorded events.
+    pub(crate) recorded: Vec<Box<dyn Analysis>>,
+    /// The program looks for races by itself.
+    pub(crate) races: bool,
+    /// Some of them need the accesses.
+    pub(crate) accesses: bool,
+}
 
 struct Entry {
     name: &'static str,
@@ -17,7 +35,7 @@ struct Entry {
     new: fn() -> Box<dyn Analysis>,
 }
 
-const ENTRIES: [Entry; 4] = [
+const ENTRIES: [Entry; 8] = [
     Entry {
         name: "races",
         about: "data races of this very execution, by happens-before (FastTrack)",
@@ -38,6 +56,26 @@ const ENTRIES: [Entry; 4] = [
         about: "locks that threads may wait for in a circle (iGoodlock)",
         new: || Box::new(Goodlock::default()),
     },
+    Entry {
+        name: "atomicity",
+        about: "atomic regions that were not executed atomically (AeroDrome)",
+        new: || Box::new(AeroDrome::new()),
+    },
+    Entry {
+        name: "reduction",
+        about: "atomic regions that another schedule may break up (Atomizer)",
+        new: || Box::new(Atomizer::new()),
+    },
+    Entry {
+        name: "determinism",
+        about: "deterministic regions that depend on the schedule (SingleTrack)",
+        new: || Box::new(singletrack::Filtered::default()),
+    },
+    Entry {
+        name: "views",
+        about: "variables that belong together but are locked apart (view consistency)",
+        new: || Box::new(Views::new()),
+    },
 ];
 
 /// The analyses of the given names, each once, in the order of the catalogue.
@@ -52,6 +90,16 @@ pub(crate) fn select(names: &[String]) -> Result<Vec<Box<dyn Analysis>>, Failure
     }
     let wanted = |e: &&Entry| names.iter().any(|n| n == "all" || n == e.name);
     Ok(ENTRIES.iter().filter(wanted).map(|e| (e.new)()).collect())
+}
+
+/// The analyses of the given names for a native run.
+pub(crate) fn for_run(names: &[String]) -> Result<ForRun, Failure> {
+    let mut recorded = select(names)?;
+    let inline = |a: &Box<dyn Analysis>| a.name() == "races";
+    let races = recorded.iter().any(inline);
+    recorded.retain(|a| !inline(a));
+    let accesses = recorded.iter().any(|a| a.name() != "deadlocks");
+    Ok(ForRun { recorded, races, accesses })
 }
 
 /// A list for the help text.

@@ -57,7 +57,7 @@ fn analyse(path: &Path, names: &[String], report: &mut Report) -> Result<(), Fai
     report.stats.events += events;
     report.stats.threads += symbols.threads.entries().len();
     report.stats.traces += 1;
-    report.stats.analyses = analyses.iter().map(|a| a.name()).collect();
+    report.stats.analyses = analyses.iter().map(|a| a.name().to_owned()).collect();
     for analysis in &analyses {
         if let Some(Bound { what, limit, exceeded }) = analysis.bound() {
             report.stats.bounds.push(format!(

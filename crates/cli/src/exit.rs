@@ -8,6 +8,10 @@ use anstyle::{AnsiColor, Style};
 use selvedge_model::trace::TraceError;
 use thiserror::Error;
 
+use crate::elf::ProgramError;
+use crate::run::HOW_TO_BUILD;
+use crate::store::StoreError;
+
 /// How the command ends. The numbers are part of the interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -18,6 +22,8 @@ pub(crate) enum Exit {
     Findings = 1,
     /// The command line or an input file is wrong.
     Usage = 2,
+    /// The program could not be run, or there was nothing in it to observe.
+    NotRun = 3,
 }
 
 impl From<Exit> for ExitCode {
@@ -39,6 +45,18 @@ pub(crate) enum Failure {
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
+    #[error("there is no compiler {name}; {variable} names the one to use")]
+    NoCompiler { name: String, variable: &'static str },
+    #[error("{}: {wrong}, so it would run unobserved", output.display())]
+    Link { output: PathBuf, wrong: String },
+    #[error("{0}")]
+    Program(ProgramError),
+    #[error("{}: cannot be observed: {why}\nbuild it so that it can:\n{HOW_TO_BUILD}", path.display())]
+    Unobservable { path: PathBuf, why: String },
+    #[error("{0}")]
+    Session(#[from] selvedge_runtime::Error),
+    #[error("{0}")]
+    Store(#[from] StoreError),
     #[error("{0}")]
     Usage(String),
 }
@@ -46,7 +64,13 @@ pub(crate) enum Failure {
 impl Failure {
     /// The exit code of the failure.
     pub(crate) fn exit(&self) -> Exit {
-        Exit::Usage
+        match self {
+            Failure::NoCompiler { .. }
+            | Failure::Program(_)
+            | Failure::Unobservable { .. }
+            | Failure::Session(_) => Exit::NotRun,
+            _ => Exit::Usage,
+        }
     }
 
     /// Whoever read our output has stopped reading, as `head` does: not an error.

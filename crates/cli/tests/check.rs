@@ -117,7 +117,7 @@ fn several_traces_and_standard_input_make_one_report() {
     let output = child.wait_with_output().unwrap();
     let text = stdout(&output);
     assert!(text.contains("found by races, hybrid, 2 times"), "{text}");
-    assert!(text.ends_with("2 findings: 1 observed, 1 predicted (12 events in 6 threads, by races, hybrid, deadlocks)\n"), "{text}");
+    assert!(text.ends_with("2 findings: 1 observed, 1 predicted (12 events in 6 threads, by races, hybrid, deadlocks, atomicity, determinism)\n"), "{text}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn wrong_usage_is_2_and_says_what_is_right() {
     let output = run(&scratch.0, &["check", "--analyses", "racy", "race.std"]);
     assert_eq!(
         shown(&output),
-        "error: there is no analysis \"racy\"; there are races, hybrid, lockset, deadlocks\nexit 2"
+        "error: there is no analysis \"racy\"; there are races, hybrid, lockset, deadlocks, atomicity, reduction, determinism, views\nexit 2"
     );
     assert_eq!(run(&scratch.0, &["check"]).status.code(), Some(2));
     assert_eq!(run(&scratch.0, &["chekc"]).status.code(), Some(2));
@@ -212,7 +212,7 @@ fn a_hundred_thousand_threads_are_refused_if_they_live_together_and_fine_otherwi
     let output = run(&scratch.0, &["check", "in-turn.std"]);
     assert_eq!(
         shown(&output),
-        "nothing found: 300000 events in 100001 threads, by races, hybrid, deadlocks\nexit 0"
+        "nothing found: 300000 events in 100001 threads, by races, hybrid, deadlocks, atomicity, determinism\nexit 0"
     );
 }
 

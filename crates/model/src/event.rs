@@ -90,6 +90,8 @@ impl Access {
 
 /// How a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Mode {
     /// By one thread alone: a mutex, or the writer of a reader-writer lock.
     Exclusive,

@@ -13,6 +13,8 @@ use crate::{BarrierId, LockId, Mode, Range, RegionId, SemaphoreId, SiteId, Symbo
 
 /// What kind of bug a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[allow(missing_docs)]
 pub enum Kind {
     DataRace,
@@ -49,6 +51,8 @@ impl Kind {
 
 /// How sure a finding is, weakest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Status {
     /// Controlled executions tried to make it happen and did not.
     Unconfirmed,
@@ -74,6 +78,8 @@ impl Status {
 
 /// What a specification says of a confirmed finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Verdict {
     /// It changed the result in a way the specification forbids.
     Harmful,

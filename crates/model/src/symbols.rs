@@ -12,6 +12,8 @@ use crate::{Access, BarrierId, CondId, LockId, Range, RegionId, SemaphoreId, Sit
 
 /// A line of source, with the function that it belongs to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub struct Frame {
     /// Function name, demangled; empty if unknown.
     pub function: Box<str>,
@@ -25,6 +27,8 @@ pub struct Frame {
 
 /// A place in the source.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Site {
     /// All that is known is a text, such as a trace file's site column.
     Label(Box<str>),

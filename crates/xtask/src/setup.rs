@@ -5,7 +5,12 @@ use std::process::Command;
 use crate::shell::{self, Outcome, succeeds};
 
 /// A program that must run, and the Debian package that brings it.
-const NEEDED: [(&str, &[&str], &str); 1] = [("cc", &["--version"], "gcc")];
+const NEEDED: [(&str, &[&str], &str); 4] = [
+    ("cc", &["--version"], "gcc"),
+    ("c++", &["--version"], "g++"),
+    ("objcopy", &["--version"], "binutils"),
+    ("clang-19", &["--version"], "clang-19"),
+];
 
 /// Installs what is missing with apt-get where that is allowed, and otherwise says what to run.
 pub(crate) fn run() -> Outcome {

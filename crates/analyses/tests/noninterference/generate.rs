@@ -13,6 +13,8 @@ pub(crate) type Wish = (u8, u8, u8);
 #[derive(Clone, Copy)]
 pub(crate) struct Mix {
     pub(crate) kind: RegionKind,
+    /// How many threads are there from the beginning; the others are forked.
+    pub(crate) early: u32,
     /// Barriers, semaphores, shared locks, atomics, partly overlapping accesses, freeing.
     pub(crate) everything: bool,
 }
@@ -21,7 +23,6 @@ pub(crate) fn wishes(longest: usize) -> impl Strategy<Value = Vec<Wish>> {
     proptest::collection::vec((any::<u8>(), any::<u8>(), any::<u8>()), 0..longest)
 }
 
-const EARLY: u32 = 3;
 const THREADS: u32 = 5;
 const PARTIES: usize = 2;
 
@@ -38,7 +39,7 @@ struct Thread {
 /// index, so that findings tell which events they are about.
 pub(crate) fn execution(wishes: &[Wish], mix: Mix) -> Vec<Event> {
     let mut threads = vec![Thread::default(); THREADS as usize];
-    threads[..EARLY as usize].iter_mut().for_each(|t| t.started = true);
+    threads[..mix.early as usize].iter_mut().for_each(|t| t.started = true);
     let mut semaphore = 1;
     let mut arrived: Vec<usize> = vec![0];
     let mut events = Vec::new();
@@ -122,7 +123,7 @@ fn wish(
         }
         12 => Op::RegionExit(*thread.regions.last()?),
         13 => {
-            let other = EARLY + u32::from(which) % (THREADS - EARLY);
+            let other = mix.early + u32::from(which) % (THREADS - mix.early);
             let child = &threads[other as usize];
             if !child.started {
                 Op::Fork(ThreadId(other))

@@ -1,9 +1,12 @@
 //! The analyses of non-interference: paper examples, and random traces against brute force.
 
 mod atomicity;
+mod determinism;
 mod generate;
 mod golden;
 mod oracle;
+mod reduction;
+mod views;
 
 use selvedge_analyses::Analysis;
 use selvedge_model::{Event, Findings};

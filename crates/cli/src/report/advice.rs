@@ -17,6 +17,18 @@ pub(crate) fn why(finding: &ReportedFinding) -> Option<String> {
         (Kind::Deadlock, _) => {
             "each thread can hold a lock that the next one waits for, and then none goes on".into()
         }
+        (Kind::AtomicityViolation, Status::Observed | Status::Confirmed) => {
+            "other threads came between the parts of the region: no order of whole regions explains what each of them saw".into()
+        }
+        (Kind::AtomicityViolation, _) => {
+            "the region is not one critical section: another schedule may come between its parts".into()
+        }
+        (Kind::DeterminismViolation, _) => {
+            "what the region computes depends on the order in which threads happen to run".into()
+        }
+        (Kind::HighLevelRace, _) => {
+            "one thread treats these variables as belonging together, another uses them under the same lock but in parts".into()
+        }
         _ => return None,
     })
 }
@@ -29,6 +41,12 @@ pub(crate) fn missing(finding: &ReportedFinding) -> Option<String> {
             "acquire {} in the same order everywhere, or hold one more lock around both acquisitions",
             list(&finding.subject)
         )),
+        (Kind::AtomicityViolation, _) => {
+            Some("hold one lock from the first to the last use of what the region shares".into())
+        }
+        (Kind::HighLevelRace, _) => {
+            Some("use the variables in one critical section wherever they must fit together".into())
+        }
         _ => None,
     }
 }
@@ -46,6 +64,9 @@ fn missing_between(a: &ReportedPlace, b: &ReportedPlace) -> String {
             "one access is atomic and the other is not: make the one at {} atomic too, or order it by synchronization",
             plain.site
         );
+    }
+    if a.held_unknown || b.held_unknown {
+        return "protect both places with one lock, make both accesses atomic, or order them by a join or a signal".into();
     }
     match (a.held.as_slice(), b.held.as_slice()) {
         ([], []) => "no lock is held at either place: protect both with one lock, make both atomic, or order them by a join or a signal".into(),

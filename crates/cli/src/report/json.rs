@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Report, ReportedFinding, ReportedPlace};
-use selvedge_model::Mode;
+use selvedge_model::{Frame, Mode};
 
 const VERSION: u32 = 1;
 
@@ -23,8 +23,10 @@ struct Finding<'a> {
     verdict: Option<&'static str>,
     summary: String,
     analysis: &'a str,
-    analyses: &'a [&'static str],
+    analyses: &'a [String],
     subject: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
     occurrences: u64,
     sites: Vec<Place<'a>>,
     schedule: Option<&'a str>,
@@ -39,10 +41,26 @@ struct Place<'a> {
     column: Option<u32>,
     function: Option<&'a str>,
     thread: &'a str,
-    role: &'static str,
+    role: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<&'a str>,
-    held: Vec<Held<'a>>,
+    /// Not there if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<Vec<Held<'a>>>,
+    /// The site is the likeliest of several.
+    #[serde(skip_serializing_if = "is_false")]
+    approximate: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stack: Vec<StackFrame<'a>>,
+}
+
+/// A function that was active, innermost first.
+#[derive(Serialize)]
+struct StackFrame<'a> {
+    file: Option<&'a str>,
+    line: Option<u32>,
+    column: Option<u32>,
+    function: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -57,7 +75,7 @@ struct Stats<'a> {
     traces: usize,
     events: u64,
     threads: usize,
-    analyses: &'a [&'static str],
+    analyses: &'a [String],
     bounds: &'a [String],
 }
 
@@ -87,9 +105,10 @@ fn finding(f: &ReportedFinding) -> Finding<'_> {
         status: f.status.name(),
         verdict: f.verdict.map(selvedge_model::Verdict::name),
         summary: f.summary(),
-        analysis: f.analyses.first().copied().unwrap_or(""),
+        analysis: f.analyses.first().map_or("", String::as_str),
         analyses: &f.analyses,
         subject: &f.subject,
+        notes: &f.notes,
         occurrences: f.occurrences,
         sites: f.places.iter().map(place).collect(),
         schedule: None,
@@ -100,15 +119,39 @@ fn place(p: &ReportedPlace) -> Place<'_> {
     let frame = p.site.frame();
     Place {
         site: p.site.to_string(),
-        file: frame.map(|f| &*f.file),
+        file: frame.map(|f| &*f.file).filter(|n| !n.is_empty()),
         line: frame.map(|f| f.line).filter(|&n| n > 0),
         column: frame.map(|f| f.column).filter(|&n| n > 0),
         function: frame.map(|f| &*f.function).filter(|n| !n.is_empty()),
         thread: &p.thread,
-        role: p.role.name,
+        role: &p.role.name,
         object: p.role.object.as_deref(),
-        held: p.held.iter().map(held).collect(),
+        held: (!p.held_unknown).then(|| p.held.iter().map(held).collect()),
+        approximate: p.approximate,
+        stack: stack(p),
     }
+}
+
+/// The whole stack, the place itself first; nothing if it is all there is.
+fn stack(p: &ReportedPlace) -> Vec<StackFrame<'_>> {
+    let frames = p.frames();
+    if frames.len() < 2 {
+        return Vec::new();
+    }
+    frames.into_iter().map(stack_frame).collect()
+}
+
+fn stack_frame(f: &Frame) -> StackFrame<'_> {
+    StackFrame {
+        file: Some(&*f.file).filter(|t| !t.is_empty()),
+        line: Some(f.line).filter(|&n| n > 0),
+        column: Some(f.column).filter(|&n| n > 0),
+        function: Some(&*f.function).filter(|t| !t.is_empty()),
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn held(h: &super::ReportedLock) -> Held<'_> {

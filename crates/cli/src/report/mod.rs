@@ -5,7 +5,11 @@ pub(crate) mod json;
 pub(crate) mod sources;
 pub(crate) mod text;
 
-use selvedge_model::{Finding, Kind, Mode, Role, Site, Status, Subject, Symbols, Verdict};
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use selvedge_model::{Finding, Frame, Kind, Mode, Role, Site, Status, Subject, Symbols, Verdict};
 
 /// Everything that a command found.
 #[derive(Default, Debug)]
@@ -15,12 +19,13 @@ pub(crate) struct Report {
 }
 
 /// What was looked at.
-#[derive(Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Stats {
     pub(crate) traces: usize,
     pub(crate) events: u64,
     pub(crate) threads: usize,
-    pub(crate) analyses: Vec<&'static str>,
+    pub(crate) analyses: Vec<String>,
     /// Bounds that kept an analysis from finding all that it promises, in words.
     pub(crate) bounds: Vec<String>,
 }
@@ -49,40 +54,53 @@ impl Report {
 }
 
 /// A finding that has left its execution behind.
-#[derive(Clone, Debug)]
+///
+/// This is also the form in which the store keeps it: a field that is added needs a default, so that
+/// findings of earlier versions stay readable.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct ReportedFinding {
     pub(crate) id: String,
     pub(crate) kind: Kind,
     pub(crate) status: Status,
     pub(crate) verdict: Option<Verdict>,
-    pub(crate) analyses: Vec<&'static str>,
+    pub(crate) analyses: Vec<String>,
     /// What it is about, by name: a variable, or locks.
     pub(crate) subject: Vec<String>,
+    /// What else is known of the subject, such as where its memory was allocated.
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
     pub(crate) places: Vec<ReportedPlace>,
     pub(crate) occurrences: u64,
 }
 
 /// One thread's part.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct ReportedPlace {
     pub(crate) thread: String,
     pub(crate) site: Site,
     pub(crate) role: ReportedRole,
     pub(crate) held: Vec<ReportedLock>,
+    /// Which locks were held is not known, so that `held` being empty says nothing.
+    #[serde(default)]
+    pub(crate) held_unknown: bool,
+    /// The calls that led to the site, innermost first, as far as they are known.
+    #[serde(default)]
+    pub(crate) stack: Vec<Site>,
+    /// The site is the likeliest of several.
+    #[serde(default)]
+    pub(crate) approximate: bool,
 }
 
 /// What the thread was doing: a verb, and what it was done to where that is not the subject.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct ReportedRole {
     /// The name in JSON.
-    pub(crate) name: &'static str,
-    /// The verb in sentences.
-    pub(crate) verb: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) object: Option<String>,
 }
 
 /// A lock that a thread holds.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct ReportedLock {
     pub(crate) name: String,
     pub(crate) mode: Mode,
@@ -110,14 +128,18 @@ impl ReportedFinding {
                     site: symbols.site(h.site),
                 })
                 .collect(),
+            held_unknown: false,
+            stack: Vec::new(),
+            approximate: false,
         });
         ReportedFinding {
             id: finding.id(symbols).to_string(),
             kind: finding.kind,
             status: finding.status,
             verdict: finding.verdict,
-            analyses: finding.analyses.clone(),
+            analyses: finding.analyses.iter().map(ToString::to_string).collect(),
             subject,
+            notes: Vec::new(),
             places: places.collect(),
             occurrences: finding.occurrences,
         }
@@ -138,6 +160,9 @@ impl ReportedFinding {
             Kind::Assertion => "failed assertion",
             Kind::Hang => "hang",
         };
+        if self.kind == Kind::Crash {
+            return format!("{what}: {}", self.subject.join(", "));
+        }
         let preposition = match self.kind {
             Kind::Deadlock => "between",
             Kind::DataRace | Kind::HighLevelRace => "on",
@@ -152,38 +177,73 @@ impl ReportedFinding {
 
 impl ReportedRole {
     fn new(role: Role, symbols: &Symbols) -> ReportedRole {
-        let (name, verb, object) = match role {
-            Role::Read => ("read", "reads", None),
-            Role::Write => ("write", "writes", None),
-            Role::AtomicRead => ("atomic-read", "reads atomically", None),
-            Role::AtomicWrite => ("atomic-write", "writes atomically", None),
-            Role::Free => ("free", "frees", None),
-            Role::Acquire(lock) => ("acquire", "acquires", Some(symbols.lock(lock))),
-            Role::Release(lock) => ("release", "releases", Some(symbols.lock(lock))),
-            Role::Fork(thread) => ("fork", "starts", Some(symbols.thread(thread))),
-            Role::Join(thread) => ("join", "joins", Some(symbols.thread(thread))),
-            Role::Arrive(barrier) => ("arrive", "arrives at", Some(symbols.barrier(barrier))),
-            Role::Leave(barrier) => ("leave", "leaves", Some(symbols.barrier(barrier))),
-            Role::Post(semaphore) => ("post", "posts", Some(symbols.semaphore(semaphore))),
-            Role::Wait(semaphore) => ("wait", "waits for", Some(symbols.semaphore(semaphore))),
-            Role::Enter(region) => ("enter", "enters", Some(region_name(region, symbols))),
+        let (name, object) = match role {
+            Role::Read => ("read", None),
+            Role::Write => ("write", None),
+            Role::AtomicRead => ("atomic-read", None),
+            Role::AtomicWrite => ("atomic-write", None),
+            Role::Free => ("free", None),
+            Role::Acquire(lock) => ("acquire", Some(symbols.lock(lock))),
+            Role::Release(lock) => ("release", Some(symbols.lock(lock))),
+            Role::Fork(thread) => ("fork", Some(symbols.thread(thread))),
+            Role::Join(thread) => ("join", Some(symbols.thread(thread))),
+            Role::Arrive(barrier) => ("arrive", Some(symbols.barrier(barrier))),
+            Role::Leave(barrier) => ("leave", Some(symbols.barrier(barrier))),
+            Role::Post(semaphore) => ("post", Some(symbols.semaphore(semaphore))),
+            Role::Wait(semaphore) => ("wait", Some(symbols.semaphore(semaphore))),
+            Role::Enter(region) => ("enter", Some(region_name(region, symbols))),
         };
-        ReportedRole { name, verb, object }
+        ReportedRole { name: name.into(), object }
+    }
+
+    /// The verb in sentences. A stored name that this version does not know is its own verb.
+    pub(crate) fn verb(&self) -> &str {
+        match &*self.name {
+            "read" => "reads",
+            "write" => "writes",
+            "atomic-read" => "reads atomically",
+            "atomic-write" => "writes atomically",
+            "free" => "frees",
+            "acquire" => "acquires",
+            "release" => "releases",
+            "fork" => "starts",
+            "join" => "joins",
+            "arrive" => "arrives at",
+            "leave" => "leaves",
+            "post" => "posts",
+            "wait" => "waits for",
+            "enter" => "enters",
+            "crash" => "crashes",
+            other => other,
+        }
     }
 
     /// Whether the role changes memory.
     pub(crate) fn writes(&self) -> bool {
-        matches!(self.name, "write" | "atomic-write" | "free")
+        matches!(&*self.name, "write" | "atomic-write" | "free")
     }
 
     /// Whether the role is an atomic access.
     pub(crate) fn is_atomic(&self) -> bool {
-        matches!(self.name, "atomic-read" | "atomic-write")
+        matches!(&*self.name, "atomic-read" | "atomic-write")
     }
 }
 
 fn region_name(region: selvedge_model::RegionId, symbols: &Symbols) -> String {
     symbols.region(region).map_or_else(|| format!("{region:?}"), |r| r.name.to_string())
+}
+
+impl ReportedPlace {
+    /// The frames from the site outwards, with those that the compiler inlined.
+    pub(crate) fn frames(&self) -> Vec<&Frame> {
+        std::iter::once(&self.site)
+            .chain(&self.stack)
+            .flat_map(|site| match site {
+                Site::Label(_) => Vec::new(),
+                Site::Source(frame, callers) => std::iter::once(frame).chain(callers).collect(),
+            })
+            .collect()
+    }
 }
 
 /// `a`, `a` and `b`, or `a`, `b` and `c`.

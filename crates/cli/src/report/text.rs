@@ -4,12 +4,14 @@
 //! does there, why it is a bug and what is missing. Findings about the same thing are folded under the
 //! first of them.
 
+use std::fmt;
+
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Snippet};
-use selvedge_model::{Mode, Status};
+use selvedge_model::{Frame, Kind, Mode, Status};
 
 use super::sources::Sources;
-use super::{Report, ReportedFinding, ReportedLock, ReportedPlace, ReportedRole, advice};
+use super::{Report, ReportedFinding, ReportedLock, ReportedPlace, advice};
 use crate::args::Output;
 
 /// The whole report.
@@ -51,6 +53,12 @@ fn finding(f: &ReportedFinding, alike: &[&ReportedFinding], sources: &mut Source
     for held in f.places.iter().flat_map(acquisitions) {
         group = group.element(Level::NOTE.message(held));
     }
+    for stack in f.places.iter().filter_map(stack) {
+        group = group.element(Level::NOTE.with_name("stack").message(stack));
+    }
+    for note in &f.notes {
+        group = group.element(Level::NOTE.message(note.clone()));
+    }
     if let Some(why) = advice::why(f) {
         group = group.element(Level::NOTE.with_name("why").message(why));
     }
@@ -70,7 +78,7 @@ fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
     let mut lines: Vec<Element<'static>> = Vec::new();
     let mut files: Vec<(String, Snippet<'static, Annotation<'static>>)> = Vec::new();
     for (i, place) in f.places.iter().enumerate() {
-        let says = sentence(place);
+        let says = sentence(f.kind, place);
         let Some(excerpt) = sources.excerpt(&place.site) else {
             let line = format!("{}: {says}", place.site);
             lines.push(Level::NOTE.with_name("at").message(line).into());
@@ -94,16 +102,22 @@ fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
     files.into_iter().map(|(_, s)| s.into()).chain(lines).collect()
 }
 
-/// What a thread does at a place: `thread T1 writes, holding `a` (shared)`.
-fn sentence(place: &ReportedPlace) -> String {
-    let ReportedRole { verb, object, .. } = &place.role;
-    let does = match object {
+/// What a thread does at a place: `thread T1 writes, holding `a` (shared)`. That no lock is held is
+/// worth saying of a data race only.
+fn sentence(kind: Kind, place: &ReportedPlace) -> String {
+    let verb = place.role.verb();
+    let does = match &place.role.object {
         Some(object) => format!("{verb} `{object}`"),
-        None => (*verb).to_owned(),
+        None => verb.to_owned(),
     };
     let held: Vec<String> = place.held.iter().map(lock).collect();
-    let holding = if held.is_empty() { "no lock".to_owned() } else { held.join(", ") };
-    format!("thread {} {does}, holding {holding}", place.thread)
+    let holding = match held.as_slice() {
+        [] if kind == Kind::DataRace && !place.held_unknown => ", holding no lock".to_owned(),
+        [] => String::new(),
+        held => format!(", holding {}", held.join(", ")),
+    };
+    let about = if place.approximate { " (or near here)" } else { "" };
+    format!("thread {} {does}{about}{holding}", place.thread)
 }
 
 fn lock(held: &ReportedLock) -> String {
@@ -121,6 +135,37 @@ fn acquisitions(place: &ReportedPlace) -> Vec<String> {
     let from =
         |h: &ReportedLock| format!("thread {} has held {} since {}", place.thread, lock(h), h.site);
     place.held.iter().map(from).collect()
+}
+
+/// The calls that led to a place, if any are known.
+fn stack(place: &ReportedPlace) -> Option<String> {
+    const SHOWN: usize = 12;
+    let frames = place.frames();
+    if frames.len() < 2 {
+        return None;
+    }
+    let mut text = format!("of thread {}:", place.thread);
+    for frame in frames.iter().take(SHOWN) {
+        let function = if frame.function.is_empty() { "?" } else { &*frame.function };
+        text.push_str(&format!("\n  {function} {}", Place(frame)));
+    }
+    if frames.len() > SHOWN {
+        text.push_str(&format!("\n  and {} more", frames.len() - SHOWN));
+    }
+    Some(text)
+}
+
+/// `file:line` of a frame, or nothing.
+struct Place<'a>(&'a Frame);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&*self.0.file, self.0.line) {
+            ("", _) => Ok(()),
+            (file, 0) => write!(f, "({file})"),
+            (file, line) => write!(f, "({file}:{line})"),
+        }
+    }
 }
 
 fn provenance(f: &ReportedFinding) -> String {

@@ -1,0 +1,64 @@
+// What the kernels have in common: threads, marks for regions, and a check of the result.
+//
+// Every kernel is deterministic: whatever the schedule, it prints the same checksum, which it also
+// computes without threads. With -DBUG, raytracer and sor have the bugs that SingleTrack found.
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifdef SELVEDGE
+#include "selvedge.h"
+#else
+#define SELVEDGE_DETERMINISTIC_BEGIN(name) ((void)0)
+#define SELVEDGE_DETERMINISTIC_END(name) ((void)0)
+#endif
+
+#define THREADS 4
+
+// A part of the work: the thread with this number, and what it works on.
+struct part {
+    int number;
+    void *work;
+};
+
+// Runs `body` in THREADS threads, this one among them, and waits for all.
+static inline void in_parallel(void *(*body)(void *), void *work) {
+    pthread_t threads[THREADS];
+    struct part parts[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        parts[i] = (struct part){i, work};
+    for (int i = 1; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, body, &parts[i]) != 0)
+            abort();
+    body(&parts[0]);
+    for (int i = 1; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+// The first and the last but one index of a part of n.
+static inline int part_from(int n, int number) { return (int)((long)n * number / THREADS); }
+static inline int part_to(int n, int number) { return part_from(n, number + 1); }
+
+// The next number of a sequence that is the same everywhere.
+static inline uint32_t next_random(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33);
+}
+
+static inline double next_unit(uint64_t *state) { return next_random(state) / 2147483648.0; }
+
+// Prints the result, and fails if it is not the expected one.
+static inline int finish(const char *name, double got, double expected) {
+    printf("%s %.9g\n", name, got);
+    if (got != expected) {
+        fprintf(stderr, "%s: expected %.9g\n", name, expected);
+        return 1;
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,48 @@
+// The first Fourier coefficients of (x+1)^x on [0,2], one after the other in each thread's part.
+#include <math.h>
+
+#include "kernel.h"
+
+#define COEFFICIENTS 64
+#define POINTS 200
+
+static double coefficients[2][COEFFICIENTS], expected[2][COEFFICIENTS];
+
+static double term(double x, double omega, int kind) {
+    double y = pow(x + 1.0, x);
+    return kind == 0 ? y * cos(omega * x) : y * sin(omega * x);
+}
+
+static double integrate(double omega, int kind) {
+    double step = 2.0 / POINTS, sum = (term(0, omega, kind) + term(2.0, omega, kind)) / 2;
+    for (int i = 1; i < POINTS; i++)
+        sum += term(i * step, omega, kind);
+    return sum * step;
+}
+
+static void compute(double out[2][COEFFICIENTS], int from, int to) {
+    for (int i = from; i < to; i++)
+        for (int kind = 0; kind < 2; kind++)
+            out[kind][i] = integrate(3.14159265358979 * i, kind);
+}
+
+static void *compute_part(void *arg) {
+    struct part *p = arg;
+    SELVEDGE_DETERMINISTIC_BEGIN("compute_part");
+    compute(coefficients, part_from(COEFFICIENTS, p->number), part_to(COEFFICIENTS, p->number));
+    SELVEDGE_DETERMINISTIC_END("compute_part");
+    return NULL;
+}
+
+int main(void) {
+    SELVEDGE_DETERMINISTIC_BEGIN("main");
+    in_parallel(compute_part, NULL);
+    compute(expected, 0, COEFFICIENTS);
+    double got = 0, right = 0;
+    for (int i = 0; i < COEFFICIENTS; i++) {
+        got += coefficients[0][i] + coefficients[1][i];
+        right += expected[0][i] + expected[1][i];
+    }
+    SELVEDGE_DETERMINISTIC_END("main");
+    return finish("series", got, right);
+}

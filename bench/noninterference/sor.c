@@ -1,0 +1,81 @@
+// Red-black successive over-relaxation on a grid, with a barrier between the colours.
+//
+// With -DBUG the barrier is made by hand: every thread publishes its progress as a 64-bit number in two
+// halves, which is not one write, and the others look at it without any synchronization.
+#include <sched.h>
+
+#include "kernel.h"
+
+#define SIZE 64
+#define ITERATIONS 10
+#define OMEGA 1.25
+
+static double grid[SIZE][SIZE], alone[SIZE][SIZE];
+
+#ifdef BUG
+static struct {
+    volatile uint32_t low, high;
+} progress[THREADS];
+
+static void meet(int me) {
+    uint64_t now = ((uint64_t)progress[me].high << 32 | progress[me].low) + 1;
+    progress[me].low = (uint32_t)now;
+    progress[me].high = (uint32_t)(now >> 32);
+    for (int other = 0; other < THREADS; other++)
+        while (((uint64_t)progress[other].high << 32 | progress[other].low) < now)
+            sched_yield();
+}
+#else
+static pthread_barrier_t barrier;
+
+static void meet(int me) {
+    (void)me;
+    pthread_barrier_wait(&barrier);
+}
+#endif
+
+static void relax(double g[SIZE][SIZE], int colour, int from, int to) {
+    for (int i = from < 1 ? 1 : from; i < (to > SIZE - 1 ? SIZE - 1 : to); i++)
+        for (int j = 1 + (i + colour) % 2; j < SIZE - 1; j += 2) {
+            double around = g[i - 1][j] + g[i + 1][j] + g[i][j - 1] + g[i][j + 1];
+            g[i][j] = OMEGA / 4 * around + (1 - OMEGA) * g[i][j];
+        }
+}
+
+static void *relax_part(void *arg) {
+    struct part *p = arg;
+    SELVEDGE_DETERMINISTIC_BEGIN("relax_part");
+    for (int i = 0; i < ITERATIONS; i++)
+        for (int colour = 0; colour < 2; colour++) {
+            relax(grid, colour, part_from(SIZE, p->number), part_to(SIZE, p->number));
+            meet(p->number);
+        }
+    SELVEDGE_DETERMINISTIC_END("relax_part");
+    return NULL;
+}
+
+int main(void) {
+    SELVEDGE_DETERMINISTIC_BEGIN("main");
+    uint64_t state = 4;
+    for (int i = 0; i < SIZE; i++)
+        for (int j = 0; j < SIZE; j++)
+            grid[i][j] = alone[i][j] = next_unit(&state);
+#ifndef BUG
+    pthread_barrier_init(&barrier, NULL, THREADS);
+#endif
+    in_parallel(relax_part, NULL);
+#ifndef BUG
+    pthread_barrier_destroy(&barrier);
+#endif
+    for (int i = 0; i < ITERATIONS; i++)
+        for (int colour = 0; colour < 2; colour++)
+            relax(alone, colour, 0, SIZE);
+    double got = 0, expected = 0;
+    for (int i = 0; i < SIZE; i++)
+        for (int j = 0; j < SIZE; j++) {
+            got += grid[i][j];
+            expected += alone[i][j];
+        }
+    SELVEDGE_DETERMINISTIC_END("main");
+    return finish("sor", got, expected);
+}

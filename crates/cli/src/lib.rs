@@ -1,0 +1,106 @@
+//! The commands `selvedge` and `cargo selvedge`.
+//!
+//! [`selvedge`] parses arguments, hands over to a command, and turns its outcome into an exit code; nothing
+//! else decides one. Standard output carries what was asked for, standard error everything else.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod cargo;
+mod catalogue;
+mod check;
+mod compiler;
+mod demo;
+mod elf;
+mod exit;
+mod input;
+mod progress;
+mod recall;
+mod report;
+mod run;
+mod store;
+mod suppress;
+mod symbolize;
+mod toolbox;
+mod trace;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Arguments, CargoArguments, Command};
+use crate::compiler::Driver;
+use crate::exit::{Exit, Failure};
+
+/// The command `selvedge`: does what the arguments of the process say, and returns its exit code.
+pub fn selvedge() -> ExitCode {
+    command(std::env::args_os().collect())
+}
+
+fn command(words: Vec<OsString>) -> ExitCode {
+    // A compiler's options are its own business, also `--help` and `--version`.
+    if let Some((driver, args)) = driver(&words) {
+        return ended(compiler::run(driver, args));
+    }
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => return refused(&error),
+    };
+    let outcome = match arguments.command {
+        Command::Run(args) => return ended(run::run(&args)),
+        Command::Cc { .. } | Command::Cxx { .. } => unreachable!("was recognised before"),
+        Command::Check(check) => check::run(&check),
+        Command::Trace(trace) => trace::run(&trace),
+        Command::Report(recall) => recall::run(&recall),
+        Command::Demo(demo) => demo::run(&demo),
+    };
+    ended(outcome.map(ExitCode::from))
+}
+
+/// Help and version come as errors too, and are none.
+fn refused(error: &clap::Error) -> ExitCode {
+    let code = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
+    let _ = error.print();
+    code.into()
+}
+
+/// Which compiler we are, if we are one: by the name we were called, or by the first argument.
+fn driver(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
+    let name = Path::new(words.first()?).file_name()?.to_str()?;
+    let (word, rest) = match name {
+        toolbox::CC | toolbox::CXX => (name, &words[1..]),
+        _ => (words.get(1)?.to_str()?, &words[2..]),
+    };
+    match word {
+        "cc" | toolbox::CC => Some((Driver::C, rest.to_vec())),
+        "c++" | toolbox::CXX => Some((Driver::Cxx, rest.to_vec())),
+        _ => None,
+    }
+}
+
+fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
+    match outcome {
+        Ok(code) => code,
+        Err(failure) if failure.is_closed_pipe() => Exit::Clean.into(),
+        Err(failure) => {
+            anstream::eprintln!("{}: {failure}", exit::error_label());
+            failure.exit().into()
+        }
+    }
+}
+
+/// The command `cargo-selvedge`, which Cargo calls with `selvedge` as the first argument. By itself it
+/// is another `selvedge`, so that it can run and link what it has Cargo build.
+pub fn cargo_selvedge() -> ExitCode {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_none_or(|w| w != "selvedge") {
+        return command(words);
+    }
+    words.remove(1);
+    match CargoArguments::try_parse_from(words) {
+        Ok(arguments) => ended(cargo::run(&arguments)),
+        Err(error) => refused(&error),
+    }
+}

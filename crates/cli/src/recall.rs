@@ -1,0 +1,54 @@
+//! `selvedge report`: what an earlier run found, from the store.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::args::{FailOn, Output, Recall, ReportFormat};
+use crate::check;
+use crate::exit::{Exit, Failure, warning_label};
+use crate::store::{self, Run, Store};
+
+/// Prints a run's findings, or the list of runs. It shows what is stored and judges nothing, so
+/// findings do not make it fail.
+pub(crate) fn run(args: &Recall) -> Result<Exit, Failure> {
+    let here = std::env::current_dir()?;
+    let directory = store::directory(&here);
+    let store = Store::open(&directory)?;
+    if args.runs {
+        list(&store.runs()?)?;
+        return Ok(Exit::Clean);
+    }
+    let run = store.run(args.run)?;
+    let report = store.report(&run)?;
+    let mut source = args.source.clone();
+    source.extend(directory.parent().map(Path::to_owned));
+    let format = if args.json { ReportFormat::Json } else { ReportFormat::Text };
+    let output = Output { format, fail_on: FailOn::Never, all: args.all, source };
+    if format == ReportFormat::Text {
+        let mut out = anstream::stdout();
+        writeln!(out, "{}", heading(&run))?;
+        writeln!(out, "observed: {}\n", run.instrumented)?;
+    }
+    check::print(&report, &output)?;
+    if run.ending.is_none() {
+        anstream::eprintln!(
+            "{}: run {} is still going on, or was cut off: there may be more to find",
+            warning_label(),
+            run.id
+        );
+    }
+    Ok(Exit::Clean)
+}
+
+fn heading(run: &Run) -> String {
+    let ending = run.ending.as_deref().unwrap_or("not finished");
+    format!("run {}: {} ({}; {ending})", run.id, run.command.join(" "), run.mode)
+}
+
+fn list(runs: &[Run]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    for run in runs {
+        writeln!(out, "{}", heading(run))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! `selvedge run`: one execution of a native program, observed.
+//!
+//! The program runs at its own pace and keeps its standard output, input and arguments; we drain what
+//! it records, run the analyses beside it, and store each finding when it is made. Whatever happens to
+//! the program (a crash, a signal, `exit` in the middle) is its ending and not ours: the report comes
+//! all the same.
+
+mod ending;
+mod heap;
+mod signals;
+mod watch;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use selvedge_model::Symbols;
+use selvedge_runtime::{Form, Options, Outcome, Session};
+
+use crate::args::{Output, ReportFormat, Run};
+use crate::catalogue;
+use crate::elf::{Built, Program};
+use crate::exit::{Exit, Failure, warning_label};
+use crate::report;
+use crate::store::{self, Store};
+use crate::suppress::Suppressions;
+use crate::symbolize::SharedSymbolizer;
+use crate::toolbox::Toolbox;
+use watch::{Journal, Watch};
+
+/// Runs the program and reports. Findings decide the exit code; without any it is the program's own.
+pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
+    let analyses = catalogue::for_run(&args.options.analyses)?;
+    let suppressions = Suppressions::load(&args.options.suppressions)?;
+    let program = Program::find(Path::new(&args.command[0])).map_err(Failure::Program)?;
+    let form = form(&program)?;
+    let here = std::env::current_dir()?;
+    let directory = store::directory(&here);
+    let root = directory.parent().unwrap_or(&here).to_owned();
+    let toolbox = Toolbox::unpack()?;
+
+    let sight = sight(&program, form);
+    let journal = Journal::begin(open(&directory), &words(&args.command), mode(form), &sight);
+    let symbolizer = SharedSymbolizer::new(&root);
+    let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal);
+
+    let mut command = Command::new(&program.path);
+    command.args(&args.command[1..]);
+    let options =
+        Options { synchronization: true, accesses: analyses.accesses, races: analyses.races };
+    let signals = signals::hold().map_err(Failure::Output)?;
+    let session = Session::start(command, form, &toolbox.libraries, options)?;
+    signals.forward_to(session.pid());
+    let mut symbols = Symbols::default();
+    let mut resolver = symbolizer.clone();
+    let outcome = session.finish(&mut symbols, &mut resolver, &mut watch)?;
+
+    unobserved(&program, &outcome, &watch)?;
+    if analyses.races && outcome.instrumented {
+        watch.count_analysis("races");
+    }
+    watch.ended(&program.path, outcome.status, &symbols);
+    if outcome.lost > 0 {
+        watch.bound(format!(
+            "{} events could not be recorded: findings may be missing",
+            outcome.lost
+        ));
+    }
+    if outcome.races_seen as usize > outcome.races.len() {
+        let (seen, kept) = (outcome.races_seen, outcome.races.len());
+        watch.bound(format!("races: {seen} pairs of places raced, and {kept} were kept"));
+    }
+    let report = watch.finish(&symbols, &outcome);
+
+    let mut source = args.options.source.clone();
+    source.push(root);
+    let output = Output {
+        format: ReportFormat::Text,
+        fail_on: args.options.fail_on,
+        all: args.options.all,
+        source,
+    };
+    anstream::eprint!("{}", report::text::render(&report.report, &output));
+    for line in &report.remarks {
+        anstream::eprintln!("{line}");
+    }
+    if form == Form::Preloaded {
+        anstream::eprintln!("{}", only_synchronization(&program));
+    }
+    let failed = report.report.findings.iter().any(|f| args.options.fail_on.fails(f.status));
+    Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
+}
+
+/// How the runtime gets into the program, if it can.
+fn form(program: &Program) -> Result<Form, Failure> {
+    let advice = match program.built {
+        Built::Ours => return Ok(Form::Linked),
+        Built::SharedTsan => return Ok(Form::Replaced),
+        Built::Plain => return Ok(Form::Preloaded),
+        Built::StaticTsan => {
+            "ThreadSanitizer's runtime is inside and cannot be replaced".to_owned()
+        }
+        Built::OtherSanitizer(name) => {
+            format!("it has the {name} sanitizer in it, which cannot share a process with us")
+        }
+        Built::Static => {
+            "it is statically linked and not instrumented, so nothing in it can be seen".to_owned()
+        }
+    };
+    Err(Failure::Unobservable { path: program.path.clone(), why: advice })
+}
+
+/// A run in which nothing could be seen is not a clean run.
+fn unobserved(program: &Program, outcome: &Outcome, watch: &Watch) -> Result<(), Failure> {
+    let why = if !outcome.attached {
+        "the runtime did not come up in it (does it change its user, or clear its environment?)"
+    } else if !outcome.instrumented && !watch.saw_synchronization() {
+        "nothing in it is instrumented, and it did not synchronize"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Unobservable { path: program.path.clone(), why: why.into() })
+}
+
+/// How the store calls the form.
+fn mode(form: Form) -> &'static str {
+    match form {
+        Form::Linked => "linked",
+        Form::Replaced => "libtsan replaced",
+        Form::Preloaded => "preloaded",
+    }
+}
+
+/// What can be seen of the program, in words.
+fn sight(program: &Program, form: Form) -> String {
+    let what = match form {
+        Form::Linked | Form::Replaced => "accesses of instrumented code, and synchronization",
+        Form::Preloaded => "synchronization only, as it is not instrumented",
+    };
+    let lines = if program.debug_info { "" } else { "; without debug information" };
+    format!("{what}{lines}")
+}
+
+fn only_synchronization(program: &Program) -> String {
+    format!(
+        "{}: {} is {}: only its synchronization was seen, and data races cannot be found.\n{HOW_TO_BUILD}",
+        warning_label(),
+        program.path.display(),
+        program.built
+    )
+}
+
+/// How to make a program observable.
+pub(crate) const HOW_TO_BUILD: &str =
+    "  C and C++:  make CC=\"selvedge cc\" CXX=\"selvedge c++\"   (also for ./configure and cmake)
+  Rust:       cargo selvedge run|test|build";
+
+/// A store that cannot be written is no reason not to run; the user is told.
+fn open(directory: &Path) -> Option<Store> {
+    Store::create(directory)
+        .map_err(|error| {
+            anstream::eprintln!("{}: findings are not stored: {error}", warning_label());
+        })
+        .ok()
+}
+
+fn words(command: &[OsString]) -> Vec<String> {
+    command.iter().map(|w| w.to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,374 @@
+//! What is done with a run's events and races as they come: analysed, put into words, stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::ExitStatus;
+
+use selvedge_analyses::Analysis;
+use selvedge_analyses::held::HeldLocks;
+use selvedge_model::{
+    Event, Finding, Findings, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
+};
+use selvedge_runtime::{Modules, NativeRace, Observe, Outcome, RaceSide};
+
+use super::ending;
+use super::heap::Heap;
+use crate::exit::warning_label;
+use crate::report::{Report, ReportedFinding, ReportedLock};
+use crate::store::{RunId, Store};
+use crate::suppress::Suppressions;
+use crate::symbolize::{self, SharedSymbolizer};
+
+/// A run as the store sees it. A store that fails once is not asked again.
+pub(super) struct Journal(Option<(Store, RunId)>);
+
+impl Journal {
+    pub(super) fn begin(
+        store: Option<Store>,
+        command: &[String],
+        mode: &str,
+        sight: &str,
+    ) -> Journal {
+        let mut journal = Journal(None);
+        if let Some(mut store) = store {
+            match store.begin(command, mode, sight) {
+                Ok(run) => journal.0 = Some((store, run)),
+                Err(error) => warn_unstored(&error),
+            }
+        }
+        journal
+    }
+
+    fn add(&mut self, finding: &ReportedFinding) {
+        if let Some((store, run)) = &mut self.0
+            && let Err(error) = store.add(*run, finding)
+        {
+            warn_unstored(&error);
+            self.0 = None;
+        }
+    }
+
+    fn finish(&mut self, ending: &str, report: &Report) {
+        if let Some((store, run)) = &mut self.0
+            && let Err(error) = store.finish(*run, ending, &report.stats)
+        {
+            warn_unstored(&error);
+            self.0 = None;
+        }
+    }
+}
+
+fn warn_unstored(error: &crate::store::StoreError) {
+    let label = warning_label();
+    anstream::eprintln!("{label}: what is found from here on is shown but not stored: {error}");
+}
+
+/// What a run leaves for the user.
+pub(super) struct Watched {
+    pub(super) report: Report,
+    /// What else is worth saying.
+    pub(super) remarks: Vec<String>,
+}
+
+/// Follows a run.
+pub(super) struct Watch {
+    analyses: Vec<Box<dyn Analysis>>,
+    findings: Findings,
+    /// How many of the analyses' findings have been reported already.
+    reported: usize,
+    symbolizer: SharedSymbolizer,
+    suppressions: Suppressions,
+    suppressed: BTreeSet<String>,
+    journal: Journal,
+    report: Report,
+    ending: String,
+    heap: Heap,
+    held: HeldLocks,
+    threads: BTreeMap<ThreadId, Thread>,
+    synchronized: bool,
+    /// Which finding the races between two program counters became.
+    races: BTreeMap<(u64, u64), String>,
+}
+
+#[derive(Default)]
+struct Thread {
+    name: Option<String>,
+    /// Who started it, and where.
+    started: Option<(ThreadId, Site)>,
+}
+
+impl Watch {
+    pub(super) fn new(
+        analyses: Vec<Box<dyn Analysis>>,
+        symbolizer: SharedSymbolizer,
+        suppressions: Suppressions,
+        journal: Journal,
+    ) -> Watch {
+        Watch {
+            analyses,
+            findings: Findings::default(),
+            reported: 0,
+            symbolizer,
+            suppressions,
+            suppressed: BTreeSet::new(),
+            journal,
+            report: Report::default(),
+            ending: String::new(),
+            heap: Heap::default(),
+            held: HeldLocks::default(),
+            threads: BTreeMap::from([(ThreadId(0), Thread::default())]),
+            synchronized: false,
+            races: BTreeMap::new(),
+        }
+    }
+
+    /// Whether anything but the program's beginning and its memory was seen.
+    pub(super) fn saw_synchronization(&self) -> bool {
+        self.synchronized
+    }
+
+    /// An analysis took part that is not one of ours here: the program's own race check.
+    pub(super) fn count_analysis(&mut self, name: &str) {
+        self.report.stats.analyses.push(name.to_owned());
+    }
+
+    /// A bound was reached.
+    pub(super) fn bound(&mut self, text: String) {
+        self.report.stats.bounds.push(text);
+    }
+
+    /// The program has ended; a crash is a finding.
+    pub(super) fn ended(&mut self, program: &Path, status: ExitStatus, symbols: &Symbols) {
+        self.ending = ending::words(status);
+        let Some(signal) = ending::crash(status) else { return };
+        let finding = Finding {
+            kind: Kind::Crash,
+            status: Status::Observed,
+            verdict: None,
+            analyses: vec!["run"],
+            subject: Subject::Locks(Vec::new()),
+            places: Vec::new(),
+            target: None,
+            occurrences: 1,
+        };
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut reported = ReportedFinding::new(&finding, symbols);
+        reported.subject = vec![format!("{name}, {signal}")];
+        self.add(reported, &[]);
+    }
+
+    /// Everything that was found, stored and ready to be shown.
+    pub(super) fn finish(mut self, symbols: &Symbols, outcome: &Outcome) -> Watched {
+        for analysis in &mut self.analyses {
+            analysis.finish(&mut self.findings);
+        }
+        self.report_new(symbols);
+        self.final_counts(outcome);
+        let stats = &mut self.report.stats;
+        stats.traces = 1;
+        stats.threads = self.threads.len();
+        stats.analyses.extend(self.analyses.iter().map(|a| a.name().to_owned()));
+        for (name, bound) in self.analyses.iter().filter_map(|a| Some((a.name(), a.bound()?))) {
+            stats.bounds.push(format!(
+                "{name}: at most {} {}, and {} times there were more: findings may be missing",
+                bound.limit, bound.what, bound.exceeded
+            ));
+        }
+        self.journal.finish(&self.ending, &self.report);
+        let mut remarks = Vec::new();
+        if self.ending != "exited with 0" {
+            remarks
+                .push(format!("the program {}", self.ending.replacen("killed", "was killed", 1)));
+        }
+        match self.suppressed.len() {
+            0 => {}
+            1 => remarks.push("1 finding is suppressed".to_owned()),
+            n => remarks.push(format!("{n} findings are suppressed")),
+        }
+        Watched { report: self.report, remarks }
+    }
+
+    /// Races are reported when they are first seen; how often they happened is known at the end.
+    fn final_counts(&mut self, outcome: &Outcome) {
+        let mut counts: BTreeMap<&String, u64> = BTreeMap::new();
+        for race in &outcome.races {
+            if let Some(id) = self.races.get(&(race.earlier.pc, race.later.pc)) {
+                *counts.entry(id).or_default() += u64::from(race.occurrences);
+            }
+        }
+        for finding in &mut self.report.findings {
+            if let Some(&count) = counts.get(&finding.id)
+                && count != finding.occurrences
+            {
+                finding.occurrences = count;
+                self.journal.add(finding);
+            }
+        }
+    }
+
+    /// Reports what the analyses have found since the last time.
+    fn report_new(&mut self, symbols: &Symbols) {
+        let new: Vec<ReportedFinding> = self
+            .findings
+            .iter()
+            .skip(self.reported)
+            .map(|f| self.with_names(ReportedFinding::new(f, symbols), f))
+            .collect();
+        self.reported = self.findings.len();
+        new.into_iter().for_each(|f| self.add(f, &[]));
+    }
+
+    /// Adds a finding to the report and to the store, unless it is suppressed. `modules` are the files
+    /// whose code took part.
+    fn add(&mut self, finding: ReportedFinding, modules: &[String]) {
+        if self.suppressions.match_finding(&finding, modules) {
+            self.suppressed.insert(finding.id);
+            return;
+        }
+        let id = finding.id.clone();
+        self.report.add(finding);
+        if let Some(stored) = self.report.findings.iter().find(|f| f.id == id) {
+            self.journal.add(stored);
+        }
+    }
+
+    /// Gives threads the names they gave themselves.
+    fn with_names(&self, mut reported: ReportedFinding, finding: &Finding) -> ReportedFinding {
+        for (place, of) in reported.places.iter_mut().zip(&finding.places) {
+            place.thread = self.thread_name(of.thread);
+        }
+        reported
+    }
+
+    fn thread_name(&self, thread: ThreadId) -> String {
+        let known = self.threads.get(&thread).and_then(|t| t.name.as_ref());
+        match known {
+            Some(name) => format!("T{} ({name})", thread.0),
+            None if thread == ThreadId(0) => "main".to_owned(),
+            None => format!("T{}", thread.0),
+        }
+    }
+
+    /// What is known of the threads and the memory of a race besides its two places.
+    fn notes(&self, race: &NativeRace, symbols: &Symbols) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(block) = self.heap.at(race.later.range.start) {
+            let place = symbols.site(block.site);
+            let at = if is_users(&place) { format!(" at {place}") } else { String::new() };
+            notes.push(format!(
+                "the memory is byte {} of a heap block that thread {} allocated{at}",
+                race.later.range.start - block.range.start,
+                self.thread_name(block.thread)
+            ));
+        }
+        for side in [&race.earlier, &race.later] {
+            let started = self.threads.get(&side.thread).and_then(|t| t.started.as_ref());
+            if let Some((by, site)) = started {
+                let at = if is_users(site) { format!(" at {site}") } else { String::new() };
+                notes.push(format!(
+                    "thread {} was started by thread {}{at}",
+                    self.thread_name(side.thread),
+                    self.thread_name(*by)
+                ));
+            }
+        }
+        notes.dedup();
+        notes
+    }
+
+    /// What the racing memory is called.
+    fn subject(&self, race: &NativeRace, symbols: &Symbols, modules: &Modules) -> String {
+        let addr = race.later.range.start;
+        if let Some(name) = self.symbolizer.borrow_mut().variable(addr, modules) {
+            return name;
+        }
+        match self.heap.at(addr).map(|block| symbols.site(block.site)) {
+            Some(site) if is_users(&site) => format!("heap block from {site}"),
+            Some(_) => "heap block".to_owned(),
+            None => "memory without a name".to_owned(),
+        }
+    }
+}
+
+impl Observe for Watch {
+    fn event(&mut self, event: &Event, symbols: &Symbols) {
+        self.report.stats.events += 1;
+        match event.op {
+            Op::Begin | Op::End => {}
+            Op::Alloc(range) => self.heap.allocated(range, event.thread, event.site),
+            Op::Free(range) => self.heap.freed(range),
+            Op::Fork(child) => {
+                self.synchronized = true;
+                let started = Some((event.thread, symbols.site(event.site)));
+                self.threads.entry(child).or_default().started = started;
+            }
+            _ => self.synchronized = true,
+        }
+        self.held.on_event(event);
+        for analysis in &mut self.analyses {
+            analysis.on_event(event, &mut self.findings);
+        }
+        if self.findings.len() > self.reported {
+            self.report_new(symbols);
+        }
+    }
+
+    fn race(&mut self, race: &NativeRace, symbols: &mut Symbols, modules: &Modules) {
+        let mut restored = race.clone();
+        let mut certain = false;
+        if race.earlier.pc != 0 {
+            let mut symbolizer = self.symbolizer.borrow_mut();
+            let RaceSide { pc, does, .. } = race.earlier;
+            if let Some(earlier) = symbolizer.restore(pc, does, race.later.pc, modules) {
+                restored.earlier.pc = earlier.pc;
+                certain = earlier.certain;
+            }
+        }
+        let finding = restored.finding(symbols, modules, &mut self.symbolizer.clone());
+        let mut reported = self.with_names(ReportedFinding::new(&finding, symbols), &finding);
+        reported.subject = vec![self.subject(race, symbols, modules)];
+        reported.notes = self.notes(race, symbols);
+        let mut symbolizer = self.symbolizer.borrow_mut();
+        for (place, side) in reported.places.iter_mut().zip([&restored.earlier, &restored.later]) {
+            place.stack = symbolizer.stack(&side.stack, modules);
+        }
+        let files = modules_of(&restored, modules);
+        drop(symbolizer);
+        if let [earlier, later] = reported.places.as_mut_slice() {
+            earlier.approximate = !certain;
+            // What the earlier thread held when it made its access, nobody has written down.
+            earlier.held_unknown = true;
+            let held = self.held.locks(self.held.set(race.later.thread));
+            later.held = held
+                .iter()
+                .map(|h| ReportedLock {
+                    name: symbols.lock(h.lock),
+                    mode: h.mode,
+                    site: symbols.site(h.site),
+                })
+                .collect();
+        }
+        self.races.insert((race.earlier.pc, race.later.pc), reported.id.clone());
+        self.add(reported, &files);
+    }
+
+    fn named(&mut self, thread: ThreadId, name: &str) {
+        self.threads.entry(thread).or_default().name = Some(name.to_owned());
+    }
+}
+
+/// Whether a place is in code that is the user's, or at least not a standard library's.
+fn is_users(site: &Site) -> bool {
+    site.frame().is_some_and(|f| !symbolize::is_library(&f.file))
+}
+
+/// The files whose code took part in a race.
+fn modules_of(race: &NativeRace, modules: &Modules) -> Vec<String> {
+    let sides = [&race.earlier, &race.later];
+    let pcs = sides.into_iter().flat_map(|s| std::iter::once(s.pc).chain(s.stack.iter().copied()));
+    let files: BTreeSet<String> = pcs
+        .filter_map(|pc| modules.find(pc))
+        .map(|m| m.path.to_string_lossy().into_owned())
+        .collect();
+    files.into_iter().collect()
+}

@@ -1,0 +1,322 @@
+//! The store: what runs found, in `.selvedge/` of the user's project.
+//!
+//! One SQLite file. A finding is its own transaction in a write-ahead log, made when the finding is
+//! made, so whatever ends the program or us leaves all earlier findings readable.
+//!
+//! Changing the schema: raise [`VERSION`], and add to [`migrate`] the step from the version before;
+//! never edit a step that was released. A store of a newer version is refused, not guessed at.
+
+mod place;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use thiserror::Error;
+
+use crate::report::{Report, ReportedFinding, Stats};
+
+pub(crate) use place::directory;
+
+/// Version of the schema.
+const VERSION: u32 = 1;
+const FILE: &str = "store.db";
+/// Older runs than this many are forgotten when a new one begins.
+const KEPT_RUNS: i64 = 1000;
+/// Two runs of one project may write at the same time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why something could not be stored or read.
+#[derive(Debug, Error)]
+pub(crate) enum StoreError {
+    #[error("{}: there is no store: `selvedge run -- PROGRAM` makes one", .0.display())]
+    None(PathBuf),
+    #[error(
+        "{}: the store has version {found}, this build reads versions up to {VERSION}: use a newer selvedge, or remove the store",
+        path.display()
+    )]
+    Newer { path: PathBuf, found: u32 },
+    #[error("{}: the disk is full", .0.display())]
+    Full(PathBuf),
+    #[error("{}: permission denied, or the file system is read-only", .0.display())]
+    ReadOnly(PathBuf),
+    #[error("{}: this is no store, or it is damaged: {error}; remove it to begin a new one", path.display())]
+    Damaged { path: PathBuf, error: rusqlite::Error },
+    #[error("{}: {error}", path.display())]
+    Other { path: PathBuf, error: rusqlite::Error },
+    #[error("there is no run {0}; `selvedge report --runs` lists them")]
+    NoRun(RunId),
+    #[error("nothing has been run yet: `selvedge run -- PROGRAM`")]
+    NoRuns,
+}
+
+impl StoreError {
+    fn new(path: &Path, error: rusqlite::Error) -> StoreError {
+        let path = path.to_owned();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => StoreError::Full(path),
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                StoreError::ReadOnly(path)
+            }
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                StoreError::Damaged { path, error }
+            }
+            _ => StoreError::Other { path, error },
+        }
+    }
+}
+
+/// Number of a run in its store.
+pub(crate) type RunId = i64;
+
+/// What is known of a run besides its findings.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Run {
+    pub(crate) id: RunId,
+    /// The program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// Seconds since 1970.
+    pub(crate) started: u64,
+    /// How the program was observed.
+    pub(crate) mode: String,
+    /// What was instrumented, in words.
+    pub(crate) instrumented: String,
+    /// How the program ended; nothing while it runs, or if we were killed before it ended.
+    pub(crate) ending: Option<String>,
+    pub(crate) stats: Stats,
+}
+
+/// An open store.
+pub(crate) struct Store {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Store {
+    /// Opens the store in `directory`, and makes it if there is none.
+    pub(crate) fn create(directory: &Path) -> Result<Store, StoreError> {
+        let path = directory.join(FILE);
+        std::fs::create_dir_all(directory).map_err(|e| match e.kind() {
+            std::io::ErrorKind::StorageFull => StoreError::Full(directory.to_owned()),
+            _ => StoreError::ReadOnly(directory.to_owned()),
+        })?;
+        let connection = Connection::open(&path).map_err(|e| StoreError::new(&path, e))?;
+        let mut store = Store { path, connection };
+        store.refuse_newer()?;
+        store.prepare().map_err(|e| StoreError::new(&store.path, e))?;
+        Ok(store)
+    }
+
+    /// Opens the store in `directory` to read from it.
+    pub(crate) fn open(directory: &Path) -> Result<Store, StoreError> {
+        let path = directory.join(FILE);
+        if !path.exists() {
+            return Err(StoreError::None(directory.to_owned()));
+        }
+        let failed = |e| StoreError::new(&path, e);
+        // A log that a killed run left behind is taken in by whoever opens next, which is a write.
+        // Where that is not allowed, the file is read as it is.
+        let writable = Connection::open_with_flags(
+            &path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        );
+        let connection = match writable.and_then(readable) {
+            Ok(connection) => connection,
+            Err(_) => Connection::open_with_flags(
+                format!("file:{}?immutable=1", escaped(&path)),
+                OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
+            )
+            .and_then(readable)
+            .map_err(failed)?,
+        };
+        let store = Store { path: path.clone(), connection };
+        store.refuse_newer()?;
+        Ok(store)
+    }
+
+    fn refuse_newer(&self) -> Result<(), StoreError> {
+        let found = version(&self.connection).map_err(|e| StoreError::new(&self.path, e))?;
+        if found > VERSION {
+            return Err(StoreError::Newer { path: self.path.clone(), found });
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> rusqlite::Result<()> {
+        self.connection.busy_timeout(PATIENCE)?;
+        self.connection.pragma_update(None, "journal_mode", "wal")?;
+        self.connection.pragma_update(None, "synchronous", "normal")?;
+        self.connection.pragma_update(None, "foreign_keys", true)?;
+        migrate(&mut self.connection)
+    }
+
+    /// A run begins.
+    pub(crate) fn begin(
+        &mut self,
+        command: &[String],
+        mode: &str,
+        instrumented: &str,
+    ) -> Result<RunId, StoreError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let command = serde_json::to_string(command).expect("strings serialise");
+        let insert = || {
+            self.connection.execute(
+                "INSERT INTO runs (command, started, mode, instrumented) VALUES (?, ?, ?, ?)",
+                params![command, now as i64, mode, instrumented],
+            )?;
+            let id = self.connection.last_insert_rowid();
+            self.connection.execute("DELETE FROM runs WHERE id <= ?", [id - KEPT_RUNS])?;
+            Ok(id)
+        };
+        insert().map_err(|e| StoreError::new(&self.path, e))
+    }
+
+    /// Stores a finding of a run, in place of what was stored of it before.
+    pub(crate) fn add(&mut self, run: RunId, finding: &ReportedFinding) -> Result<(), StoreError> {
+        let body = serde_json::to_string(finding).expect("strings and numbers serialise");
+        self.connection
+            .execute(
+                "INSERT INTO findings (run, id, kind, status, verdict, body) VALUES (?, ?, ?, ?, ?, ?)
+                 ON CONFLICT (run, id) DO UPDATE
+                 SET status = excluded.status, verdict = excluded.verdict, body = excluded.body",
+                params![
+                    run,
+                    finding.id,
+                    finding.kind.name(),
+                    finding.status.name(),
+                    finding.verdict.map(selvedge_model::Verdict::name),
+                    body
+                ],
+            )
+            .map_err(|e| StoreError::new(&self.path, e))?;
+        Ok(())
+    }
+
+    /// A run has ended.
+    pub(crate) fn finish(
+        &mut self,
+        run: RunId,
+        ending: &str,
+        stats: &Stats,
+    ) -> Result<(), StoreError> {
+        let stats = serde_json::to_string(stats).expect("strings and numbers serialise");
+        self.connection
+            .execute(
+                "UPDATE runs SET ending = ?, stats = ? WHERE id = ?",
+                params![ending, stats, run],
+            )
+            .map_err(|e| StoreError::new(&self.path, e))?;
+        Ok(())
+    }
+
+    /// All runs, the last one first.
+    pub(crate) fn runs(&self) -> Result<Vec<Run>, StoreError> {
+        self.select_runs("ORDER BY id DESC", []).map_err(|e| StoreError::new(&self.path, e))
+    }
+
+    /// A run, or the last one.
+    pub(crate) fn run(&self, id: Option<RunId>) -> Result<Run, StoreError> {
+        let found = match id {
+            Some(id) => self.select_runs("WHERE id = ?", [id]),
+            None => self.select_runs("ORDER BY id DESC LIMIT 1", []),
+        };
+        let first = found.map_err(|e| StoreError::new(&self.path, e))?.into_iter().next();
+        first.ok_or(id.map_or(StoreError::NoRuns, StoreError::NoRun))
+    }
+
+    fn select_runs(
+        &self,
+        which: &str,
+        params: impl rusqlite::Params,
+    ) -> rusqlite::Result<Vec<Run>> {
+        let columns = "id, command, started, mode, instrumented, ending, stats";
+        let mut statement =
+            self.connection.prepare(&format!("SELECT {columns} FROM runs {which}"))?;
+        let runs = statement.query_map(params, |row| {
+            Ok(Run {
+                id: row.get(0)?,
+                command: serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default(),
+                started: row.get::<_, i64>(2)?.unsigned_abs(),
+                mode: row.get(3)?,
+                instrumented: row.get(4)?,
+                ending: row.get(5)?,
+                stats: row
+                    .get::<_, Option<String>>(6)?
+                    .and_then(|s| serde_json::from_str(&s).ok())
+                    .unwrap_or_default(),
+            })
+        })?;
+        runs.collect()
+    }
+
+    /// What a run found, in the order in which it was found.
+    pub(crate) fn report(&self, run: &Run) -> Result<Report, StoreError> {
+        let failed = |e| StoreError::new(&self.path, e);
+        let mut statement = self
+            .connection
+            .prepare("SELECT body FROM findings WHERE run = ? ORDER BY sequence")
+            .map_err(failed)?;
+        let bodies =
+            statement.query_map([run.id], |row| row.get::<_, String>(0)).map_err(failed)?;
+        let mut report = Report { stats: run.stats.clone(), ..Report::default() };
+        for body in bodies {
+            let finding = serde_json::from_str(&body.map_err(failed)?).map_err(|e| {
+                let error = rusqlite::Error::ToSqlConversionFailure(Box::new(e));
+                StoreError::Damaged { path: self.path.clone(), error }
+            })?;
+            report.add(finding);
+        }
+        Ok(report)
+    }
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Brings an older schema, or an empty file, up to date; all or nothing.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let change = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    if version(&change)? < 1 {
+        change.execute_batch(
+            "CREATE TABLE runs (
+                 id INTEGER PRIMARY KEY AUTOINCREMENT,
+                 command TEXT NOT NULL,
+                 started INTEGER NOT NULL,
+                 mode TEXT NOT NULL,
+                 instrumented TEXT NOT NULL,
+                 ending TEXT,
+                 stats TEXT
+             );
+             CREATE TABLE findings (
+                 sequence INTEGER PRIMARY KEY,
+                 run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+                 id TEXT NOT NULL,
+                 kind TEXT NOT NULL,
+                 status TEXT NOT NULL,
+                 verdict TEXT,
+                 body TEXT NOT NULL,
+                 UNIQUE (run, id)
+             );",
+        )?;
+    }
+    change.pragma_update(None, "user_version", VERSION)?;
+    change.commit()
+}
+
+/// The connection, if something can be read from it.
+fn readable(connection: Connection) -> rusqlite::Result<Connection> {
+    connection.busy_timeout(PATIENCE)?;
+    connection
+        .query_row("SELECT name FROM sqlite_schema LIMIT 1", [], |_| Ok(()))
+        .optional()
+        .map(|_| connection)
+}
+
+/// A path in the form that SQLite's URIs want.
+fn escaped(path: &Path) -> String {
+    path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}
+
+#[cfg(test)]
+mod tests;

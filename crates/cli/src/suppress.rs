@@ -1,0 +1,206 @@
+//! Suppressions, in the format of ThreadSanitizer's files, so that those which projects already have
+//! keep working.
+//!
+//! A line is `type:pattern`; `#` begins a comment. A pattern is found anywhere in a name unless `^` or
+//! `$` tie it to an end, and `*` stands for anything. The names are those of functions, files,
+//! libraries and variables that take part in a finding. What is suppressed is counted.
+
+use std::path::{Path, PathBuf};
+
+use selvedge_model::Kind;
+
+use crate::exit::Failure;
+use crate::report::ReportedFinding;
+
+/// What not to report.
+#[derive(Default, Debug)]
+pub(crate) struct Suppressions {
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    about: About,
+    pattern: Pattern,
+}
+
+/// What a rule is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum About {
+    /// Data races, by any function, file, library or variable of either side.
+    Race,
+    /// Data races, by where the accesses themselves are.
+    RaceTop,
+    /// Deadlocks.
+    Deadlock,
+    /// Findings in which code of a library takes part.
+    CalledFromLib,
+    /// Kinds of reports that are ThreadSanitizer's alone (leaked threads, misused locks, signals).
+    Foreign,
+}
+
+impl Suppressions {
+    /// Reads the files, and the one that `TSAN_OPTIONS` names.
+    pub(crate) fn load(files: &[PathBuf]) -> Result<Suppressions, Failure> {
+        let options = std::env::var("TSAN_OPTIONS").unwrap_or_default();
+        let mut suppressions = Suppressions::default();
+        for path in files.iter().cloned().chain(named_in(&options)) {
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| Failure::Open { path: path.clone(), error })?;
+            suppressions.rules.extend(parse(&text, &path)?);
+        }
+        Ok(suppressions)
+    }
+
+    /// Whether a finding is suppressed. `modules` are the files whose code took part.
+    pub(crate) fn match_finding(&self, finding: &ReportedFinding, modules: &[String]) -> bool {
+        self.rules.iter().any(|rule| rule.matches(finding, modules))
+    }
+}
+
+impl Rule {
+    fn matches(&self, finding: &ReportedFinding, modules: &[String]) -> bool {
+        let found = |name: &str| self.pattern.matches(name);
+        let in_stack = || {
+            let mut frames = finding.places.iter().flat_map(|p| p.frames());
+            frames.any(|f| found(&f.function) || found(&f.file))
+        };
+        let in_module = || modules.iter().any(|m| found(m));
+        match (self.about, finding.kind) {
+            (About::Race, Kind::DataRace) => {
+                in_stack() || in_module() || finding.subject.iter().any(|s| found(s))
+            }
+            (About::RaceTop, Kind::DataRace) => {
+                let mut tops = finding.places.iter().filter_map(|p| p.site.frame());
+                tops.any(|f| found(&f.function) || found(&f.file))
+            }
+            (About::Deadlock, Kind::Deadlock) => {
+                in_stack() || finding.subject.iter().any(|s| found(s))
+            }
+            (About::CalledFromLib, _) => in_module(),
+            _ => false,
+        }
+    }
+}
+
+fn parse(text: &str, path: &Path) -> Result<Vec<Rule>, Failure> {
+    let mut rules = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let wrong = |what: &str| Failure::Usage(format!("{}:{}: {what}", path.display(), i + 1));
+        let (kind, pattern) = line
+            .split_once(':')
+            .ok_or_else(|| wrong("expected type:pattern, as in race:function"))?;
+        let about = match kind {
+            "race" => About::Race,
+            "race_top" => About::RaceTop,
+            "deadlock" => About::Deadlock,
+            "called_from_lib" => About::CalledFromLib,
+            "thread" | "mutex" | "signal" => About::Foreign,
+            other => {
+                let known = "race, race_top, deadlock, called_from_lib, thread, mutex, signal";
+                return Err(wrong(&format!("there is no type {other:?}; there are {known}")));
+            }
+        };
+        rules.push(Rule { about, pattern: Pattern::new(pattern) });
+    }
+    Ok(rules)
+}
+
+/// The file in `suppressions=…` among ThreadSanitizer's options.
+fn named_in(options: &str) -> Option<PathBuf> {
+    let named = options.split([':', ',', ' ', '\t', '\n']);
+    let file = named.filter_map(|o| o.strip_prefix("suppressions=")).next_back()?;
+    Some(PathBuf::from(file.trim_matches(['"', '\''])))
+}
+
+/// A pattern with wildcards.
+#[derive(Debug)]
+struct Pattern {
+    from_start: bool,
+    to_end: bool,
+    pieces: Vec<String>,
+}
+
+impl Pattern {
+    fn new(text: &str) -> Pattern {
+        let from_start = text.starts_with('^');
+        let to_end = text.ends_with('$');
+        let inner = text.strip_prefix('^').unwrap_or(text);
+        let inner = inner.strip_suffix('$').unwrap_or(inner);
+        Pattern { from_start, to_end, pieces: inner.split('*').map(str::to_owned).collect() }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        if name.is_empty() {
+            return false;
+        }
+        let last = self.pieces.len() - 1;
+        let mut rest = name;
+        for (i, piece) in self.pieces.iter().enumerate() {
+            let (tied_left, tied_right) = (i == 0 && self.from_start, i == last && self.to_end);
+            rest = match (tied_left, tied_right) {
+                (true, true) => return rest == piece,
+                (true, false) => match rest.strip_prefix(piece.as_str()) {
+                    Some(rest) => rest,
+                    None => return false,
+                },
+                (false, true) => return rest.ends_with(piece.as_str()),
+                (false, false) => match rest.find(piece.as_str()) {
+                    Some(at) => &rest[at + piece.len()..],
+                    None => return false,
+                },
+            };
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_as_in_thread_sanitizer() {
+        for (pattern, name, expected) in [
+            ("foo", "a_foo_b", true),
+            ("foo", "fo", false),
+            ("^foo", "foobar", true),
+            ("^foo", "a_foo", false),
+            ("foo$", "a_foo", true),
+            ("foo$", "foo_a", false),
+            ("^foo$", "foo", true),
+            ("^foo$", "foofoo", false),
+            ("a*c", "xabcx", true),
+            ("^a*c$", "abbc", true),
+            ("^a*c$", "abbd", false),
+            ("*", "anything", true),
+            ("*", "", false),
+            ("lib*.so", "/usr/lib/libz.so.1", true),
+        ] {
+            assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn files_are_read_and_wrong_lines_named() {
+        let path = Path::new("tsan.supp");
+        let rules = parse("# ours\nrace:foo\n\n deadlock:bar*\nthread:x\n", path).unwrap();
+        let about: Vec<_> = rules.iter().map(|r| r.about).collect();
+        assert_eq!(about, [About::Race, About::Deadlock, About::Foreign]);
+        let wrong = parse("race:foo\nrase:x\n", path).unwrap_err().to_string();
+        assert!(wrong.starts_with("tsan.supp:2: there is no type \"rase\""), "{wrong}");
+        assert!(parse("foo", path).is_err());
+    }
+
+    #[test]
+    fn options_name_a_file() {
+        let named = |o| named_in(o).map(|p| p.display().to_string());
+        assert_eq!(named("halt_on_error=1:suppressions=a.supp:x=y"), Some("a.supp".into()));
+        assert_eq!(named("suppressions=\"b.supp\" x=1"), Some("b.supp".into()));
+        assert_eq!(named("halt_on_error=1"), None);
+    }
+}

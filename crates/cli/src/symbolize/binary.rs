@@ -1,0 +1,194 @@
+//! One file of code: its debug information, its symbols, and what its calls call.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use addr2line::Loader;
+use object::elf::FileHeader64;
+use object::read::elf::{ElfFile, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind};
+use selvedge_model::Frame;
+use selvedge_runtime::Module;
+
+/// What is known of a file. All addresses are those that the linker gave.
+#[derive(Default)]
+pub(super) struct Binary {
+    loader: Option<Loader>,
+    /// Address of the first loaded byte.
+    lowest: u64,
+    functions: BTreeMap<u64, Symbol>,
+    variables: BTreeMap<u64, Symbol>,
+    /// Which function the pointer at an address will hold.
+    slots: BTreeMap<u64, String>,
+    /// The loaded pieces that hold code.
+    code: Vec<(u64, Vec<u8>)>,
+}
+
+struct Symbol {
+    name: String,
+    size: u64,
+}
+
+impl Binary {
+    /// Reads a file; one that cannot be read has nothing to tell.
+    pub(super) fn open(path: &Path) -> Binary {
+        let Ok(bytes) = std::fs::read(path) else { return Binary::default() };
+        let Ok(file) = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes) else {
+            return Binary::default();
+        };
+        let mut binary = Binary { loader: Loader::new(path).ok(), ..Binary::default() };
+        binary.take_segments(&file, &bytes);
+        binary.take_symbols(&file);
+        binary.take_slots(&file);
+        binary
+    }
+
+    fn take_segments(&mut self, file: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) {
+        let endian = file.endian();
+        let loaded =
+            file.elf_program_headers().iter().filter(|h| h.p_type(endian) == object::elf::PT_LOAD);
+        self.lowest = loaded.clone().map(|h| h.p_vaddr(endian) & !0xfff).min().unwrap_or(0);
+        for header in loaded {
+            if header.p_flags(endian).contains(object::elf::PF_X)
+                && let Ok(data) = header.data(endian, bytes)
+            {
+                self.code.push((header.p_vaddr(endian), data.to_vec()));
+            }
+        }
+    }
+
+    fn take_symbols(&mut self, file: &ElfFile<'_, FileHeader64<Endianness>>) {
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            let table = match symbol.kind() {
+                SymbolKind::Text => &mut self.functions,
+                SymbolKind::Data => &mut self.variables,
+                _ => continue,
+            };
+            if symbol.is_undefined() {
+                continue;
+            }
+            if let Ok(name) = symbol.name() {
+                let entry = Symbol { name: name.to_owned(), size: symbol.size() };
+                table.entry(symbol.address()).or_insert(entry);
+            }
+        }
+    }
+
+    fn take_slots(&mut self, file: &ElfFile<'_, FileHeader64<Endianness>>) {
+        let (Some(relocations), Some(symbols)) =
+            (file.dynamic_relocations(), file.dynamic_symbol_table())
+        else {
+            return;
+        };
+        for (at, relocation) in relocations {
+            if let RelocationTarget::Symbol(index) = relocation.target()
+                && let Ok(name) = symbols.symbol_by_index(index).and_then(|s| s.name())
+            {
+                self.slots.insert(at, name.to_owned());
+            }
+        }
+    }
+
+    /// What to subtract from an address in memory.
+    pub(super) fn bias(&self, module: &Module) -> u64 {
+        module.base.wrapping_sub(self.lowest)
+    }
+
+    /// The frames at an address, innermost first, if debug information knows a line.
+    pub(super) fn frames(&self, address: u64) -> Vec<Frame> {
+        let Some(loader) = &self.loader else { return Vec::new() };
+        let Ok(mut found) = loader.find_frames(address) else { return Vec::new() };
+        let mut frames = Vec::new();
+        while let Ok(Some(frame)) = found.next() {
+            let function = frame.function.and_then(|f| f.demangle().ok().map(Cow::into_owned));
+            let Some(location) = frame.location else { continue };
+            let Some(file) = location.file else { continue };
+            frames.push(Frame {
+                function: function
+                    .or_else(|| Some(self.function(address)?.0))
+                    .unwrap_or_default()
+                    .into(),
+                file: file.into(),
+                line: location.line.unwrap_or(0),
+                column: location.column.unwrap_or(0),
+            });
+        }
+        frames
+    }
+
+    /// The function around an address, with the offset in it.
+    pub(super) fn function(&self, address: u64) -> Option<(String, u64)> {
+        within(&self.functions, address).map(|(s, offset)| (demangled(&s.name), offset))
+    }
+
+    /// The variable around an address, with the offset in it.
+    pub(super) fn variable(&self, address: u64) -> Option<(String, u64)> {
+        let (symbol, offset) = within(&self.variables, address)?;
+        let name = demangled(&symbol.name);
+        // Compilers number the static variables of functions: `counter.0`.
+        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let name = plain.strip_suffix('.').filter(|n| !n.is_empty()).unwrap_or(&name).to_owned();
+        Some((name, offset))
+    }
+
+    /// Whether an instruction that ends at `address` is a call, and of which function.
+    pub(super) fn call_before(&self, address: u64) -> Call<'_> {
+        let Some(before) = self.bytes_before::<7>(address) else { return Call::None };
+        let displacement = i32::from_le_bytes([before[3], before[4], before[5], before[6]]);
+        let operand = address.wrapping_add_signed(i64::from(displacement));
+        if before[2] == 0xe8 {
+            return match self.named(operand) {
+                Some(name) => Call::Of(name),
+                None => Call::Unknown,
+            };
+        }
+        if before[1..3] == [0xff, 0x15] {
+            return self.slots.get(&operand).map_or(Call::Unknown, |name| Call::Of(name));
+        }
+        // Calls through registers and memory: FF with the middle bits of the next byte 010.
+        let indirect = (0..=5).any(|i| before[i] == 0xff && before[i + 1] & 0x38 == 0x10);
+        if indirect { Call::Unknown } else { Call::None }
+    }
+
+    /// The function that begins at `address`, or that a stub there jumps to.
+    fn named(&self, address: u64) -> Option<&str> {
+        if let Some(symbol) = self.functions.get(&address) {
+            return Some(&symbol.name);
+        }
+        let stub = self.bytes_before::<16>(address + 16)?;
+        // `jmp *displacement(%rip)`, perhaps after `endbr64` or with a `bnd` prefix.
+        let at = (0..=8).find(|&i| stub[i..i + 2] == [0xff, 0x25])?;
+        let displacement = i32::from_le_bytes(stub[at + 2..at + 6].try_into().ok()?);
+        let slot = (address + at as u64 + 6).wrapping_add_signed(i64::from(displacement));
+        self.slots.get(&slot).map(String::as_str)
+    }
+
+    fn bytes_before<const N: usize>(&self, address: u64) -> Option<&[u8; N]> {
+        let (start, data) = self.code.iter().find(|(start, data)| {
+            address.checked_sub(*start).is_some_and(|i| i as usize <= data.len())
+        })?;
+        let end = (address - start) as usize;
+        data.get(end.checked_sub(N)?..end)?.try_into().ok()
+    }
+}
+
+/// What stands before a return address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Call<'a> {
+    /// No call.
+    None,
+    /// A call, nobody knows of what.
+    Unknown,
+    /// A call of the function with this symbol.
+    Of(&'a str),
+}
+
+fn within(symbols: &BTreeMap<u64, Symbol>, address: u64) -> Option<(&Symbol, u64)> {
+    let (start, symbol) = symbols.range(..=address).next_back()?;
+    (address - start < symbol.size.max(1)).then_some((symbol, address - start))
+}
+
+fn demangled(name: &str) -> String {
+    addr2line::demangle_auto(Cow::Borrowed(name), None).into_owned()
+}

@@ -1,0 +1,122 @@
+//! The place of a race's earlier access.
+//!
+//! Shadow memory has room for the low bits of a return address only. In code that is smaller than
+//! what they can tell apart there is one address with these bits; in larger code, and with libraries,
+//! several. What stands before the right one is a call into the runtime that fits what the access did.
+
+use selvedge_runtime::Modules;
+use selvedge_runtime::wire::{Does, SHADOW_PC_BITS};
+
+use super::Symbolizer;
+use super::binary::Call;
+
+/// A restored return address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Earlier {
+    pub(crate) pc: u64,
+    /// No other address fits as well.
+    pub(crate) certain: bool,
+}
+
+/// How well a call fits, best last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Fit {
+    /// A call, but of what cannot be seen.
+    Possible,
+    /// A function that announces accesses of another kind.
+    Runtime,
+    /// A function that announces such accesses.
+    Exact,
+}
+
+impl Symbolizer {
+    /// The return address with the low bits of `low` that fits best; among equals, one in the module
+    /// of `near`, and that is not certain.
+    pub(crate) fn restore(
+        &mut self,
+        low: u64,
+        does: Does,
+        near: u64,
+        modules: &Modules,
+    ) -> Option<Earlier> {
+        const STEP: u64 = 1 << SHADOW_PC_BITS;
+        let low = low & (STEP - 1);
+        let home = modules.find(near).map(|m| m.start);
+        let mut best: Vec<(Fit, bool, u64)> = Vec::new();
+        for module in modules.iter() {
+            let first = (module.start & !(STEP - 1)) | low;
+            let first = if first < module.start { first + STEP } else { first };
+            for pc in (first..module.end).step_by(STEP as usize) {
+                let binary = self.binary(module);
+                let address = pc.wrapping_sub(binary.bias(module));
+                if let Some(fit) = fit(binary.call_before(address), does) {
+                    best.push((fit, Some(module.start) == home, pc));
+                }
+            }
+        }
+        best.sort_unstable();
+        let &(fit, _, pc) = best.last()?;
+        let rivals = best.iter().filter(|b| b.0 == fit).count();
+        Some(Earlier { pc, certain: rivals == 1 })
+    }
+}
+
+fn fit(call: Call<'_>, does: Does) -> Option<Fit> {
+    match call {
+        Call::None => None,
+        Call::Unknown => Some(Fit::Possible),
+        Call::Of(name) => match name.strip_prefix("__tsan_") {
+            Some(announces) if announces.starts_with("func_") => None,
+            Some(announces) if announces_such(announces, does) => Some(Fit::Exact),
+            Some(_) => Some(Fit::Runtime),
+            // The runtime also stands in for functions that copy and free.
+            None if copies(name) && matches!(does, Does::Read | Does::Write) => Some(Fit::Exact),
+            None if frees(name) && does == Does::Free => Some(Fit::Exact),
+            None => None,
+        },
+    }
+}
+
+fn announces_such(name: &str, does: Does) -> bool {
+    let atomic = name.starts_with("atomic");
+    match does {
+        Does::Read => !atomic && name.contains("read"),
+        Does::Write => !atomic && (name.contains("write") || name.contains("update")),
+        Does::AtomicRead => atomic && (name.contains("load") || name.contains("compare")),
+        Does::AtomicWrite => atomic && !name.contains("load"),
+        Does::Free => false,
+    }
+}
+
+fn copies(name: &str) -> bool {
+    let plain = name.trim_start_matches('_');
+    ["mem", "str", "stp", "wmem", "bcopy", "bzero", "read", "write", "recv", "send"]
+        .iter()
+        .any(|p| plain.starts_with(p))
+}
+
+fn frees(name: &str) -> bool {
+    ["free", "cfree", "realloc", "reallocarray", "munmap"].contains(&name)
+        || name.starts_with("_Zd")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_fit_what_the_access_did() {
+        let of = |name| fit(Call::Of(name), Does::Write);
+        assert_eq!(of("__tsan_write8"), Some(Fit::Exact));
+        assert_eq!(of("__tsan_read_write8"), Some(Fit::Exact));
+        assert_eq!(of("__tsan_read4"), Some(Fit::Runtime));
+        assert_eq!(of("__tsan_func_exit"), None);
+        assert_eq!(of("memcpy"), Some(Fit::Exact));
+        assert_eq!(of("printf"), None);
+        assert_eq!(fit(Call::Of("_ZdlPvm"), Does::Free), Some(Fit::Exact));
+        assert_eq!(fit(Call::Of("__tsan_atomic32_load"), Does::AtomicRead), Some(Fit::Exact));
+        assert_eq!(fit(Call::Of("__tsan_atomic32_load"), Does::AtomicWrite), Some(Fit::Runtime));
+        assert_eq!(fit(Call::Unknown, Does::Read), Some(Fit::Possible));
+        assert_eq!(fit(Call::None, Does::Read), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! From addresses in a program to places in its source and names of its variables.
+//!
+//! Debug information is read when an address of its file is first asked for, and never again. A file
+//! without any still has its symbol table, and without that the offset in the file is shown: less is
+//! said, but nothing wrong.
+
+mod binary;
+mod earlier;
+
+use std::cell::{RefCell, RefMut};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use selvedge_model::{Frame, Site};
+use selvedge_runtime::{Module, Modules, Resolve};
+
+use binary::Binary;
+
+/// Resolves addresses of one program.
+pub(crate) struct Symbolizer {
+    /// Paths below this directory are shown relative to it, so that a finding is the same finding on
+    /// another machine.
+    root: PathBuf,
+    binaries: HashMap<PathBuf, Binary>,
+    sites: HashMap<u64, Site>,
+}
+
+impl Symbolizer {
+    /// Shows paths relative to `root`.
+    pub(crate) fn new(root: &Path) -> Symbolizer {
+        Symbolizer { root: root.to_owned(), binaries: HashMap::new(), sites: HashMap::new() }
+    }
+
+    /// The place of the call that returns to `pc`.
+    pub(crate) fn call(&mut self, pc: u64, modules: &Modules) -> Site {
+        if let Some(known) = self.sites.get(&pc) {
+            return known.clone();
+        }
+        let site = self.look_up(pc, modules);
+        // A module that is not known yet may be known later.
+        if modules.find(pc).is_some() {
+            self.sites.insert(pc, site.clone());
+        }
+        site
+    }
+
+    /// The calls that return to the addresses, except those without a line, and the outermost ones of
+    /// a standard library, which only lead to the thread's function.
+    pub(crate) fn stack(&mut self, returns: &[u64], modules: &Modules) -> Vec<Site> {
+        let sites = returns.iter().map(|&pc| self.call(pc, modules));
+        let mut stack: Vec<Site> = sites.filter(|site| site.frame().is_some()).collect();
+        let outer = |s: &mut Site| s.frame().is_some_and(|f| is_library(&f.file));
+        while stack.pop_if(outer).is_some() {}
+        stack
+    }
+
+    /// The variable with static storage at `addr`, with the offset in it.
+    pub(crate) fn variable(&mut self, addr: u64, modules: &Modules) -> Option<String> {
+        let module = modules.iter().filter(|m| m.base <= addr).max_by_key(|m| m.base)?.clone();
+        let binary = self.binary(&module);
+        let (name, offset) = binary.variable(addr.checked_sub(binary.bias(&module))?)?;
+        Some(if offset == 0 { name } else { format!("{name}+{offset}") })
+    }
+
+    fn binary(&mut self, module: &Module) -> &mut Binary {
+        self.binaries.entry(module.path.clone()).or_insert_with(|| Binary::open(&module.path))
+    }
+
+    fn look_up(&mut self, pc: u64, modules: &Modules) -> Site {
+        let Some(module) = modules.find(pc).cloned() else {
+            return Site::Label("unknown code".into());
+        };
+        let root = self.root.clone();
+        let binary = self.binary(&module);
+        // The return address belongs to the next line, or even to the next function.
+        let address = pc.wrapping_sub(binary.bias(&module)).wrapping_sub(1);
+        let frames = outside_libraries(binary.frames(address));
+        let mut frames = frames.into_iter().map(|frame| shortened(frame, &root));
+        match frames.next() {
+            Some(innermost) => Site::Source(innermost, frames.collect()),
+            None => Site::Label(label(&module, binary, address).into()),
+        }
+    }
+}
+
+/// A symbolizer for those who resolve events as they come and those who put findings into words.
+#[derive(Clone)]
+pub(crate) struct SharedSymbolizer(Rc<RefCell<Symbolizer>>);
+
+impl SharedSymbolizer {
+    /// Shows paths relative to `root`.
+    pub(crate) fn new(root: &Path) -> SharedSymbolizer {
+        SharedSymbolizer(Rc::new(RefCell::new(Symbolizer::new(root))))
+    }
+
+    /// The symbolizer itself.
+    pub(crate) fn borrow_mut(&self) -> RefMut<'_, Symbolizer> {
+        self.0.borrow_mut()
+    }
+}
+
+impl Resolve for SharedSymbolizer {
+    fn site(&mut self, pc: u64, modules: &Modules) -> Site {
+        self.borrow_mut().call(pc, modules)
+    }
+
+    fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
+        self.borrow_mut().variable(addr, modules)
+    }
+}
+
+/// What is known of an address without debug information: `libz.so.1(deflate+0x1f)`.
+fn label(module: &Module, binary: &Binary, address: u64) -> String {
+    let file = module.path.file_name().unwrap_or_default().to_string_lossy();
+    match binary.function(address) {
+        Some((name, offset)) => format!("{file}({name}+{offset:#x})"),
+        None => format!("{file}+{address:#x}"),
+    }
+}
+
+/// The frames from the first one on that is the user's: what a container or a lock does inside itself,
+/// inlined into the user's function, is of no help. Where all are a library's, they stay.
+fn outside_libraries(frames: Vec<Frame>) -> Vec<Frame> {
+    match frames.iter().position(|f| !is_library(&f.file)) {
+        Some(first) => frames.into_iter().skip(first).collect(),
+        None => frames,
+    }
+}
+
+/// Whether a file belongs to the standard library of C++ or Rust.
+pub(crate) fn is_library(file: &str) -> bool {
+    let cxx = file.contains("/include/c++/") || file.contains("/c++/v1/");
+    file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/") || cxx
+}
+
+fn shortened(frame: Frame, root: &Path) -> Frame {
+    let normal = normalised(Path::new(&*frame.file));
+    let short = normal.strip_prefix(root).unwrap_or(&normal);
+    Frame { file: short.to_string_lossy().into(), ..frame }
+}
+
+/// The path without `.` and `..`, as far as that can be known without asking the file system.
+fn normalised(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir
+                if matches!(normal.components().next_back(), Some(Component::Normal(_))) =>
+            {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_below_the_root_are_shown_relative_to_it() {
+        let shown = |file: &str| {
+            let frame = Frame { file: file.into(), ..Frame::default() };
+            shortened(frame, Path::new("/home/u/project")).file.to_string()
+        };
+        assert_eq!(shown("/home/u/project/src/a.c"), "src/a.c");
+        assert_eq!(shown("/home/u/project/build/../src/./a.c"), "src/a.c");
+        assert_eq!(shown("/usr/include/stdio.h"), "/usr/include/stdio.h");
+        assert_eq!(shown("../a.c"), "../a.c");
+        assert_eq!(shown(""), "");
+    }
+}

@@ -1,0 +1,90 @@
+//! The files that building and running programs needs: our libraries, the header, a list of symbols.
+//!
+//! All are embedded in the tool and unpacked to a cache directory named after their content, so that
+//! two versions of the tool do not disturb each other, and a cache that was deleted comes back.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use selvedge_runtime::Libraries;
+
+use crate::exit::Failure;
+
+const HEADER: &str = include_str!("../include/selvedge.h");
+
+/// What an executable must offer to libraries that it loads later.
+const EXPORTED: &str = "{
+    __tsan_*; selvedge_*; Annotate*;
+    pthread_*; sem_*; mtx_*; cnd_*; thrd_*; call_once;
+    malloc; free; cfree; calloc; realloc; reallocarray; memalign; aligned_alloc; posix_memalign; valloc;
+    mmap; mmap64; munmap; _Zd*; __cxa_guard_*;
+    setjmp; _setjmp; __sigsetjmp; longjmp; _longjmp; siglongjmp; __longjmp_chk;
+    fork; syscall; signal; sigaction;
+};
+";
+
+/// Names under which this program is a compiler.
+pub(crate) const CC: &str = "selvedge-cc";
+pub(crate) const CXX: &str = "selvedge-c++";
+
+/// Where the files are.
+#[derive(Clone, Debug)]
+pub(crate) struct Toolbox {
+    pub(crate) libraries: Libraries,
+    /// Directory of `selvedge.h`.
+    pub(crate) include: PathBuf,
+    /// `selvedge cc` and `selvedge c++` as single words, for those who accept no more.
+    pub(crate) cc: PathBuf,
+    pub(crate) cxx: PathBuf,
+    /// For the linker's `--dynamic-list`.
+    pub(crate) exported: PathBuf,
+}
+
+impl Toolbox {
+    /// Unpacks what is not there yet.
+    pub(crate) fn unpack() -> Result<Toolbox, Failure> {
+        let directory = cache().join(Libraries::fingerprint());
+        let failed = |error| Failure::Write { path: directory.clone(), error };
+        let libraries = Libraries::install(&directory).map_err(failed)?;
+        let include = directory.join("include");
+        fs::create_dir_all(&include).map_err(failed)?;
+        put(&include.join("selvedge.h"), HEADER).map_err(failed)?;
+        let exported = directory.join("exported.list");
+        put(&exported, EXPORTED).map_err(failed)?;
+        let (cc, cxx) = (directory.join(CC), directory.join(CXX));
+        let own = std::env::current_exe().map_err(failed)?;
+        point(&cc, &own).map_err(failed)?;
+        point(&cxx, &own).map_err(failed)?;
+        Ok(Toolbox { libraries, include, cc, cxx, exported })
+    }
+}
+
+/// The directory for caches of ours, as the XDG specification has it.
+fn cache() -> PathBuf {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("selvedge")
+}
+
+/// Makes a symbolic link, in place of what is there if that leads elsewhere.
+fn point(link: &Path, target: &Path) -> io::Result<()> {
+    if fs::read_link(link).is_ok_and(|there| there == target) {
+        return Ok(());
+    }
+    let own = link.with_extension(format!("{}.tmp", std::process::id()));
+    std::os::unix::fs::symlink(target, &own)?;
+    fs::rename(&own, link)
+}
+
+/// Writes a file unless it is there with this content; several processes may do so at once.
+fn put(path: &Path, content: &str) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|there| there == content.as_bytes()) {
+        return Ok(());
+    }
+    let own = path.with_extension(format!("{}.tmp", std::process::id()));
+    fs::write(&own, content)?;
+    fs::rename(&own, path)
+}

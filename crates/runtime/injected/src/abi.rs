@@ -1,0 +1,587 @@
+//! ThreadSanitizer's compiler interface: the functions that `-fsanitize=thread` makes programs call.
+//!
+//! Ground rules:
+//! - Entry points are naked: the caller's program counter is the word at the top of the stack, and
+//!   only an entry without a frame of its own knows where that is. They check the filter, and leave
+//!   by a jump to a Rust function that takes the program counter as one more argument.
+//! - The filter in assembly is exactly `fasttrack::filtered`: the word of the shadow, exclusive-or the
+//!   thread's filter word, must have no bit left among bytes, epoch and atomic (the lowest 41).
+//! - Nothing here may be called by the runtime itself.
+
+#![allow(missing_docs)] // The names are the interface's own.
+
+use core::arch::naked_asm;
+
+use crate::fasttrack;
+use crate::shadow::bytes_of;
+use crate::thread;
+
+/// One naked entry that passes the program counter in the given register.
+macro_rules! with_pc {
+    ($($name:ident => $target:path, $reg:literal;)*) => {$(
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(concat!("mov ", $reg, ", qword ptr [rsp]"), "jmp {}", sym $target)
+        }
+    )*};
+}
+
+pub(crate) use with_pc;
+
+/// Reads or writes a thread-local word. In an executable its place is a constant; a shared library has
+/// to look it up, for which it needs a register.
+#[cfg(not(selvedge_shared))]
+macro_rules! hot {
+    ($op:literal $reg:literal, $offset:literal, $scratch:literal) => {
+        concat!($op, " ", $reg, ", qword ptr fs:[selvedge_hot@TPOFF + ", $offset, "]")
+    };
+    (store $offset:literal, $reg:literal, $scratch:literal) => {
+        concat!("mov qword ptr fs:[selvedge_hot@TPOFF + ", $offset, "], ", $reg)
+    };
+}
+
+#[cfg(selvedge_shared)]
+macro_rules! hot {
+    ($op:literal $reg:literal, $offset:literal, $scratch:literal) => {
+        concat!(
+            "mov ",
+            $scratch,
+            ", qword ptr [rip + selvedge_hot@GOTTPOFF]\n",
+            $op,
+            " ",
+            $reg,
+            ", qword ptr fs:[",
+            $scratch,
+            " + ",
+            $offset,
+            "]"
+        )
+    };
+    (store $offset:literal, $reg:literal, $scratch:literal) => {
+        concat!(
+            "mov ",
+            $scratch,
+            ", qword ptr [rip + selvedge_hot@GOTTPOFF]\n",
+            "mov qword ptr fs:[",
+            $scratch,
+            " + ",
+            $offset,
+            "], ",
+            $reg
+        )
+    };
+}
+
+/// Accesses of 8 aligned bytes: a matching word has all of its lowest 41 bits equal. An unaligned
+/// address looks at the wrong bits, which is as good as not matching: the Rust function sorts it out.
+/// A read is also covered by a write of this epoch, and both by a set that is known to hold them.
+macro_rules! whole {
+    ($($name:ident, $target:path, $word:literal, $write:literal;)*) => {$(
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov rax, rdi",
+                "shl rax, 20",
+                "shr rax, 19",
+                hot!("mov" "rdx", "0", "rcx"),
+                "movabs rcx, {shadow}",
+                "add rax, rcx",
+                concat!("mov rcx, [rax + ", $word, "]"),
+                "mov rsi, rcx",
+                "xor rcx, rdx",
+                "shl rcx, 23",
+                "jnz 2f",
+                "ret",
+                "2:",
+                concat!("mov rcx, [rax + ", $write, "]"),
+                "xor rcx, rdx",
+                "shl rcx, 23",
+                "jz 3f",
+                // `Thread::known`, the first field, by the lowest bits of the set's number. A set in
+                // which this thread has all bytes is there as it is.
+                hot!("mov" "rcx", "16", "rcx"),
+                "test rcx, rcx",
+                "jz 3f",
+                "mov edx, esi",
+                "shr edx, 5",
+                "and edx, 8 * ({known} - 1)",
+                "cmp rsi, [rcx + rdx]",
+                "je 3f",
+                "mov rsi, [rsp]",
+                "jmp {target}",
+                "3:",
+                "ret",
+                shadow = const crate::layout::SHADOW,
+                known = const crate::thread::KNOWN,
+                target = sym $target,
+            )
+        }
+    )*};
+}
+
+/// One granule of a 16-byte access that did not match at once: as in `whole`. `rax` has the shadow,
+/// `rdx` the filter, `r8` the thread.
+macro_rules! granule {
+    ($word:literal, $write:literal, $done:literal) => {
+        concat!(
+            "mov rcx, [rax + ",
+            $word,
+            "]\n",
+            "mov rsi, rcx\n",
+            "xor rcx, rdx\n",
+            "shl rcx, 23\n",
+            "jz ",
+            $done,
+            "f\n",
+            "mov rcx, [rax + ",
+            $write,
+            "]\n",
+            "xor rcx, rdx\n",
+            "shl rcx, 23\n",
+            "jz ",
+            $done,
+            "f\n",
+            "mov ecx, esi\n",
+            "shr ecx, 5\n",
+            "and ecx, 8 * ({known} - 1)\n",
+            "cmp rsi, [r8 + rcx]\n",
+            "jne 5f\n",
+            $done,
+            ":"
+        )
+    };
+}
+
+/// Accesses of 16 bytes that begin with a granule: two words at a time.
+macro_rules! double {
+    ($($name:ident, $target:path, $first:literal $first_write:literal,
+        $second:literal $second_write:literal;)*) => {$(
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov rax, rdi",
+                "shl rax, 20",
+                "shr rax, 19",
+                hot!("mov" "rdx", "0", "rcx"),
+                "movabs rcx, {shadow}",
+                "add rax, rcx",
+                concat!("mov rsi, [rax + ", $first, "]"),
+                concat!("mov rcx, [rax + ", $second, "]"),
+                "xor rsi, rdx",
+                "xor rcx, rdx",
+                "or rsi, rcx",
+                "shl rsi, 23",
+                "jnz 2f",
+                "ret",
+                "2:",
+                hot!("mov" "r8", "16", "r8"),
+                "test r8, r8",
+                "jz 4f",
+                "test dil, 7",
+                "jnz 5f",
+                granule!($first, $first_write, "3"),
+                granule!($second, $second_write, "4"),
+                "ret",
+                "5:",
+                "mov rsi, [rsp]",
+                "jmp {target}",
+                shadow = const crate::layout::SHADOW,
+                known = const crate::thread::KNOWN,
+                target = sym $target,
+            )
+        }
+    )*};
+}
+
+/// Accesses of 1, 2 or 4 bytes within a granule: of the byte bits only the touched ones matter.
+macro_rules! part {
+    ($($name:ident, $target:path, $word:literal, $bytes:literal;)*) => {$(
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov rax, rdi",
+                "shr rax, 3",
+                "shl rax, 23",
+                "shr rax, 19",
+                hot!("mov" "rdx", "0", "rcx"),
+                concat!("movabs rcx, {shadow} + ", $word),
+                "xor rdx, [rax + rcx]",
+                // The bytes of the access that the word lacks, and any difference above them.
+                "mov ecx, edi",
+                "and ecx, 7",
+                concat!("mov eax, ", $bytes),
+                "shl eax, cl",
+                "shl rdx, 23",
+                "shl rax, 23",
+                "or rax, [rip + {above}]",
+                "test rdx, rax",
+                "jnz 2f",
+                "ret",
+                "2:",
+                "mov rsi, [rsp]",
+                "jmp {target}",
+                shadow = const crate::layout::SHADOW,
+                above = sym ABOVE_BYTES,
+                target = sym $target,
+            )
+        }
+    )*};
+}
+
+/// Epoch and atomic bit, shifted as the filter shifts them.
+static ABOVE_BYTES: u64 = !0 << 31;
+
+whole! {
+    __tsan_read8, read8, "8", "0";
+    __tsan_write8, write8, "0", "0";
+}
+
+double! {
+    __tsan_read16, read16, "8" "0", "24" "16";
+    __tsan_write16, write16, "0" "0", "16" "16";
+}
+
+unsafe extern "C" fn read16(addr: usize, pc: usize) {
+    let t = thread::current();
+    if t.is_null() {
+        return;
+    }
+    // SAFETY: the thread's own block; accesses are not announced from within the runtime.
+    let t = unsafe { &mut *t };
+    if addr & 7 != 0 {
+        return fasttrack::range(t, addr, 16, false, pc);
+    }
+    fasttrack::read_after_filter(t, addr, 0xff, pc);
+    fasttrack::read_after_filter(t, addr + 8, 0xff, pc);
+}
+
+unsafe extern "C" fn write16(addr: usize, pc: usize) {
+    let t = thread::current();
+    if t.is_null() {
+        return;
+    }
+    // SAFETY: as above.
+    let t = unsafe { &mut *t };
+    if addr & 7 != 0 {
+        return fasttrack::range(t, addr, 16, true, pc);
+    }
+    fasttrack::write(t, addr, 0xff, pc);
+    fasttrack::write(t, addr + 8, 0xff, pc);
+}
+
+part! {
+    __tsan_read1, read1, "8", "1";
+    __tsan_read2, read2, "8", "3";
+    __tsan_read4, read4, "8", "15";
+    __tsan_write1, write1, "0", "1";
+    __tsan_write2, write2, "0", "3";
+    __tsan_write4, write4, "0", "15";
+}
+
+/// Whether the access goes beyond its first granule.
+#[inline(always)]
+fn crosses(addr: usize, len: usize) -> bool {
+    (addr & 7) + len > 8
+}
+
+macro_rules! behind_filter {
+    ($($read:ident $write:ident $len:literal;)*) => {$(
+        unsafe extern "C" fn $read(addr: usize, pc: usize) {
+            let t = thread::current();
+            if t.is_null() {
+                return;
+            }
+            // SAFETY: the thread's own block; accesses are not announced from within the runtime.
+            let t = unsafe { &mut *t };
+            if crosses(addr, $len) {
+                return fasttrack::range(t, addr, $len, false, pc);
+            }
+            fasttrack::read_after_filter(t, addr, bytes_of(addr, $len), pc);
+        }
+
+        unsafe extern "C" fn $write(addr: usize, pc: usize) {
+            let t = thread::current();
+            if t.is_null() {
+                return;
+            }
+            // SAFETY: as above.
+            let t = unsafe { &mut *t };
+            if crosses(addr, $len) {
+                return fasttrack::range(t, addr, $len, true, pc);
+            }
+            fasttrack::write(t, addr, bytes_of(addr, $len), pc);
+        }
+    )*};
+}
+
+behind_filter! {
+    read1 write1 1;
+    read2 write2 2;
+    read4 write4 4;
+    read8 write8 8;
+}
+
+unsafe extern "C" fn range_read(addr: usize, len: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        fasttrack::range(t, addr, len, false, pc);
+    }
+}
+
+unsafe extern "C" fn range_write(addr: usize, len: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        fasttrack::range(t, addr, len, true, pc);
+    }
+}
+
+macro_rules! fixed_ranges {
+    ($($target:ident $len:literal $write:literal: $($name:ident)*;)*) => {$(
+        unsafe extern "C" fn $target(addr: usize, pc: usize) {
+            if let Some(t) = thread::me() {
+                fasttrack::range(t, addr, $len, $write, pc);
+            }
+        }
+        with_pc! { $($name => $target, "rsi";)* }
+    )*};
+}
+
+// A read followed by a write of the same place is a write, as far as races go.
+fixed_ranges! {
+    any_read2 2 false: __tsan_unaligned_read2 __tsan_unaligned_volatile_read2;
+    any_read4 4 false: __tsan_unaligned_read4 __tsan_unaligned_volatile_read4;
+    any_write2 2 true: __tsan_unaligned_write2 __tsan_unaligned_volatile_write2
+        __tsan_unaligned_read_write2;
+    any_write4 4 true: __tsan_unaligned_write4 __tsan_unaligned_volatile_write4
+        __tsan_unaligned_read_write4;
+}
+
+macro_rules! same_as {
+    ($($name:ident => $target:path;)*) => {$(
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!("jmp {}", sym $target)
+        }
+    )*};
+}
+
+same_as! {
+    __tsan_volatile_read1 => __tsan_read1;
+    __tsan_volatile_read2 => __tsan_read2;
+    __tsan_volatile_read4 => __tsan_read4;
+    __tsan_volatile_read8 => __tsan_read8;
+    __tsan_volatile_write1 => __tsan_write1;
+    __tsan_volatile_write2 => __tsan_write2;
+    __tsan_volatile_write4 => __tsan_write4;
+    __tsan_volatile_write8 => __tsan_write8;
+    __tsan_unaligned_volatile_read1 => __tsan_read1;
+    __tsan_unaligned_volatile_write1 => __tsan_write1;
+    __tsan_unaligned_read1 => __tsan_read1;
+    __tsan_unaligned_write1 => __tsan_write1;
+    __tsan_read_write1 => __tsan_write1;
+    __tsan_read_write2 => __tsan_write2;
+    __tsan_read_write4 => __tsan_write4;
+    __tsan_read_write8 => __tsan_write8;
+    __tsan_unaligned_read_write1 => __tsan_write1;
+    __tsan_vptr_read => __tsan_read8;
+    __tsan_unaligned_read16 => __tsan_read16;
+    __tsan_volatile_read16 => __tsan_read16;
+    __tsan_unaligned_volatile_read16 => __tsan_read16;
+    __tsan_unaligned_write16 => __tsan_write16;
+    __tsan_volatile_write16 => __tsan_write16;
+    __tsan_unaligned_volatile_write16 => __tsan_write16;
+    __tsan_read_write16 => __tsan_write16;
+    __tsan_unaligned_read_write16 => __tsan_write16;
+    __tsan_unaligned_read8 => __tsan_read8;
+    __tsan_unaligned_volatile_read8 => __tsan_read8;
+    __tsan_unaligned_write8 => __tsan_write8;
+    __tsan_unaligned_volatile_write8 => __tsan_write8;
+    __tsan_unaligned_read_write8 => __tsan_write8;
+}
+
+with_pc! {
+    __tsan_read_range => range_read, "rdx";
+    __tsan_write_range => range_write, "rdx";
+    __tsan_vptr_update => vptr_update, "rdx";
+}
+
+macro_rules! given_pc {
+    ($($name:ident $len:literal $write:literal;)*) => {$(
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name(addr: usize, pc: usize) {
+            if let Some(t) = thread::me() {
+                fasttrack::range(t, addr, $len, $write, pc);
+            }
+        }
+    )*};
+}
+
+given_pc! {
+    __tsan_read1_pc 1 false;
+    __tsan_read2_pc 2 false;
+    __tsan_read4_pc 4 false;
+    __tsan_read8_pc 8 false;
+    __tsan_read16_pc 16 false;
+    __tsan_write1_pc 1 true;
+    __tsan_write2_pc 2 true;
+    __tsan_write4_pc 4 true;
+    __tsan_write8_pc 8 true;
+    __tsan_write16_pc 16 true;
+}
+
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn __tsan_read_range_pc(addr: usize, len: usize, pc: usize) {
+    // SAFETY: as the entry without the program counter.
+    unsafe { range_read(addr, len, pc) };
+}
+
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn __tsan_write_range_pc(addr: usize, len: usize, pc: usize) {
+    // SAFETY: as the entry without the program counter.
+    unsafe { range_write(addr, len, pc) };
+}
+
+/// Constructors and destructors set the virtual table again and again; setting the same one is no
+/// write that anybody could notice.
+unsafe extern "C" fn vptr_update(vptr: *const usize, new: usize, pc: usize) {
+    // SAFETY: the program is about to write there.
+    if unsafe { vptr.read_volatile() } != new
+        && let Some(t) = thread::me()
+    {
+        fasttrack::range(t, vptr as usize, 8, true, pc);
+    }
+}
+
+/// The call stack is a ring of 64 KiB, so that adding to the low 16 bits stays inside it.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+#[unsafe(naked)]
+pub unsafe extern "C" fn __tsan_func_entry() {
+    naked_asm!(
+        hot!("mov" "rax", "8", "rcx"),
+        "mov [rax], rdi",
+        "add ax, 8",
+        hot!(store "8", "rax", "rcx"),
+        "ret",
+    )
+}
+
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+#[unsafe(naked)]
+pub unsafe extern "C" fn __tsan_func_exit() {
+    naked_asm!(hot!("mov" "rax", "8", "rcx"), "sub ax, 8", hot!(store "8", "rax", "rcx"), "ret",)
+}
+
+with_pc! {
+    __tsan_init => module_init, "rdi";
+}
+
+/// Instrumented modules announce themselves; everything else was set up before.
+unsafe extern "C" fn module_init(pc: usize) {
+    crate::init::module(pc);
+}
+
+macro_rules! atomic_entries {
+    ($($module:ident: $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident $or:ident
+        $xor:ident $nand:ident $strong:ident $weak:ident $val:ident;)*) => {$(
+        with_pc! {
+            $load => crate::atomics::$module::load, "rdx";
+            $store => crate::atomics::$module::store, "rcx";
+            $exchange => crate::atomics::$module::exchange, "rcx";
+            $add => crate::atomics::$module::fetch_add, "rcx";
+            $sub => crate::atomics::$module::fetch_sub, "rcx";
+            $and => crate::atomics::$module::fetch_and, "rcx";
+            $or => crate::atomics::$module::fetch_or, "rcx";
+            $xor => crate::atomics::$module::fetch_xor, "rcx";
+            $nand => crate::atomics::$module::fetch_nand, "rcx";
+            $strong => crate::atomics::$module::compare_exchange, "r9";
+            $weak => crate::atomics::$module::compare_exchange, "r9";
+            $val => crate::atomics::$module::compare_exchange_val, "r9";
+        }
+    )*};
+}
+
+atomic_entries! {
+    a8: __tsan_atomic8_load __tsan_atomic8_store __tsan_atomic8_exchange __tsan_atomic8_fetch_add
+        __tsan_atomic8_fetch_sub __tsan_atomic8_fetch_and __tsan_atomic8_fetch_or
+        __tsan_atomic8_fetch_xor __tsan_atomic8_fetch_nand __tsan_atomic8_compare_exchange_strong
+        __tsan_atomic8_compare_exchange_weak __tsan_atomic8_compare_exchange_val;
+    a16: __tsan_atomic16_load __tsan_atomic16_store __tsan_atomic16_exchange
+        __tsan_atomic16_fetch_add __tsan_atomic16_fetch_sub __tsan_atomic16_fetch_and
+        __tsan_atomic16_fetch_or __tsan_atomic16_fetch_xor __tsan_atomic16_fetch_nand
+        __tsan_atomic16_compare_exchange_strong __tsan_atomic16_compare_exchange_weak
+        __tsan_atomic16_compare_exchange_val;
+    a32: __tsan_atomic32_load __tsan_atomic32_store __tsan_atomic32_exchange
+        __tsan_atomic32_fetch_add __tsan_atomic32_fetch_sub __tsan_atomic32_fetch_and
+        __tsan_atomic32_fetch_or __tsan_atomic32_fetch_xor __tsan_atomic32_fetch_nand
+        __tsan_atomic32_compare_exchange_strong __tsan_atomic32_compare_exchange_weak
+        __tsan_atomic32_compare_exchange_val;
+    a64: __tsan_atomic64_load __tsan_atomic64_store __tsan_atomic64_exchange
+        __tsan_atomic64_fetch_add __tsan_atomic64_fetch_sub __tsan_atomic64_fetch_and
+        __tsan_atomic64_fetch_or __tsan_atomic64_fetch_xor __tsan_atomic64_fetch_nand
+        __tsan_atomic64_compare_exchange_strong __tsan_atomic64_compare_exchange_weak
+        __tsan_atomic64_compare_exchange_val;
+}
+
+// A 16-byte value takes two argument registers, so the program counter comes later.
+with_pc! {
+    __tsan_atomic128_load => crate::atomics::a128::load, "rdx";
+    __tsan_atomic128_store => crate::atomics::a128::store, "r8";
+    __tsan_atomic128_exchange => crate::atomics::a128::exchange, "r8";
+    __tsan_atomic128_fetch_add => crate::atomics::a128::fetch_add, "r8";
+    __tsan_atomic128_fetch_sub => crate::atomics::a128::fetch_sub, "r8";
+    __tsan_atomic128_fetch_and => crate::atomics::a128::fetch_and, "r8";
+    __tsan_atomic128_fetch_or => crate::atomics::a128::fetch_or, "r8";
+    __tsan_atomic128_fetch_xor => crate::atomics::a128::fetch_xor, "r8";
+    __tsan_atomic128_fetch_nand => crate::atomics::a128::fetch_nand, "r8";
+    __tsan_atomic_thread_fence => thread_fence, "rsi";
+}
+
+/// All registers for arguments are taken: the site is not known.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_strong(
+    p: *mut u128,
+    expected: *mut u128,
+    desired: u128,
+    mo: i32,
+    failed: i32,
+) -> i32 {
+    // SAFETY: the program's own access.
+    unsafe { crate::atomics::a128::compare_exchange(p, expected, desired, mo, failed, 0) }
+}
+
+/// See the strong form.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_weak(
+    p: *mut u128,
+    expected: *mut u128,
+    desired: u128,
+    mo: i32,
+    failed: i32,
+) -> i32 {
+    // SAFETY: the program's own access.
+    unsafe { crate::atomics::a128::compare_exchange(p, expected, desired, mo, failed, 0) }
+}
+
+/// See the strong form.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_val(
+    p: *mut u128,
+    expected: u128,
+    desired: u128,
+    mo: i32,
+    failed: i32,
+) -> u128 {
+    // SAFETY: the program's own access.
+    unsafe { crate::atomics::a128::compare_exchange_val(p, expected, desired, mo, failed, 0) }
+}
+
+unsafe extern "C" fn thread_fence(mo: i32, pc: usize) {
+    crate::atomics::thread_fence((mo & 7) as u8, pc);
+}
+
+/// Orders nothing between threads.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn __tsan_atomic_signal_fence(_mo: i32) {}

@@ -1,0 +1,161 @@
+//! What programs say themselves: ThreadSanitizer's public functions for custom synchronization, the
+//! dynamic annotations, and `selvedge.h`.
+
+#![allow(missing_docs, non_snake_case)] // The names are the interface's own.
+
+use core::ffi::{c_char, c_int};
+
+use crate::abi::with_pc;
+use crate::rings;
+use crate::sync;
+use crate::thread;
+use crate::wire::RecordKind;
+
+unsafe extern "C" fn acquire(addr: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        sync::acquire(t, addr);
+        rings::record(t, RecordKind::HappensAfter, 0, pc, addr, 0);
+    }
+}
+
+unsafe extern "C" fn release(addr: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::HappensBefore, 0, pc, addr, 0);
+        sync::release_also(t, addr);
+    }
+}
+
+with_pc! {
+    __tsan_acquire => acquire, "rsi";
+    __tsan_release => release, "rsi";
+    selvedge_happens_after => acquire, "rsi";
+    selvedge_happens_before => release, "rsi";
+}
+
+/// Orders the thread after everything that any thread has released so far: for waits of which it is
+/// not known who ended them. More order than there is can only miss.
+unsafe extern "C" fn acquire_all(pc: usize) {
+    let Some(t) = thread::me() else { return };
+    thread::join_all(t);
+    sync::synchronized(t);
+    rings::record(t, RecordKind::HappensAfter, 0, pc, 0, 0);
+}
+
+with_pc! {
+    selvedge_acquire_all => acquire_all, "rdi";
+}
+
+/// Flags of ThreadSanitizer's mutex annotations.
+const READ_LOCK: u32 = 1 << 3;
+const TRY_FAILED: u32 = 1 << 5;
+
+unsafe extern "C" fn post_lock(addr: usize, flags: u32, _recursion: c_int, pc: usize) {
+    ignore_end();
+    if flags & TRY_FAILED != 0 {
+        return;
+    }
+    if let Some(t) = thread::me() {
+        let shared = flags & READ_LOCK != 0;
+        sync::acquire(t, addr);
+        rings::record(t, RecordKind::Acquire, u8::from(shared), pc, addr, 0);
+    }
+}
+
+unsafe extern "C" fn pre_unlock(addr: usize, flags: u32, pc: usize) -> c_int {
+    if let Some(t) = thread::me() {
+        let shared = flags & READ_LOCK != 0;
+        rings::record(t, RecordKind::Release, u8::from(shared), pc, addr, 0);
+        // Readers must not replace what a writer released.
+        sync::release_also(t, addr);
+    }
+    ignore_begin();
+    0
+}
+
+unsafe extern "C" fn mutex_destroy(addr: usize, _flags: u32, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::Destroy, 0, pc, addr, 0);
+        sync::destroy(t, addr);
+    }
+}
+
+with_pc! {
+    __tsan_mutex_post_lock => post_lock, "rcx";
+    __tsan_mutex_pre_unlock => pre_unlock, "rdx";
+    __tsan_mutex_destroy => mutex_destroy, "rdx";
+}
+
+fn ignore_begin() {
+    if let Some(t) = thread::me() {
+        t.ignore_begin();
+    }
+}
+
+fn ignore_end() {
+    if let Some(t) = thread::me() {
+        t.ignore_end();
+    }
+}
+
+macro_rules! simply {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $body:block)*) => {$(
+        $(#[$doc])*
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) $body
+    )*};
+}
+
+simply! {
+    fn __tsan_mutex_create(_addr: usize, _flags: u32) {}
+    fn __tsan_mutex_pre_lock(_addr: usize, _flags: u32) { ignore_begin() }
+    fn __tsan_mutex_post_unlock(_addr: usize, _flags: u32) { ignore_end() }
+    fn __tsan_mutex_pre_signal(_addr: usize, _flags: u32) { ignore_begin() }
+    fn __tsan_mutex_post_signal(_addr: usize, _flags: u32) { ignore_end() }
+    fn __tsan_mutex_pre_divert(_addr: usize, _flags: u32) { ignore_end() }
+    fn __tsan_mutex_post_divert(_addr: usize, _flags: u32) { ignore_begin() }
+    fn __tsan_ignore_thread_begin() { ignore_begin() }
+    fn __tsan_ignore_thread_end() { ignore_end() }
+    fn selvedge_ignore_begin() { ignore_begin() }
+    fn selvedge_ignore_end() { ignore_end() }
+    fn AnnotateIgnoreReadsBegin(_file: *const c_char, _line: c_int) { ignore_begin() }
+    fn AnnotateIgnoreReadsEnd(_file: *const c_char, _line: c_int) { ignore_end() }
+    fn AnnotateIgnoreWritesBegin(_file: *const c_char, _line: c_int) { ignore_begin() }
+    fn AnnotateIgnoreWritesEnd(_file: *const c_char, _line: c_int) { ignore_end() }
+}
+
+unsafe extern "C" fn happens_before(_file: *const c_char, _line: c_int, addr: usize, pc: usize) {
+    // SAFETY: only the address is used.
+    unsafe { release(addr, pc) };
+}
+
+unsafe extern "C" fn happens_after(_file: *const c_char, _line: c_int, addr: usize, pc: usize) {
+    // SAFETY: only the address is used.
+    unsafe { acquire(addr, pc) };
+}
+
+with_pc! {
+    AnnotateHappensBefore => happens_before, "rcx";
+    AnnotateHappensAfter => happens_after, "rcx";
+}
+
+unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
+    if let Some(t) = thread::me() {
+        let mut len = 0;
+        // SAFETY: a string constant of the program.
+        while len < 4096 && unsafe { name.add(len).read() } != 0 {
+            len += 1;
+        }
+        rings::record(t, RecordKind::RegionEnter, kind as u8, pc, name as usize, len);
+    }
+}
+
+unsafe extern "C" fn region_exit(pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::RegionExit, 0, pc, 0, 0);
+    }
+}
+
+with_pc! {
+    selvedge_region_enter => region_enter, "rdx";
+    selvedge_region_exit => region_exit, "rdi";
+}

@@ -1,0 +1,338 @@
+//! Data races: two accesses to the same byte, at least one a write, not both atomic, neither ordered
+//! before the other.
+//!
+//! Paper: FastTrack, Flanagan and Freund, PLDI 2009, section 3 (epochs, adaptive representation of
+//! reads). Deviations: a granule of 8 bytes with byte masks instead of a variable; what one epoch
+//! cannot say goes to an interned set of cells instead of a vector clock, so that read-shared arrays
+//! cost one set and not one vector per element; an access that a later access of the same strength is
+//! ordered after is forgotten.
+//!
+//! Guarantee: never reports a race when all synchronization of the program is seen. May miss: accesses
+//! within the same few nanoseconds (shadow words are updated without locks), more than 62 different
+//! accesses to one granule, granules whose set was recycled (a thread makes 4,096 more sets), and
+//! threads that wore out or share a slot (see `thread`).
+//!
+//! Cost: the filter is one load and one compare, in `abi`; behind it two loads, two clock look-ups and
+//! a store. Sets cost a copy of up to 62 words, rarely.
+
+use core::sync::atomic::Ordering;
+
+use crate::report;
+use crate::rings;
+use crate::shadow::{
+    self, ATOMIC, Cell, Cells, EPOCH, FREED, Granule, PC_SHIFT, SETS, granule, is_cell, is_set,
+};
+use crate::thread::{MEMOS, Memo, Thread};
+use crate::wire::Does;
+
+/// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
+/// -1 for the slots that mark them.
+#[inline(always)]
+fn ordered(t: &Thread, word: u64) -> bool {
+    let cell = Cell(word);
+    t.clock.at[cell.slot() & 0x3ff] as i32 >= cell.clock() as i32
+}
+
+/// A plain read of some bytes of one granule.
+#[inline(always)]
+pub fn read(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
+    let g = granule(addr);
+    let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
+    let cell = t.epoch | bytes | (pc as u64) << PC_SHIFT;
+    if ordered(t, w) && !t.unusual {
+        if w | r == 0 {
+            return first(t, g, addr, cell, false, pc);
+        }
+        if r & !bytes & 0xff == 0 && ordered(t, r) {
+            g.read.store(cell, Ordering::Relaxed);
+            return;
+        }
+        if (r ^ cell) & !0xff == 0 {
+            g.read.store(r | bytes, Ordering::Relaxed);
+            return;
+        }
+    }
+    if t.remembers(r, bytes) {
+        return;
+    }
+    in_full(t, g, addr, cell, false, pc);
+}
+
+/// A plain write of some bytes of one granule.
+#[inline(always)]
+pub fn write(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
+    let g = granule(addr);
+    let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
+    let cell = t.epoch | bytes | (pc as u64) << PC_SHIFT;
+    if ordered(t, w) && ordered(t, r) && !t.unusual {
+        if w | r == 0 {
+            return first(t, g, addr, cell, true, pc);
+        }
+        if (w | r) & !bytes & 0xff == 0 {
+            g.write.store(cell, Ordering::Relaxed);
+            g.read.store(0, Ordering::Relaxed);
+            return;
+        }
+        if (w ^ cell) & !0xff == 0 && r & !bytes & 0xff == 0 {
+            g.write.store(w | bytes, Ordering::Relaxed);
+            g.read.store(0, Ordering::Relaxed);
+            return;
+        }
+    }
+    if t.remembers(w, bytes) {
+        return;
+    }
+    in_full(t, g, addr, cell, true, pc);
+}
+
+/// The first access to a granule. Here the moment between looking and writing can be long, because
+/// the shadow's page may not be there yet, and two threads that start together would miss each other.
+/// So the word is changed atomically, and the other word looked at again afterwards.
+fn first(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: usize) {
+    let (mine, other) = if write { (&g.write, &g.read) } else { (&g.read, &g.write) };
+    if mine.compare_exchange(0, cell, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        return in_full(t, g, addr, cell, write, pc);
+    }
+    let there = other.load(Ordering::SeqCst);
+    if there != 0 {
+        let here = Here { addr, cell, write, pc };
+        let mut cells = Cells::new();
+        cells.fill(there);
+        for c in cells.iter() {
+            let earlier = match (write, c.atomic()) {
+                (true, false) => Does::Read,
+                (true, true) => Does::AtomicRead,
+                (false, false) => Does::Write,
+                (false, true) => Does::AtomicWrite,
+            };
+            conflicts(t, c, earlier, &here);
+        }
+    }
+}
+
+/// An atomic access. The reading half of a read-modify-write is covered by the writing half.
+pub fn atomic(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
+    if t.ignore != 0 {
+        return;
+    }
+    let mut at = addr;
+    while at < addr + len {
+        let part = (8 - (at & 7)).min(addr + len - at);
+        let g = granule(at);
+        let bytes = shadow::bytes_of(at, part);
+        let cell = t.epoch | bytes | ATOMIC | (pc as u64) << PC_SHIFT;
+        let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
+        let mine = if write { w } else { r };
+        let again = (mine ^ cell) & EPOCH == 0 && mine & bytes == bytes;
+        if !again {
+            let simple = ordered(t, w) && ordered(t, r);
+            // An atomic access makes a former one redundant only if that is atomic as well.
+            if w | r == 0 {
+                first(t, g, at, cell, write, pc);
+            } else if simple && mine & !bytes & 0xff == 0 && (mine == 0 || mine & ATOMIC != 0) {
+                let word = if write { &g.write } else { &g.read };
+                word.store(cell, Ordering::Relaxed);
+            } else {
+                in_full(t, g, at, cell, write, pc);
+            }
+        }
+        at += part;
+    }
+}
+
+/// Everything that the fast forms leave: recording, sets, atomics, and races.
+#[inline(never)]
+fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: usize) {
+    if t.ignore != 0 {
+        return;
+    }
+    let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
+    let freed = r == FREED;
+    let here = Here { addr, cell, write, pc };
+    let mut writes = Cells::new();
+    writes.fill(w);
+    let covered =
+        |c: Cell| (c.0 ^ cell) & EPOCH == 0 && cell & !c.0 & 0xff == 0 && c.0 & !cell & ATOMIC == 0;
+    if write && let Some(mine) = writes.iter().find(|&c| covered(c)) {
+        return known(t, w, mine);
+    }
+    if !write && is_cell(r) && r != 0 && covered(Cell(r)) {
+        return;
+    }
+    if t.record_accesses && cell & ATOMIC == 0 {
+        let bytes = cell & 0xff;
+        let start = (addr & !7) + bytes.trailing_zeros() as usize;
+        rings::record_access(t, write, pc, start, bytes.count_ones() as usize);
+    }
+    let mut raced = false;
+    for c in writes.iter() {
+        let earlier = match (freed, c.atomic()) {
+            (true, _) => Does::Free,
+            (_, false) => Does::Write,
+            (_, true) => Does::AtomicWrite,
+        };
+        raced |= conflicts(t, c, earlier, &here);
+    }
+    if !write {
+        let new = if freed { cell } else { add(t, r, None, cell, false) };
+        g.read.store(new, Ordering::Relaxed);
+        return;
+    }
+    let mut reads = Cells::new();
+    reads.fill(r);
+    let mut outdated = cell & ATOMIC == 0;
+    for c in reads.iter() {
+        let earlier = if c.atomic() { Does::AtomicRead } else { Does::Read };
+        raced |= conflicts(t, c, earlier, &here);
+        outdated &= ordered(t, c.0) && c.bytes() & !cell & 0xff == 0;
+    }
+    let new = add(t, w, Some(&writes), cell, raced);
+    g.write.store(new, Ordering::Relaxed);
+    if r != 0 && (freed || outdated) {
+        g.read.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The set that `word` names holds `mine`, which is an access of this epoch.
+fn known(t: &mut Thread, word: u64, mine: Cell) {
+    if is_set(word) && !mine.atomic() {
+        t.remember(word, mine.bytes());
+    }
+}
+
+/// The access in question.
+struct Here {
+    addr: usize,
+    cell: u64,
+    write: bool,
+    pc: usize,
+}
+
+/// Whether an earlier access races with this one; if so it is reported.
+#[inline]
+fn conflicts(t: &mut Thread, c: Cell, earlier: Does, here: &Here) -> bool {
+    let both = c.0 & here.cell & 0xff;
+    if both == 0 || c.0 & here.cell & ATOMIC != 0 || ordered(t, c.0) {
+        return false;
+    }
+    let later = match (here.write, here.cell & ATOMIC != 0) {
+        (true, false) => Does::Write,
+        (true, true) => Does::AtomicWrite,
+        (false, false) => Does::Read,
+        (false, true) => Does::AtomicRead,
+    };
+    let start = (here.addr & !7) + both.trailing_zeros() as usize;
+    report::race(t, c, earlier, Cell(here.cell), later, start, both.count_ones(), here.pc);
+    true
+}
+
+/// The word that says what `old` says (its cells, if they are at hand) and `cell` as well, without
+/// what `cell` makes redundant. After a race the cells it was with count as redundant: one report is
+/// enough.
+fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) -> u64 {
+    if old == 0 {
+        return cell;
+    }
+    let hash = (old ^ cell.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let slot = (hash >> 58) as usize % MEMOS;
+    let memo = &t.memo[slot];
+    let fresh = t.next_set.wrapping_sub(memo.made) < (SETS / 2) as u32;
+    if memo.old == old && memo.cell == cell && fresh && !raced {
+        return memo.new;
+    }
+    let mut own = Cells::new();
+    let cells = cells.unwrap_or_else(|| {
+        own.fill(old);
+        &own
+    });
+    let mut out = Cells::new();
+    let mut new = cell;
+    for c in cells.iter() {
+        if (c.0 ^ cell) & EPOCH == 0 && cell & !c.0 & 0xff == 0 && c.0 & !cell & ATOMIC == 0 {
+            known(t, old, c);
+            return old;
+        }
+        if c.same_access(Cell(cell)) {
+            new |= c.bytes();
+            continue;
+        }
+        let weaker = cell & ATOMIC == 0 || c.atomic();
+        let redundant = weaker && (raced || ordered(t, c.0));
+        let left = if redundant { c.0 & !(cell & 0xff) } else { c.0 };
+        if left & 0xff != 0 {
+            out.push(left);
+        }
+    }
+    out.push(new);
+    if out.count() == 1 {
+        return new;
+    }
+    let made = t.next_set;
+    let word = shadow::write_set(t.index as usize, &mut t.next_set, &out);
+    if cell & ATOMIC == 0 {
+        t.remember(word, new & 0xff);
+    }
+    t.memo[slot] = Memo { old, cell, new: word, made };
+    word
+}
+
+/// Whether the filter would have stopped this: the same test that `abi` makes in assembly.
+#[inline(always)]
+fn filtered(t: &Thread, word: u64, bytes: u64) -> bool {
+    (word ^ t.epoch) & (EPOCH | ATOMIC) == 0 && word & bytes == bytes
+}
+
+/// A plain access to any number of bytes.
+pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize) {
+    if t.ignore != 0 {
+        return;
+    }
+    let end = addr.saturating_add(len);
+    let mut at = addr;
+    while at < end {
+        let part = (8 - (at & 7)).min(end - at);
+        let bytes = shadow::bytes_of(at, part);
+        let g = granule(at);
+        let w = g.write.load(Ordering::Relaxed);
+        if !filtered(t, w, bytes) {
+            if is_write {
+                write(t, at, bytes, pc);
+            } else if !filtered(t, g.read.load(Ordering::Relaxed), bytes) {
+                read(t, at, bytes, pc);
+            }
+        }
+        at += part;
+    }
+}
+
+/// Memory is about to be freed: that conflicts with every access that is not ordered before it, and
+/// whoever comes later without being ordered after it conflicts with it.
+pub fn free(t: &mut Thread, addr: usize, len: usize, pc: usize) {
+    const CHECKED: usize = 1 << 15;
+    if t.ignore != 0 {
+        return shadow::forget(addr, len);
+    }
+    let checked = len.min(CHECKED);
+    let recording = t.record_accesses;
+    t.set_record_accesses(false);
+    range(t, addr, checked, true, pc);
+    t.set_record_accesses(recording);
+    let cell = t.epoch | 0xff | (pc as u64) << PC_SHIFT;
+    for at in (addr..addr + checked).step_by(8) {
+        let g = granule(at);
+        g.write.store(cell, Ordering::Relaxed);
+        g.read.store(FREED, Ordering::Relaxed);
+    }
+    if len > checked {
+        shadow::forget(addr + checked, len - checked);
+    }
+}
+
+/// A plain read that the read word did not filter: one that follows a write of the same epoch is
+/// covered by it.
+#[inline(always)]
+pub fn read_after_filter(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
+    if !filtered(t, granule(addr).write.load(Ordering::Relaxed), bytes) {
+        read(t, addr, bytes, pc);
+    }
+}

@@ -1,0 +1,191 @@
+//! Start-up, before any code of the program runs.
+//!
+//! In an executable `.preinit_array` calls us, in a shared library `.init_array`, which comes before
+//! that of everything that depends on it. `getenv` does not work yet, but the environment is passed.
+
+#![cfg_attr(not(selvedge_injected), allow(dead_code))] // Called by the loader only.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::interpose;
+use crate::layout;
+use crate::report;
+use crate::rings;
+use crate::sys;
+use crate::thread;
+use crate::wire::{self, Failure, Shared};
+
+static UP: AtomicBool = AtomicBool::new(false);
+static OWN_PID: AtomicU32 = AtomicU32::new(0);
+
+/// Whether everything is mapped.
+#[inline]
+pub fn is_up() -> bool {
+    UP.load(Ordering::Relaxed)
+}
+
+/// Whether the host wants to see accesses.
+pub fn wants_accesses() -> bool {
+    rings::shared().is_some_and(|s| s.header.flags & wire::RECORD_ACCESSES != 0)
+}
+
+/// Ends the program with a message. The exit code is that of "could not be run".
+pub fn fatal(message: &[u8]) -> ! {
+    sys::complain(message);
+    sys::exit(3)
+}
+
+#[cfg(selvedge_injected)]
+mod arrays {
+    use super::{c_int, fini, start};
+
+    type Function = unsafe extern "C" fn(c_int, *const *const u8, *const *const u8);
+
+    #[cfg(not(selvedge_shared))]
+    #[used]
+    #[unsafe(link_section = ".preinit_array")]
+    static PREINIT: Function = start;
+
+    #[cfg(selvedge_shared)]
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static INIT: Function = start;
+
+    #[used]
+    #[unsafe(link_section = ".fini_array")]
+    static FINI: unsafe extern "C" fn() = fini;
+}
+
+/// # Safety
+/// Called once by the loader.
+unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *const u8) {
+    if UP.load(Ordering::Relaxed) {
+        return;
+    }
+    let shared = attach(envp);
+    for (at, len) in layout::RESERVED {
+        if !sys::reserve(at, len) {
+            if let Some(shared) = shared {
+                shared.header.failure.store(Failure::NoAddressSpace as u32, Ordering::Release);
+            }
+            fatal(
+                b"selvedge: cannot reserve address space for shadow memory; \
+                  is it limited (ulimit -v)?\n",
+            );
+        }
+    }
+    OWN_PID.store(sys::pid(), Ordering::Relaxed);
+    let Some(main) = thread::create(&[]) else { fatal(b"selvedge: no thread block\n") };
+    main.begin();
+    let number = main.number;
+    main.ring.open(number);
+    main.set_record_accesses(wants_accesses());
+    rings::record(main, wire::RecordKind::Begin, 0, 0, 0, 0);
+    interpose::pthread::prepare();
+    write_maps();
+    UP.store(true, Ordering::Release);
+}
+
+fn attach(envp: *const *const u8) -> Option<&'static Shared> {
+    let fd = number_from(envp, wire::ENV_FD.as_bytes())?;
+    let at = sys::map_shared(fd, size_of::<Shared>());
+    if at == 0 {
+        return None;
+    }
+    // SAFETY: a mapping of that size; if the file were shorter the host would not have passed it on.
+    let shared = unsafe { &*(at as *const Shared) };
+    if shared.header.magic != wire::MAGIC {
+        return None;
+    }
+    if shared.header.version != wire::VERSION {
+        shared.header.failure.store(Failure::Version as u32, Ordering::Release);
+        fatal(
+            b"selvedge: this program was built with another version of selvedge; build it again\n",
+        );
+    }
+    // Only the process that the host started records; processes that it starts in turn do not.
+    let pid = sys::pid();
+    let former =
+        shared.header.program.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire);
+    if former.is_err_and(|p| p != pid) {
+        return None;
+    }
+    rings::attach(at);
+    Some(shared)
+}
+
+fn number_from(envp: *const *const u8, name: &[u8]) -> Option<usize> {
+    let mut entry = envp;
+    // SAFETY: the loader passes a null-terminated array of terminated strings.
+    unsafe {
+        while !(*entry).is_null() {
+            let text = *entry;
+            if (0..name.len()).all(|i| *text.add(i) == name[i]) && *text.add(name.len()) == b'=' {
+                let mut digits = text.add(name.len() + 1);
+                let mut number = 0usize;
+                while (*digits).is_ascii_digit() {
+                    number = number * 10 + usize::from(*digits - b'0');
+                    digits = digits.add(1);
+                }
+                return Some(number);
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+/// A module announces that it is instrumented.
+pub fn module(pc: usize) {
+    interpose::add_module(pc);
+    if let Some(shared) = rings::shared() {
+        shared.header.instrumented.store(1, Ordering::Relaxed);
+        write_maps();
+    }
+}
+
+/// Appends the current memory map to the shared memory, so that program counters can be understood
+/// after the program is gone.
+pub fn write_maps() {
+    let Some(shared) = rings::shared() else { return };
+    // SAFETY: plain system calls on a file of our own; the buffer is the shared memory's text part,
+    // which only grows and is published by its length.
+    unsafe {
+        let path = b"/proc/self/maps\0";
+        let fd = sys::call(sys::OPEN, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
+        if fd < 0 {
+            return;
+        }
+        let mut len = shared.header.maps_len.load(Ordering::Relaxed) as usize;
+        loop {
+            let at = shared.maps.as_ptr().add(len) as usize;
+            let got = sys::call(sys::READ, [fd as usize, at, wire::MAPS - len, 0, 0, 0]);
+            if got == sys::EINTR {
+                continue;
+            }
+            if got <= 0 {
+                break;
+            }
+            len += got as usize;
+        }
+        sys::call(sys::CLOSE, [fd as usize, 0, 0, 0, 0, 0]);
+        shared.header.maps_len.store(len as u32, Ordering::Release);
+    }
+}
+
+/// In the child of a fork.
+pub fn after_fork() {
+    OWN_PID.store(sys::pid(), Ordering::Relaxed);
+}
+
+/// The program ends normally.
+unsafe extern "C" fn fini() {
+    write_maps();
+    let races = report::UNREPORTED.load(Ordering::Relaxed);
+    if races != 0 {
+        sys::complain(b"selvedge: data races seen at ");
+        sys::complain_number(u64::from(races));
+        sys::complain(b" pairs of places; `selvedge run` shows them\n");
+    }
+}

@@ -1,0 +1,125 @@
+//! C11 threads. The C library implements them beside pthreads, not through them.
+
+#![allow(missing_docs)] // The names are the C library's.
+
+use core::ffi::{c_int, c_void};
+
+use super::{cond, mutex, real};
+use crate::abi::with_pc;
+
+const SUCCESS: c_int = 0;
+const NO_MEMORY: c_int = 3;
+const ERROR: c_int = 2;
+
+macro_rules! locks {
+    ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
+        unsafe extern "C" fn $imp(lock: usize, $($arg: usize,)* pc: usize) -> c_int {
+            let result = real!($name(lock $(, $arg)*) as fn(usize $(, locks!(@ $arg))*) -> c_int);
+            if result == SUCCESS {
+                mutex::acquired(lock, pc);
+            }
+            result
+        }
+    )*};
+    (@ $arg:ident) => { usize };
+}
+
+locks! {
+    lock mtx_lock();
+    trylock mtx_trylock();
+    timedlock mtx_timedlock(time);
+}
+
+unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
+    mutex::releasing(lock, pc);
+    real!(mtx_unlock(lock) as fn(usize) -> c_int)
+}
+
+unsafe extern "C" fn destroy(lock: usize, pc: usize) {
+    mutex::destroying(lock, pc);
+    real!(mtx_destroy(lock) as fn(usize) -> ());
+}
+
+unsafe extern "C" fn wait(condition: usize, lock: usize, pc: usize) -> c_int {
+    cond::wait(
+        condition,
+        lock,
+        pc,
+        || real!(cnd_wait(condition, lock) as fn(usize, usize) -> c_int),
+    )
+}
+
+unsafe extern "C" fn timedwait(condition: usize, lock: usize, time: usize, pc: usize) -> c_int {
+    cond::wait(condition, lock, pc, || {
+        real!(cnd_timedwait(condition, lock, time) as fn(usize, usize, usize) -> c_int)
+    })
+}
+
+unsafe extern "C" fn signal(condition: usize, pc: usize) -> c_int {
+    cond::notifying(condition, false, pc);
+    real!(cnd_signal(condition) as fn(usize) -> c_int)
+}
+
+unsafe extern "C" fn broadcast(condition: usize, pc: usize) -> c_int {
+    cond::notifying(condition, true, pc);
+    real!(cnd_broadcast(condition) as fn(usize) -> c_int)
+}
+
+unsafe extern "C" fn cond_destroy(condition: usize, pc: usize) {
+    mutex::destroying(condition, pc);
+    real!(cnd_destroy(condition) as fn(usize) -> ());
+}
+
+unsafe extern "C" {
+    fn pthread_create(id: *mut usize, attr: usize, f: usize, arg: usize) -> c_int;
+    fn pthread_join(id: usize, value: *mut *mut c_void) -> c_int;
+    fn pthread_detach(id: usize) -> c_int;
+}
+
+/// A C11 thread is a pthread whose function returns an int. The int goes through the pointer that
+/// pthreads carry, as in the C library itself.
+unsafe extern "C" fn create(id: *mut usize, function: usize, argument: usize, pc: usize) -> c_int {
+    let _ = pc;
+    // SAFETY: `pthread_create` is our own entry; an int result occupies the low half of the register
+    // that a pointer result is returned in.
+    match unsafe { pthread_create(id, 0, function, argument) } {
+        0 => SUCCESS,
+        12 | 11 => NO_MEMORY,
+        _ => ERROR,
+    }
+}
+
+unsafe extern "C" fn join(id: usize, result: *mut c_int, _pc: usize) -> c_int {
+    let mut value = core::ptr::null_mut();
+    // SAFETY: our own entry; `value` and `result` are valid for writing.
+    unsafe {
+        if pthread_join(id, &raw mut value) != 0 {
+            return ERROR;
+        }
+        if !result.is_null() {
+            result.write(value as usize as c_int);
+        }
+    }
+    SUCCESS
+}
+
+unsafe extern "C" fn detach(id: usize, _pc: usize) -> c_int {
+    // SAFETY: our own entry.
+    if unsafe { pthread_detach(id) } == 0 { SUCCESS } else { ERROR }
+}
+
+with_pc! {
+    mtx_lock => lock, "rsi";
+    mtx_trylock => trylock, "rsi";
+    mtx_timedlock => timedlock, "rdx";
+    mtx_unlock => unlock, "rsi";
+    mtx_destroy => destroy, "rsi";
+    cnd_wait => wait, "rdx";
+    cnd_timedwait => timedwait, "rcx";
+    cnd_signal => signal, "rsi";
+    cnd_broadcast => broadcast, "rsi";
+    cnd_destroy => cond_destroy, "rsi";
+    thrd_create => create, "rcx";
+    thrd_join => join, "rdx";
+    thrd_detach => detach, "rsi";
+}

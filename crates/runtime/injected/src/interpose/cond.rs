@@ -1,0 +1,124 @@
+//! Condition variables. Waking up orders nothing by itself (it may be spurious); the mutex does.
+//!
+//! A thread that is cancelled while it waits gets the mutex back before its cleanup handlers run; a
+//! handler of our own, registered around the wait, sees that.
+
+#![allow(missing_docs)] // The names are the C library's.
+
+use core::ffi::{c_int, c_void};
+
+use super::{mutex, real};
+use crate::abi::with_pc;
+use crate::rings;
+use crate::thread;
+use crate::wire::RecordKind;
+
+#[repr(C)]
+struct Cleanup {
+    routine: usize,
+    arg: *mut c_void,
+    kind: c_int,
+    previous: usize,
+}
+
+unsafe extern "C" {
+    fn _pthread_cleanup_push(
+        buffer: *mut Cleanup,
+        routine: unsafe extern "C" fn(*mut c_void),
+        arg: *mut c_void,
+    );
+    fn _pthread_cleanup_pop(buffer: *mut Cleanup, execute: c_int);
+}
+
+struct Waiting {
+    cond: usize,
+    mutex: usize,
+    pc: usize,
+}
+
+unsafe extern "C" fn woken(waiting: *mut c_void) {
+    // SAFETY: registered with a `Waiting` that lives in the frame of `wait`.
+    let waiting = unsafe { &*waiting.cast::<Waiting>() };
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::Wake, 0, waiting.pc, waiting.cond, 0);
+    }
+    mutex::acquired(waiting.mutex, waiting.pc);
+}
+
+/// Waits by `real`, giving the mutex up meanwhile.
+pub fn wait(cond: usize, mutex: usize, pc: usize, real: impl FnOnce() -> c_int) -> c_int {
+    mutex::releasing(mutex, pc);
+    let mut waiting = Waiting { cond, mutex, pc };
+    let mut cleanup = Cleanup { routine: 0, arg: core::ptr::null_mut(), kind: 0, previous: 0 };
+    // SAFETY: both structures outlive the wait; the handler is popped before they go.
+    unsafe { _pthread_cleanup_push(&raw mut cleanup, woken, (&raw mut waiting).cast()) };
+    let result = real();
+    // SAFETY: pushed above. Executing it is what normal wake-up needs as well.
+    unsafe { _pthread_cleanup_pop(&raw mut cleanup, 1) };
+    result
+}
+
+unsafe extern "C" fn cond_wait(cond: usize, mutex: usize, pc: usize) -> c_int {
+    wait(
+        cond,
+        mutex,
+        pc,
+        || real!(pthread_cond_wait @ "GLIBC_2.3.2" (cond, mutex) as fn(usize, usize) -> c_int),
+    )
+}
+
+unsafe extern "C" fn timedwait(cond: usize, mutex: usize, time: usize, pc: usize) -> c_int {
+    wait(cond, mutex, pc, || {
+        real!(pthread_cond_timedwait @ "GLIBC_2.3.2" (cond, mutex, time)
+            as fn(usize, usize, usize) -> c_int)
+    })
+}
+
+unsafe extern "C" fn clockwait(
+    cond: usize,
+    mutex: usize,
+    clock: usize,
+    time: usize,
+    pc: usize,
+) -> c_int {
+    wait(cond, mutex, pc, || {
+        real!(pthread_cond_clockwait(cond, mutex, clock, time)
+            as fn(usize, usize, usize, usize) -> c_int)
+    })
+}
+
+/// Waiters are about to be woken.
+pub fn notifying(cond: usize, all: bool, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::Notify, u8::from(all), pc, cond, 0);
+    }
+}
+
+unsafe extern "C" fn signal(cond: usize, pc: usize) -> c_int {
+    notifying(cond, false, pc);
+    real!(pthread_cond_signal @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
+}
+
+unsafe extern "C" fn broadcast(cond: usize, pc: usize) -> c_int {
+    notifying(cond, true, pc);
+    real!(pthread_cond_broadcast @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
+}
+
+unsafe extern "C" fn init(cond: usize, attr: usize, _pc: usize) -> c_int {
+    real!(pthread_cond_init @ "GLIBC_2.3.2" (cond, attr) as fn(usize, usize) -> c_int)
+}
+
+unsafe extern "C" fn destroy(cond: usize, pc: usize) -> c_int {
+    super::mutex::destroying(cond, pc);
+    real!(pthread_cond_destroy @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
+}
+
+with_pc! {
+    pthread_cond_wait => cond_wait, "rdx";
+    pthread_cond_timedwait => timedwait, "rcx";
+    pthread_cond_clockwait => clockwait, "r8";
+    pthread_cond_signal => signal, "rsi";
+    pthread_cond_broadcast => broadcast, "rsi";
+    pthread_cond_init => init, "rdx";
+    pthread_cond_destroy => destroy, "rsi";
+}

@@ -1,0 +1,223 @@
+//! The heap and mappings: freed memory is forgotten, fresh memory has no history.
+//!
+//! The allocator is the C library's, called by the names that cannot be interposed, because we are
+//! called before any look-up is possible.
+//!
+//! Ground rule: shadow changes of a free happen before the block is given back; after that it may
+//! already be somebody else's.
+
+#![allow(missing_docs, non_snake_case)] // The names are the C and C++ libraries'.
+
+use core::ffi::c_int;
+
+use super::{instrumented, real};
+use crate::abi::with_pc;
+use crate::fasttrack;
+use crate::rings;
+use crate::shadow;
+use crate::sync;
+use crate::thread;
+use crate::wire::RecordKind;
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> usize;
+    fn __libc_calloc(count: usize, size: usize) -> usize;
+    fn __libc_realloc(block: usize, size: usize) -> usize;
+    fn __libc_free(block: usize);
+    fn __libc_memalign(alignment: usize, size: usize) -> usize;
+    fn malloc_usable_size(block: usize) -> usize;
+    fn __errno_location() -> *mut c_int;
+}
+
+fn usable(block: usize) -> usize {
+    // SAFETY: a live block of the C library's allocator.
+    unsafe { malloc_usable_size(block) }
+}
+
+/// A block was allocated.
+fn allocated(block: usize, pc: usize) -> usize {
+    if block == 0 || !crate::init::is_up() {
+        return block;
+    }
+    let _errno = super::Errno::keep();
+    let len = usable(block);
+    shadow::forget(block, len);
+    if let Some(t) = thread::me()
+        && t.ring.is_open()
+    {
+        rings::record(t, RecordKind::Alloc, 0, pc, block, len);
+    }
+    block
+}
+
+/// A block is about to be given back.
+fn freeing(block: usize, pc: usize) {
+    if block == 0 || !crate::init::is_up() {
+        return;
+    }
+    gone(block, usable(block), pc);
+}
+
+/// Memory is about to vanish.
+fn gone(addr: usize, len: usize, pc: usize) {
+    let _errno = super::Errno::keep();
+    match thread::me() {
+        Some(t) => {
+            rings::record(t, RecordKind::Free, 0, pc, addr, len);
+            if instrumented(pc) {
+                fasttrack::free(t, addr, len, pc);
+            } else {
+                shadow::forget(addr, len);
+            }
+            sync::forget(t, addr, len);
+        }
+        None => shadow::forget(addr, len),
+    }
+}
+
+unsafe extern "C" fn do_malloc(size: usize, pc: usize) -> usize {
+    // SAFETY: the program's own call.
+    allocated(unsafe { __libc_malloc(size) }, pc)
+}
+
+unsafe extern "C" fn do_calloc(count: usize, size: usize, pc: usize) -> usize {
+    // SAFETY: the program's own call.
+    allocated(unsafe { __libc_calloc(count, size) }, pc)
+}
+
+unsafe extern "C" fn do_free(block: usize, pc: usize) {
+    freeing(block, pc);
+    // SAFETY: the program's own call.
+    unsafe { __libc_free(block) };
+}
+
+unsafe extern "C" fn do_realloc(block: usize, size: usize, pc: usize) -> usize {
+    freeing(block, pc);
+    // SAFETY: the program's own call.
+    let new = unsafe { __libc_realloc(block, size) };
+    if new == 0 && size != 0 && block != 0 {
+        shadow::forget(block, usable(block));
+    }
+    allocated(new, pc)
+}
+
+unsafe extern "C" fn do_reallocarray(block: usize, count: usize, size: usize, pc: usize) -> usize {
+    const NO_MEMORY: c_int = 12;
+    match count.checked_mul(size) {
+        // SAFETY: the program's own call.
+        Some(bytes) => unsafe { do_realloc(block, bytes, pc) },
+        None => {
+            // SAFETY: the C library's own place.
+            unsafe { __errno_location().write(NO_MEMORY) };
+            0
+        }
+    }
+}
+
+unsafe extern "C" fn do_memalign(alignment: usize, size: usize, pc: usize) -> usize {
+    // SAFETY: the program's own call.
+    allocated(unsafe { __libc_memalign(alignment, size) }, pc)
+}
+
+unsafe extern "C" fn do_posix_memalign(
+    place: *mut usize,
+    alignment: usize,
+    size: usize,
+    pc: usize,
+) -> c_int {
+    const INVALID: c_int = 22;
+    const NO_MEMORY: c_int = 12;
+    if !alignment.is_multiple_of(8) || !alignment.is_power_of_two() {
+        return INVALID;
+    }
+    // SAFETY: the program's own call.
+    let block = unsafe { __libc_memalign(alignment, size) };
+    if block == 0 {
+        return NO_MEMORY;
+    }
+    // SAFETY: the program's variable.
+    unsafe { place.write(allocated(block, pc)) };
+    0
+}
+
+unsafe extern "C" fn do_valloc(size: usize, pc: usize) -> usize {
+    // SAFETY: the program's own call.
+    unsafe { do_memalign(4096, size, pc) }
+}
+
+unsafe extern "C" fn do_munmap(addr: usize, len: usize, pc: usize) -> c_int {
+    if crate::init::is_up() {
+        gone(addr, len, pc);
+    }
+    real!(munmap(addr, len) as fn(usize, usize) -> c_int)
+}
+
+unsafe extern "C" fn do_mmap(
+    addr: usize,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: isize,
+) -> usize {
+    let new = real!(mmap(addr, len, protection, flags, fd, offset)
+        as fn(usize, usize, c_int, c_int, c_int, isize) -> usize);
+    if new != usize::MAX && crate::init::is_up() {
+        let _errno = super::Errno::keep();
+        shadow::forget(new, len);
+    }
+    new
+}
+
+with_pc! {
+    malloc => do_malloc, "rsi";
+    calloc => do_calloc, "rdx";
+    free => do_free, "rsi";
+    cfree => do_free, "rsi";
+    realloc => do_realloc, "rdx";
+    reallocarray => do_reallocarray, "rcx";
+    memalign => do_memalign, "rdx";
+    aligned_alloc => do_memalign, "rdx";
+    posix_memalign => do_posix_memalign, "rcx";
+    valloc => do_valloc, "rsi";
+    munmap => do_munmap, "rdx";
+    // C++ delete, plain, sized and aligned: the caller matters, not the C++ library.
+    _ZdlPv => do_free, "rsi";
+    _ZdaPv => do_free, "rsi";
+    _ZdlPvm => do_free, "rsi";
+    _ZdaPvm => do_free, "rsi";
+    _ZdlPvSt11align_val_t => do_free, "rsi";
+    _ZdaPvSt11align_val_t => do_free, "rsi";
+    _ZdlPvmSt11align_val_t => do_free, "rsi";
+    _ZdaPvmSt11align_val_t => do_free, "rsi";
+    _ZdlPvRKSt9nothrow_t => do_free, "rsi";
+    _ZdaPvRKSt9nothrow_t => do_free, "rsi";
+}
+
+/// All argument registers are taken.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn mmap(
+    addr: usize,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: isize,
+) -> usize {
+    // SAFETY: the program's own call.
+    unsafe { do_mmap(addr, len, protection, flags, fd, offset) }
+}
+
+/// The same function by its older name.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn mmap64(
+    addr: usize,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: isize,
+) -> usize {
+    // SAFETY: the program's own call.
+    unsafe { do_mmap(addr, len, protection, flags, fd, offset) }
+}

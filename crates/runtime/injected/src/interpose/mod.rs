@@ -1,0 +1,186 @@
+//! Functions of the C library that synchronize, allocate, copy or otherwise matter, put before the
+//! library's own.
+//!
+//! Ground rules:
+//! - The effect is the library's: every function calls the real one and returns what it returned,
+//!   with `errno` as it left it.
+//! - What releases is recorded before the real call, what acquires after it.
+//! - A thread that the runtime does not know, or that is inside the runtime already, only passes
+//!   through.
+//! - Names in the library that have several versions are looked up with the current one: the default
+//!   of an unversioned look-up is the oldest, and condition variables of that version are different.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+pub mod barrier;
+pub mod c11;
+pub mod cond;
+pub mod futex;
+pub mod jump;
+pub mod malloc;
+pub mod memory;
+pub mod mutex;
+pub mod once;
+pub mod process;
+pub mod pthread;
+pub mod rwlock;
+pub mod semaphore;
+pub mod signal;
+
+unsafe extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
+}
+
+const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+
+/// The library's own function, looked up once. `name` and `version` end in a zero byte.
+#[inline]
+pub fn look_up(known: &AtomicUsize, name: &'static str, version: Option<&'static str>) -> usize {
+    let at = known.load(Ordering::Acquire);
+    if at != 0 {
+        return at;
+    }
+    look_up_first(known, name, version)
+}
+
+#[cold]
+fn look_up_first(known: &AtomicUsize, name: &'static str, version: Option<&'static str>) -> usize {
+    // SAFETY: terminated strings; the loader's functions may be called at any time after start-up.
+    let at = unsafe {
+        match version {
+            Some(v) => dlvsym(RTLD_NEXT, name.as_ptr().cast(), v.as_ptr().cast()),
+            None => dlsym(RTLD_NEXT, name.as_ptr().cast()),
+        }
+    } as usize;
+    if at == 0 {
+        crate::sys::complain(b"selvedge: the C library has no function ");
+        crate::sys::complain(name.as_bytes());
+        crate::init::fatal(b"\n");
+    }
+    known.store(at, Ordering::Release);
+    at
+}
+
+/// Calls the library's own function.
+macro_rules! real {
+    ($name:ident($($arg:expr),*) as fn($($ty:ty),*) -> $ret:ty) => {
+        $crate::interpose::real!(@ None, $name($($arg),*) as fn($($ty),*) -> $ret)
+    };
+    ($name:ident @ $version:literal ($($arg:expr),*) as fn($($ty:ty),*) -> $ret:ty) => {
+        $crate::interpose::real!(@ Some(concat!($version, "\0")), $name($($arg),*) as fn($($ty),*) -> $ret)
+    };
+    (@ $version:expr, $name:ident($($arg:expr),*) as fn($($ty:ty),*) -> $ret:ty) => {{
+        static KNOWN: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+        let at = $crate::interpose::look_up(&KNOWN, concat!(stringify!($name), "\0"), $version);
+        // SAFETY: the C library's function of that name has this type, and its arguments are the
+        // program's own.
+        unsafe { core::mem::transmute::<usize, unsafe extern "C" fn($($ty),*) -> $ret>(at)($($arg),*) }
+    }};
+}
+
+pub(crate) use real;
+
+unsafe extern "C" {
+    fn __errno_location() -> *mut c_int;
+}
+
+/// Keeps `errno` as it is while the runtime works.
+pub struct Errno(c_int);
+
+impl Errno {
+    /// Remembers it.
+    pub fn keep() -> Errno {
+        // SAFETY: the C library's own place for the current thread.
+        Errno(unsafe { __errno_location().read() })
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { __errno_location().write(self.0) };
+    }
+}
+
+/// Address ranges of instrumented modules. Copies and frees by others are not checked: what orders
+/// their accesses may be out of sight.
+static MODULES: [(AtomicUsize, AtomicUsize); 32] =
+    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 32];
+
+#[repr(C)]
+struct FoundObject {
+    flags: u64,
+    start: usize,
+    end: usize,
+    rest: [usize; 9],
+}
+
+unsafe extern "C" {
+    fn _dl_find_object(pc: *mut c_void, result: *mut FoundObject) -> c_int;
+}
+
+unsafe extern "C" {
+    fn getauxval(kind: u64) -> usize;
+    fn __libc_free(block: usize);
+}
+
+fn module_of(pc: usize) -> Option<FoundObject> {
+    let mut found = FoundObject { flags: 0, start: 0, end: 0, rest: [0; 9] };
+    // SAFETY: the result is large enough for the C library's structure.
+    let missing = unsafe { _dl_find_object(pc as *mut c_void, &raw mut found) } != 0;
+    (!missing).then_some(found)
+}
+
+// A program in which code that is not instrumented shares a module with code that is (Rust's standard
+// library) says so by defining this symbol.
+core::arch::global_asm!(".weak selvedge_mixed_module");
+
+fn is_mixed() -> bool {
+    let at: usize;
+    // SAFETY: loads the address of a symbol, null if nobody defines it.
+    unsafe {
+        core::arch::asm!("mov {at}, qword ptr [rip + selvedge_mixed_module@GOTPCREL]",
+            at = out(reg) at, options(nostack, pure, readonly, preserves_flags));
+    }
+    at != 0
+}
+
+/// The module around `pc` is instrumented. A constructor that ends by jumping to us leaves an address
+/// in the C library or the loader; then it is the program itself.
+pub fn add_module(pc: usize) {
+    const ENTRY: u64 = 9;
+    let system = [__libc_free as *const () as usize, _dl_find_object as *const () as usize];
+    let Some(mut found) = module_of(pc) else { return };
+    if system.iter().any(|&s| s >= found.start && s < found.end) {
+        // SAFETY: no memory involved.
+        let Some(program) = module_of(unsafe { getauxval(ENTRY) }) else { return };
+        found = program;
+    }
+    if instrumented(found.start) || is_mixed() {
+        return;
+    }
+    for (start, end) in &MODULES {
+        if end.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            start.store(found.start, Ordering::Release);
+            end.store(found.end, Ordering::Release);
+            return;
+        }
+    }
+}
+
+/// Whether the code at `pc` is instrumented.
+#[inline]
+pub fn instrumented(pc: usize) -> bool {
+    for (start, end) in &MODULES {
+        let end = end.load(Ordering::Acquire);
+        if end == 0 {
+            return false;
+        }
+        if pc < end && pc >= start.load(Ordering::Acquire) {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,104 @@
+//! Mutexes and spinlocks of pthreads.
+
+#![allow(missing_docs)] // The names are the C library's.
+
+use core::ffi::c_int;
+
+use super::real;
+use crate::abi::with_pc;
+use crate::rings;
+use crate::sync;
+use crate::thread;
+use crate::wire::RecordKind;
+
+/// The lock was acquired although its owner died: it is held all the same.
+const OWNER_DEAD: c_int = 130;
+
+/// The thread has acquired a lock that excludes all others.
+pub fn acquired(addr: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        sync::acquire(t, addr);
+        rings::record(t, RecordKind::Acquire, 0, pc, addr, 0);
+    }
+}
+
+/// The thread is about to release it.
+pub fn releasing(addr: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::Release, 0, pc, addr, 0);
+        sync::release(t, addr);
+    }
+}
+
+/// The object is about to be destroyed.
+pub fn destroying(addr: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::Destroy, 0, pc, addr, 0);
+        sync::destroy(t, addr);
+    }
+}
+
+fn held(result: c_int) -> bool {
+    result == 0 || result == OWNER_DEAD
+}
+
+macro_rules! locks {
+    ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
+        unsafe extern "C" fn $imp(lock: usize, $($arg: usize,)* pc: usize) -> c_int {
+            let result = real!($name(lock $(, $arg)*) as fn(usize $(, locks!(@ $arg))*) -> c_int);
+            if result == OWNER_DEAD {
+                super::pthread::after_ended_threads();
+            }
+            if held(result) {
+                acquired(lock, pc);
+            }
+            result
+        }
+    )*};
+    (@ $arg:ident) => { usize };
+}
+
+locks! {
+    lock pthread_mutex_lock();
+    trylock pthread_mutex_trylock();
+    timedlock pthread_mutex_timedlock(time);
+    clocklock pthread_mutex_clocklock(clock, time);
+    spin_lock pthread_spin_lock();
+    spin_trylock pthread_spin_trylock();
+}
+
+unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
+    releasing(lock, pc);
+    real!(pthread_mutex_unlock(lock) as fn(usize) -> c_int)
+}
+
+unsafe extern "C" fn spin_unlock(lock: usize, pc: usize) -> c_int {
+    releasing(lock, pc);
+    real!(pthread_spin_unlock(lock) as fn(usize) -> c_int)
+}
+
+unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
+    let result = real!(pthread_mutex_destroy(lock) as fn(usize) -> c_int);
+    if result == 0 {
+        destroying(lock, pc);
+    }
+    result
+}
+
+unsafe extern "C" fn spin_destroy(lock: usize, pc: usize) -> c_int {
+    destroying(lock, pc);
+    real!(pthread_spin_destroy(lock) as fn(usize) -> c_int)
+}
+
+with_pc! {
+    pthread_mutex_lock => lock, "rsi";
+    pthread_mutex_trylock => trylock, "rsi";
+    pthread_mutex_timedlock => timedlock, "rdx";
+    pthread_mutex_clocklock => clocklock, "rcx";
+    pthread_mutex_unlock => unlock, "rsi";
+    pthread_mutex_destroy => destroy, "rsi";
+    pthread_spin_lock => spin_lock, "rsi";
+    pthread_spin_trylock => spin_trylock, "rsi";
+    pthread_spin_unlock => spin_unlock, "rsi";
+    pthread_spin_destroy => spin_destroy, "rsi";
+}

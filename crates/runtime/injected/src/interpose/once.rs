@@ -1,0 +1,111 @@
+//! One-time initialisation: `pthread_once`, `call_once`, and the guards of C++ static variables.
+
+#![allow(missing_docs)] // The names are the C library's.
+
+use core::ffi::c_int;
+
+use super::real;
+use crate::abi::with_pc;
+use crate::rings;
+use crate::sync;
+use crate::thread;
+use crate::wire::RecordKind;
+
+/// Something was initialised here, by this or another thread.
+fn initialised(control: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        sync::acquire(t, control);
+        rings::record(t, RecordKind::HappensAfter, 0, pc, control, 0);
+    }
+}
+
+/// This thread has initialised it.
+fn initialising(control: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::HappensBefore, 0, pc, control, 0);
+        sync::release(t, control);
+    }
+}
+
+type Function = unsafe extern "C" fn();
+
+/// What the trampoline needs, per thread: the library's callback has no argument.
+fn run_between(
+    control: usize,
+    function: Function,
+    pc: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(t) = thread::me() else { return real() };
+    let outer = core::mem::replace(&mut t.once, (control, function as usize, pc));
+    let result = real();
+    if let Some(t) = thread::me() {
+        t.once = outer;
+    }
+    initialised(control, pc);
+    result
+}
+
+unsafe extern "C" fn trampoline() {
+    let t = thread::current();
+    // SAFETY: `run_between` runs only on threads that the runtime knows, and set the function.
+    unsafe {
+        let (control, function, pc) = (*t).once;
+        initialised(control, pc);
+        core::mem::transmute::<usize, Function>(function)();
+        initialising(control, pc);
+    }
+}
+
+unsafe extern "C" fn once(control: usize, function: Function, pc: usize) -> c_int {
+    let known = thread::me().is_some();
+    run_between(control, function, pc, || {
+        let callback = if known { trampoline } else { function };
+        real!(pthread_once(control, callback) as fn(usize, Function) -> c_int)
+    })
+}
+
+unsafe extern "C" fn c11_once(control: usize, function: Function, pc: usize) {
+    let known = thread::me().is_some();
+    run_between(control, function, pc, || {
+        let callback = if known { trampoline } else { function };
+        real!(call_once(control, callback) as fn(usize, Function) -> ());
+        0
+    });
+}
+
+unsafe extern "C" fn guard_acquire(guard: usize, pc: usize) -> c_int {
+    let result = real!(__cxa_guard_acquire(guard) as fn(usize) -> c_int);
+    initialised(guard, pc);
+    result
+}
+
+unsafe extern "C" fn guard_release(guard: usize, pc: usize) {
+    initialising(guard, pc);
+    real!(__cxa_guard_release(guard) as fn(usize) -> ());
+}
+
+unsafe extern "C" fn guard_abort(guard: usize, pc: usize) {
+    initialising(guard, pc);
+    real!(__cxa_guard_abort(guard) as fn(usize) -> ());
+}
+
+/// An exception may end an initialisation that somebody else will try again, and then comes after it.
+unsafe extern "C" fn throw(exception: usize, info: usize, destructor: usize, pc: usize) {
+    if let Some(t) = thread::me()
+        && t.once.0 != 0
+    {
+        rings::record(t, RecordKind::HappensBefore, 0, pc, t.once.0, 0);
+        sync::release_also(t, t.once.0);
+    }
+    real!(__cxa_throw(exception, info, destructor) as fn(usize, usize, usize) -> ());
+}
+
+with_pc! {
+    __cxa_throw => throw, "rcx";
+    __cxa_guard_abort => guard_abort, "rsi";
+    pthread_once => once, "rdx";
+    call_once => c11_once, "rdx";
+    __cxa_guard_acquire => guard_acquire, "rsi";
+    __cxa_guard_release => guard_release, "rsi";
+}

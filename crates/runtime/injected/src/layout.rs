@@ -1,0 +1,54 @@
+//! Where the runtime's own memory lies in the address space of the program.
+//!
+//! All places are fixed, so that an address becomes a shadow address by arithmetic without loading a
+//! base. A shadow address keeps the lowest [`SPACE_BITS`] bits of the application's: code and heap of
+//! position-independent programs (0x55…), libraries, stacks and mappings (0x7e…, 0x7f…) and fixed
+//! programs (0x0040…) differ in those.
+
+/// Bits of an application address that matter.
+pub const SPACE_BITS: u32 = 44;
+/// 16 bytes of shadow for every 8 bytes of the program.
+pub const SHADOW: usize = 0x1000_0000_0000;
+/// Size of the shadow.
+pub const SHADOW_LEN: usize = 2 << SPACE_BITS;
+/// 4 bytes for every 8 of the program: number of the first synchronization object there.
+pub const META: usize = 0x3000_0000_0000;
+/// Size of the above.
+pub const META_LEN: usize = 1 << (SPACE_BITS - 1);
+/// One byte for every page of the program: whether it has had a synchronization object.
+pub const PAGES: usize = 0x3800_0000_0000;
+/// Size of the above.
+pub const PAGES_LEN: usize = 1 << (SPACE_BITS - 12);
+/// Call stack of threads that the runtime does not know: written, never read.
+pub const NOBODYS_STACK: usize = 0x4000_0000_0000;
+/// Thread blocks.
+pub const THREADS: usize = 0x4000_1000_0000;
+/// Bytes of one thread block.
+pub const THREAD_LEN: usize = 1 << 20;
+/// Number of thread blocks, one per thread that is alive or not joined yet.
+pub const MAX_THREADS: usize = 1 << 14;
+/// Synchronization objects.
+pub const OBJECTS: usize = 0x4100_0000_0000;
+/// Size of the above.
+pub const OBJECTS_LEN: usize = 1 << 34;
+/// Vector clocks of synchronization objects.
+pub const CLOCKS: usize = 0x4200_0000_0000;
+/// Size of the above.
+pub const CLOCKS_LEN: usize = 1 << 36;
+
+/// The part of an address that the tables are indexed with.
+#[inline(always)]
+pub fn index(addr: usize) -> usize {
+    addr & ((1 << SPACE_BITS) - 1)
+}
+
+/// Everything that must be mapped before the first access.
+pub const RESERVED: [(usize, usize); 7] = [
+    (SHADOW, SHADOW_LEN),
+    (META, META_LEN),
+    (PAGES, PAGES_LEN),
+    (NOBODYS_STACK, 1 << 16),
+    (THREADS, MAX_THREADS * THREAD_LEN),
+    (OBJECTS, OBJECTS_LEN),
+    (CLOCKS, CLOCKS_LEN),
+];

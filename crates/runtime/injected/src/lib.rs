@@ -1,0 +1,42 @@
+//! The runtime inside the program under test: it replaces ThreadSanitizer's, finds data races inline,
+//! and tells the host about synchronization through shared memory.
+//!
+//! It must work inside any C, C++ or Rust program, at any moment of its life. So it has no standard
+//! library, never allocates from the program, takes none of the program's locks, makes system calls by
+//! itself, and keeps its state at fixed places ([`layout`]). All of it is unsafe country; each file
+//! opens with its ground rules.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | [`wire`] | the memory shared with the host: the only part that the host sees |
+//! | [`abi`] | the entry points the compilers call, with the filter |
+//! | [`shadow`], [`fasttrack`] | what is remembered of each granule, and the race check |
+//! | [`clock`], [`sync`], [`atomics`] | what orders threads |
+//! | [`thread`] | threads, their slots, thread-local words |
+//! | [`interpose`] | functions of the C library that synchronize, allocate or copy |
+//! | [`rings`], [`report`] | events and races on their way to the host |
+//! | [`init`], [`sys`], [`layout`] | start-up, system calls, addresses |
+
+#![cfg_attr(not(test), no_std)]
+
+pub mod abi;
+pub mod annotate;
+pub mod atomics;
+pub mod clock;
+pub mod fasttrack;
+pub mod init;
+pub mod interpose;
+pub mod layout;
+pub mod report;
+pub mod rings;
+pub mod shadow;
+pub mod sync;
+pub mod sys;
+pub mod thread;
+pub mod wire;
+
+#[cfg(selvedge_injected)]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    init::fatal(b"selvedge: internal error in the runtime\n")
+}

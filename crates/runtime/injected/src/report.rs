@@ -1,0 +1,117 @@
+//! Races found inline become records in shared memory, each pair of places once.
+//!
+//! Without a host the pairs are only counted, and the count is printed when the program ends.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::rings;
+use crate::shadow::Cell;
+use crate::thread::{self, Thread};
+use crate::wire::{self, Does, FRAMES, Side};
+
+const PAIRS: usize = 1 << 13;
+
+/// Pairs already reported, by hash: the pair's key, never 0.
+static SEEN: [AtomicU64; PAIRS] = [const { AtomicU64::new(0) }; PAIRS];
+/// For each of them its record.
+static RECORD: [AtomicU32; PAIRS] = [const { AtomicU32::new(0) }; PAIRS];
+/// Pairs found in a process without a host.
+pub static UNREPORTED: AtomicU32 = AtomicU32::new(0);
+
+/// Where the pair's entry is, and whether it is new. None when the table is full.
+fn entry(key: u64) -> Option<(usize, bool)> {
+    let start = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51) as usize;
+    for i in 0..64 {
+        let at = (start + i) % PAIRS;
+        let seen = SEEN[at].load(Ordering::Acquire);
+        if seen == key {
+            return Some((at, false));
+        }
+        if seen == 0 {
+            match SEEN[at].compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some((at, true)),
+                Err(other) if other == key => return Some((at, false)),
+                Err(_) => {}
+            }
+        }
+    }
+    None
+}
+
+/// Reports that `later`, at `pc`, was not ordered after `earlier`.
+#[cold]
+#[allow(clippy::too_many_arguments)]
+pub fn race(
+    t: &mut Thread,
+    earlier: Cell,
+    earlier_does: Does,
+    later: Cell,
+    later_does: Does,
+    addr: usize,
+    len: u32,
+    pc: usize,
+) {
+    if rings::shared().is_some_and(|s| s.header.flags & wire::NO_RACES != 0) {
+        return;
+    }
+    let (a, b) = (earlier.pc(), later.pc());
+    let key = a.min(b) << 24 | a.max(b) | 1 << 63;
+    let Some((at, new)) = entry(key) else { return };
+    let Some(shared) = rings::shared() else {
+        if new {
+            UNREPORTED.fetch_add(1, Ordering::Relaxed);
+        }
+        return;
+    };
+    if !new {
+        let record = RECORD[at].load(Ordering::Acquire) as usize;
+        if record != 0 && record <= wire::RACES {
+            shared.races[record - 1].count.fetch_add(1, Ordering::Relaxed);
+        }
+        return;
+    }
+    let number = shared.header.races.fetch_add(1, Ordering::AcqRel) as usize;
+    if number >= wire::RACES {
+        return;
+    }
+    let owner = thread::owner(earlier.slot(), earlier.clock());
+    let addr = addr as u64;
+    let mut first = Side {
+        thread: owner,
+        does: earlier_does as u32,
+        pc: a,
+        addr,
+        len,
+        frames: 0,
+        stack: [0; FRAMES],
+    };
+    let mut second = Side {
+        thread: t.number,
+        does: later_does as u32,
+        pc: pc as u64,
+        addr,
+        len,
+        frames: 0,
+        stack: [0; FRAMES],
+    };
+    second.frames = t.stack(thread::stack_top(), &mut second.stack);
+    hint(owner, t, &mut first);
+    let race = (&raw const shared.races[number]).cast_mut();
+    // SAFETY: the number was given to us alone, and the host looks only after `done`.
+    unsafe {
+        (&raw mut (*race).stamp).write(shared.header.stamp.0.load(Ordering::Acquire));
+        (&raw mut (*race).earlier).write(first);
+        (&raw mut (*race).later).write(second);
+    }
+    shared.races[number].count.store(1, Ordering::Relaxed);
+    shared.races[number].done.store(1, Ordering::Release);
+    RECORD[at].store(number as u32 + 1, Ordering::Release);
+}
+
+/// What the other thread is in now. Its stack top is in its thread-local storage, out of reach; its
+/// frames are not erased when functions return, so the first ones up to a zero are the outer calls.
+fn hint(owner: u32, t: &Thread, side: &mut Side) {
+    if owner == t.number {
+        side.frames = t.stack(thread::stack_top(), &mut side.stack);
+    }
+}

@@ -1,0 +1,153 @@
+//! Recording: events go to a ring in shared memory, in the order in which the thread made them.
+//!
+//! Ground rules:
+//! - A record is complete before `head` says that it is there; `head` is never taken back. So what
+//!   was recorded survives the program, whatever kills it.
+//! - A full ring waits for the host. A host that is gone, or says so, is not waited for: recording
+//!   stops and the rest counts as lost.
+//! - Stamps are taken where the event takes effect: after an acquisition, before a release.
+
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::sys;
+use crate::thread::Thread;
+use crate::wire::{self, LANES, RING, Record, RecordKind, Shared, lane};
+
+static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// The memory shared with the host, if there is a host.
+pub fn shared() -> Option<&'static Shared> {
+    let shared = SHARED.load(Ordering::Acquire);
+    // SAFETY: null, or a mapping of the right size that is never unmapped; everything that both sides
+    // write is atomic, and records are handed over by `head` and `tail`.
+    unsafe { shared.as_ref() }
+}
+
+/// Takes the shared memory into use.
+pub fn attach(at: usize) {
+    SHARED.store(at as *mut Shared, Ordering::Release);
+}
+
+/// A thread's end of its ring.
+#[derive(Default)]
+#[repr(C)]
+pub struct Writer {
+    // invariant: lane number plus one, 0 if the thread does not record.
+    lane: usize,
+    head: u64,
+}
+
+impl Writer {
+    /// Finds a free ring, if the host wants records.
+    pub fn open(&mut self, thread: u32) {
+        *self = Writer::default();
+        let Some(shared) = shared() else { return };
+        if shared.header.flags & wire::RECORD_SYNC == 0 || STOPPED.load(Ordering::Relaxed) {
+            return;
+        }
+        let free = shared.lanes.iter().position(|l| {
+            l.state
+                .compare_exchange(lane::FREE, lane::USED, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        });
+        match free {
+            Some(i) => {
+                shared.lanes[i].thread.store(thread, Ordering::Release);
+                self.lane = i + 1;
+                self.head = shared.lanes[i].head.load(Ordering::Relaxed);
+            }
+            None => {
+                shared.header.lost.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Hands the ring back; the host frees it when it has read the rest.
+    pub fn close(&mut self) {
+        if let Some(shared) = shared()
+            && self.lane != 0
+        {
+            shared.lanes[self.lane - 1].state.store(lane::ENDED, Ordering::Release);
+        }
+        self.lane = 0;
+    }
+
+    /// Whether records are wanted.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.lane != 0
+    }
+
+    /// Stops writing without telling the host: the ring belongs to the parent of this fork.
+    pub fn abandon(&mut self) {
+        self.lane = 0;
+    }
+}
+
+/// Records an event with the next stamp.
+#[inline]
+pub fn record(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: usize, b: usize) {
+    if thread.ring.is_open() {
+        write(thread, true, kind, flags, pc, a, b);
+    }
+}
+
+/// Records an access, which needs no stamp.
+#[cold]
+pub fn record_access(thread: &mut Thread, write_: bool, pc: usize, addr: usize, len: usize) {
+    let kind = if write_ { RecordKind::Write } else { RecordKind::Read };
+    if thread.ring.is_open() {
+        write(thread, false, kind, 0, pc, addr, len);
+    }
+}
+
+#[inline(never)]
+fn write(
+    thread: &mut Thread,
+    stamped: bool,
+    kind: RecordKind,
+    flags: u8,
+    pc: usize,
+    a: usize,
+    b: usize,
+) {
+    let Some(shared) = shared() else { return };
+    let lane = &shared.lanes[(thread.ring.lane - 1) % LANES];
+    let head = thread.ring.head;
+    if head - lane.tail.load(Ordering::Acquire) >= RING as u64 && !wait_for_room(shared, lane, head)
+    {
+        shared.header.lost.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    let stamp = if stamped { shared.header.stamp.0.fetch_add(1, Ordering::AcqRel) + 1 } else { 0 };
+    let ring = shared.rings[(thread.ring.lane - 1) % LANES].as_ptr().cast_mut();
+    let record = Record::new(stamp, kind, flags, pc as u64, a as u64, b as u64);
+    // SAFETY: the place is within the ring, and by the indices the host does not read it now.
+    unsafe { ring.add(head as usize % RING).write_volatile(record) };
+    lane.head.store(head + 1, Ordering::Release);
+    thread.ring.head = head + 1;
+}
+
+#[cold]
+fn wait_for_room(shared: &Shared, lane: &wire::Lane, head: u64) -> bool {
+    let mut rounds = 0u64;
+    loop {
+        if STOPPED.load(Ordering::Relaxed) || shared.header.host_gone.load(Ordering::Acquire) != 0 {
+            STOPPED.store(true, Ordering::Relaxed);
+            return false;
+        }
+        if head - lane.tail.load(Ordering::Acquire) < RING as u64 {
+            return true;
+        }
+        rounds += 1;
+        if rounds < 32 {
+            sys::yield_now();
+        } else {
+            sys::pause(200_000);
+            if rounds.is_multiple_of(64) && !sys::alive(shared.header.host) {
+                STOPPED.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}

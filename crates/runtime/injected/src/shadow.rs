@@ -1,0 +1,315 @@
+//! Shadow memory: what is remembered of each 8 bytes of the program (a *granule*).
+//!
+//! A granule has two words: the last **write** and the last **read**. A word is empty (0), or one
+//! [`Cell`] — thread slot, clock, touched bytes, whether atomic, and the low bits of the program
+//! counter — or the name of a [`Set`] of cells, when one cell cannot say it: several readers, or
+//! different bytes touched by different threads, at different times or from different places.
+//!
+//! ```text
+//! cell   63        41 40     39     30 29     8 7      0
+//!        pc (23 bits) atomic slot (10) clock(22) bytes(8)
+//! set    63     50 49     40 39     30 29     8 7      0
+//!        owner(14) seq high  1023     seq low   bytes of all cells
+//! freed  read word only: slot 1022; the write word says by whom
+//! ```
+//!
+//! Ground rules:
+//! - Words are read and written with relaxed atomics and no lock. A lost update loses a past access,
+//!   so a race may be missed; it never invents one.
+//! - A set is written once by the thread that owns its place and named only afterwards. Places are
+//!   used in turn, so an old name may refer to a set that is gone: the sequence number in the set
+//!   tells, and the word then counts as empty.
+
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU64, Ordering, fence};
+
+use crate::layout;
+
+/// The two words of a granule.
+#[repr(C, align(16))]
+pub struct Granule {
+    /// Last write.
+    pub write: AtomicU64,
+    /// Last read.
+    pub read: AtomicU64,
+}
+
+/// The shadow of the granule that `addr` lies in.
+#[inline(always)]
+pub fn granule(addr: usize) -> &'static Granule {
+    let at = layout::SHADOW + (layout::index(addr) & !7) * 2;
+    // SAFETY: the whole shadow is mapped before any instrumented code runs; all contents are valid.
+    unsafe { &*(at as *const Granule) }
+}
+
+/// Bits of the clock in a cell.
+pub const CLOCK_BITS: u32 = 22;
+/// Clocks saturate here.
+pub const MAX_CLOCK: u32 = (1 << CLOCK_BITS) - 1;
+/// Slots that threads can have are below this.
+pub const SLOTS: usize = 1020;
+const FREED_SLOT: u64 = 1022;
+const SET_SLOT: u64 = 1023;
+const EPOCH_SHIFT: u32 = 8;
+const SLOT_SHIFT: u32 = EPOCH_SHIFT + CLOCK_BITS;
+/// Bit 40.
+pub const ATOMIC: u64 = 1 << 40;
+/// First bit of the program counter.
+pub const PC_SHIFT: u32 = 41;
+/// What must agree for two cells to be of one thread at one time.
+pub const EPOCH: u64 = 0xffff_ffff << EPOCH_SHIFT;
+
+/// The read word of freed memory.
+pub const FREED: u64 = FREED_SLOT << SLOT_SHIFT;
+
+/// One access, or several that differ in nothing but the bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Cell(pub u64);
+
+impl Cell {
+    /// Slot and clock in place, everything else zero.
+    pub fn epoch_of(slot: u32, clock: u32) -> u64 {
+        u64::from(slot) << SLOT_SHIFT | u64::from(clock) << EPOCH_SHIFT
+    }
+
+    /// Which bytes of the granule.
+    #[inline(always)]
+    pub fn bytes(self) -> u64 {
+        self.0 & 0xff
+    }
+
+    /// Whose.
+    #[inline(always)]
+    pub fn slot(self) -> usize {
+        (self.0 >> SLOT_SHIFT) as usize & 0x3ff
+    }
+
+    /// When.
+    #[inline(always)]
+    pub fn clock(self) -> u32 {
+        (self.0 >> EPOCH_SHIFT) as u32 & MAX_CLOCK
+    }
+
+    /// Whether an atomic access.
+    #[inline(always)]
+    pub fn atomic(self) -> bool {
+        self.0 & ATOMIC != 0
+    }
+
+    /// Low bits of the program counter.
+    pub fn pc(self) -> u64 {
+        self.0 >> PC_SHIFT
+    }
+
+    /// Whether the two agree in all but the bytes.
+    #[inline(always)]
+    pub fn same_access(self, other: Cell) -> bool {
+        (self.0 ^ other.0) & !0xff == 0
+    }
+}
+
+/// Whether a word is a single cell or empty.
+#[inline(always)]
+pub fn is_cell(word: u64) -> bool {
+    word >> SLOT_SHIFT & 0x3ff < FREED_SLOT
+}
+
+/// Whether a word names a set.
+#[inline(always)]
+pub fn is_set(word: u64) -> bool {
+    word >> SLOT_SHIFT & 0x3ff == SET_SLOT
+}
+
+/// Cells that one place for a set can hold. Larger sets take several places in a row.
+const PLACE_CELLS: usize = 14;
+/// Cells that a set can hold; the oldest are dropped beyond that.
+pub const SET_CELLS: usize = PLACE_CELLS + 3 * 16;
+
+/// Several cells.
+#[repr(C, align(128))]
+pub struct Set {
+    /// The sequence number plus one; 0 while the set is being written.
+    seq: AtomicU64,
+    len: AtomicU64,
+    cells: [AtomicU64; PLACE_CELLS],
+}
+
+impl Set {
+    /// A cell, also beyond this place.
+    fn cell(&self, i: usize) -> &AtomicU64 {
+        let first = (&raw const self.cells).cast::<AtomicU64>();
+        // SAFETY: a set of more than PLACE_CELLS cells has the places behind it; they are mapped in
+        // any case, because the block of a thread goes on behind its sets.
+        unsafe { &*first.add(i % SET_CELLS) }
+    }
+}
+
+/// Sets of one thread, used in turn.
+pub const SETS: usize = 4096;
+
+/// A copy of the cells of a word.
+pub struct Cells {
+    // invariant: at most SET_CELLS, and that many of `list` are written.
+    len: usize,
+    list: [MaybeUninit<u64>; SET_CELLS],
+}
+
+impl Cells {
+    /// No cells.
+    #[inline(always)]
+    pub fn new() -> Cells {
+        Cells { len: 0, list: [MaybeUninit::uninit(); SET_CELLS] }
+    }
+
+    /// Takes the cells of any word.
+    #[inline]
+    pub fn fill(&mut self, word: u64) {
+        if is_set(word) {
+            read_set(word, self);
+        } else if is_cell(word) && word != 0 {
+            self.push(word);
+        }
+    }
+
+    /// How many.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.len
+    }
+
+    /// Adds a cell, at the cost of the oldest when full.
+    #[inline]
+    pub fn push(&mut self, cell: u64) {
+        if self.len == SET_CELLS {
+            self.list.rotate_left(1);
+            self.len -= 1;
+        }
+        self.list[self.len % SET_CELLS] = MaybeUninit::new(cell);
+        self.len += 1;
+    }
+
+    /// The cells.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Cell> + '_ {
+        // SAFETY: by the invariant the first `len` are written.
+        self.list.iter().take(self.len).map(|c| Cell(unsafe { c.assume_init() }))
+    }
+}
+
+impl Default for Cells {
+    fn default() -> Cells {
+        Cells::new()
+    }
+}
+
+fn set_at(owner: usize, seq: u64) -> &'static Set {
+    let base = layout::THREADS + owner * layout::THREAD_LEN + crate::thread::SETS_OFFSET;
+    let at = base + (seq as usize % SETS) * size_of::<Set>();
+    // SAFETY: thread blocks are mapped for good and all contents of a set are valid.
+    unsafe { &*(at as *const Set) }
+}
+
+fn read_set(word: u64, into: &mut Cells) {
+    let owner = (word >> 50) as usize;
+    let seq = (word >> 8 & 0x3f_ffff) | (word >> 40 & 0x3ff) << 22;
+    let set = set_at(owner, seq);
+    if set.seq.load(Ordering::Acquire) != seq + 1 {
+        return;
+    }
+    let len = (set.len.load(Ordering::Relaxed) as usize).min(SET_CELLS);
+    for i in 0..len {
+        into.list[i] = MaybeUninit::new(set.cell(i).load(Ordering::Relaxed));
+    }
+    fence(Ordering::Acquire);
+    // The owner may have begun to reuse the place while we read.
+    into.len = if set.seq.load(Ordering::Relaxed) == seq + 1 { len } else { 0 };
+}
+
+/// Writes a set in the next place of `owner`, which is `next`, and returns the word that names it.
+pub fn write_set(owner: usize, next: &mut u32, cells: &Cells) -> u64 {
+    let places = 1 + cells.count().saturating_sub(PLACE_CELLS).div_ceil(16) as u32;
+    if *next as usize % SETS + places as usize > SETS {
+        *next = next.wrapping_add(SETS as u32 - *next % SETS as u32);
+    }
+    let seq = u64::from(*next);
+    *next = next.wrapping_add(places);
+    let set = set_at(owner, seq);
+    set.seq.store(0, Ordering::Relaxed);
+    fence(Ordering::Release);
+    let mut bytes = 0;
+    for (i, cell) in cells.iter().enumerate().take(SET_CELLS) {
+        set.cell(i).store(cell.0, Ordering::Relaxed);
+        bytes |= cell.bytes();
+    }
+    set.len.store(cells.count() as u64, Ordering::Relaxed);
+    set.seq.store(seq + 1, Ordering::Release);
+    (owner as u64) << 50
+        | (seq >> 22) << 40
+        | SET_SLOT << SLOT_SHIFT
+        | (seq & 0x3f_ffff) << 8
+        | bytes
+}
+
+/// The bytes that an access of `len` at `addr` touches in the granule of `addr`.
+#[inline(always)]
+pub fn bytes_of(addr: usize, len: usize) -> u64 {
+    let all = if len >= 8 { 0xff } else { (1u64 << len) - 1 };
+    all << (addr & 7) & 0xff
+}
+
+/// Forgets everything about a range of memory.
+pub fn forget(addr: usize, len: usize) {
+    const LARGE: usize = 1 << 16;
+    if len == 0 {
+        return;
+    }
+    let first = layout::SHADOW + (layout::index(addr) & !7) * 2;
+    let last = layout::SHADOW + ((layout::index(addr) + len + 7) & !7) * 2;
+    let end = last.min(layout::SHADOW + layout::SHADOW_LEN);
+    if end - first < LARGE {
+        zero(first, end);
+        return;
+    }
+    let page_first = (first + 4095) & !4095;
+    let page_end = end & !4095;
+    zero(first, page_first);
+    // SAFETY: shadow pages, for which zero means "nothing known".
+    unsafe { crate::sys::discard(page_first, page_end - page_first) };
+    zero(page_end, end);
+}
+
+fn zero(from: usize, to: usize) {
+    let mut at = from;
+    while at < to {
+        // SAFETY: within the shadow.
+        let granule = unsafe { &*(at as *const Granule) };
+        // Looking first keeps memory that was never accessed out of memory, and caches clean.
+        if granule.write.load(Ordering::Relaxed) | granule.read.load(Ordering::Relaxed) != 0 {
+            granule.write.store(0, Ordering::Relaxed);
+            granule.read.store(0, Ordering::Relaxed);
+        }
+        at += size_of::<Granule>();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_keeps_its_parts_apart() {
+        let c = Cell(Cell::epoch_of(1019, MAX_CLOCK) | 0x81 | 0x7f_ffff << PC_SHIFT);
+        assert_eq!((c.slot(), c.clock(), c.bytes()), (1019, MAX_CLOCK, 0x81));
+        assert_eq!(c.pc(), 0x7f_ffff);
+        assert!(!c.atomic() && Cell(c.0 | ATOMIC).atomic());
+        assert!(is_cell(c.0) && !is_set(c.0) && is_cell(0) && !is_cell(FREED));
+    }
+
+    #[test]
+    fn bytes_within_a_granule() {
+        assert_eq!(bytes_of(0, 8), 0xff);
+        assert_eq!(bytes_of(4, 4), 0xf0);
+        assert_eq!(bytes_of(7, 1), 0x80);
+        assert_eq!(bytes_of(6, 4), 0xc0);
+    }
+}

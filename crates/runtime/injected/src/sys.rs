@@ -1,0 +1,183 @@
+//! System calls and spinlocks, without the C library: it is the program's, and we interpose it.
+
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// `errno` of a failed system call, negated into the result.
+pub const EINTR: isize = -4;
+
+macro_rules! numbers {
+    ($($name:ident = $n:literal;)*) => { $(#[allow(missing_docs)] pub const $name: usize = $n;)* };
+}
+
+numbers! {
+    READ = 0; WRITE = 1; OPEN = 2; CLOSE = 3; MMAP = 9; MUNMAP = 11; SIGPROCMASK = 14; MADVISE = 28;
+    YIELD = 24; GETPID = 39; EXIT_GROUP = 231; KILL = 62; GETTID = 186; FUTEX = 202;
+    GETRLIMIT = 97; PERSONALITY = 135; NANOSLEEP = 35;
+}
+
+/// A raw system call.
+///
+/// # Safety
+/// As for the call itself.
+#[inline]
+pub unsafe fn call(number: usize, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the kernel preserves everything but rax, rcx and r11; what the call does to memory is
+    // the caller's obligation.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result,
+            in("rdi") args[0], in("rsi") args[1], in("rdx") args[2],
+            in("r10") args[3], in("r8") args[4], in("r9") args[5],
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    result
+}
+
+const PROT_READ_WRITE: usize = 3;
+const MAP_SHARED: usize = 1;
+const MAP_PRIVATE: usize = 2;
+const MAP_ANONYMOUS: usize = 0x20;
+const MAP_NORESERVE: usize = 0x4000;
+const MAP_FIXED_NOREPLACE: usize = 0x10_0000;
+const MADV_DONTNEED: usize = 4;
+const MADV_DONTDUMP: usize = 16;
+const MADV_NOHUGEPAGE: usize = 15;
+
+/// Reserves zeroed memory at a fixed place; false if it is not to be had.
+pub fn reserve(at: usize, len: usize) -> bool {
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    // SAFETY: NOREPLACE never touches an existing mapping.
+    let got = unsafe { call(MMAP, [at, len, PROT_READ_WRITE, flags, usize::MAX, 0]) };
+    if got != at as isize {
+        return false;
+    }
+    // SAFETY: advice on the memory just mapped.
+    unsafe {
+        call(MADVISE, [at, len, MADV_DONTDUMP, 0, 0, 0]);
+        call(MADVISE, [at, len, MADV_NOHUGEPAGE, 0, 0, 0]);
+    }
+    true
+}
+
+/// Maps a descriptor shared; 0 on failure.
+pub fn map_shared(fd: usize, len: usize) -> usize {
+    // SAFETY: a fresh mapping chosen by the kernel.
+    let got = unsafe { call(MMAP, [0, len, PROT_READ_WRITE, MAP_SHARED, fd, 0]) };
+    if got < 0 && got > -4096 { 0 } else { got as usize }
+}
+
+/// Gives whole pages back; they read as zero afterwards.
+///
+/// # Safety
+/// The pages are private anonymous memory of the runtime, and zero is a valid content.
+pub unsafe fn discard(at: usize, len: usize) {
+    // SAFETY: the caller's.
+    unsafe { call(MADVISE, [at, len, MADV_DONTNEED, 0, 0, 0]) };
+}
+
+/// Lets other threads run.
+pub fn yield_now() {
+    // SAFETY: no memory involved.
+    unsafe { call(YIELD, [0; 6]) };
+}
+
+/// Sleeps for about that long.
+pub fn pause(nanoseconds: u64) {
+    let time = [0u64, nanoseconds];
+    // SAFETY: `time` is a timespec that outlives the call.
+    unsafe { call(NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// This process.
+pub fn pid() -> u32 {
+    // SAFETY: no memory involved.
+    unsafe { call(GETPID, [0; 6]) as u32 }
+}
+
+/// Whether a process exists.
+pub fn alive(pid: u32) -> bool {
+    const ESRCH: isize = -3;
+    // SAFETY: signal 0 is not delivered.
+    unsafe { call(KILL, [pid as usize, 0, 0, 0, 0, 0]) != ESRCH }
+}
+
+/// Writes to standard error.
+pub fn complain(text: &[u8]) {
+    // SAFETY: the slice is readable.
+    unsafe { call(WRITE, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
+}
+
+/// Writes a number to standard error.
+pub fn complain_number(mut n: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    complain(&digits[at..]);
+}
+
+/// Ends the process.
+pub fn exit(code: usize) -> ! {
+    loop {
+        // SAFETY: does not return.
+        unsafe { call(EXIT_GROUP, [code, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// A lock for a few instructions. It never calls the C library, so it can be taken anywhere but in a
+/// signal handler that interrupted its holder; `thread::Busy` keeps those away.
+#[derive(Default)]
+pub struct SpinLock(AtomicU32);
+
+impl SpinLock {
+    /// Unlocked.
+    pub const fn new() -> SpinLock {
+        SpinLock(AtomicU32::new(0))
+    }
+
+    /// Waits for the lock; releases it when the guard is dropped.
+    #[inline]
+    pub fn lock(&self) -> SpinGuard<'_> {
+        if self.0.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.wait();
+        }
+        SpinGuard(self)
+    }
+
+    #[cold]
+    fn wait(&self) {
+        let mut spins = 0u32;
+        while self.0.load(Ordering::Relaxed) != 0
+            || self.0.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err()
+        {
+            spins += 1;
+            if spins.is_multiple_of(64) {
+                yield_now();
+            } else {
+                core::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Forgets that it was held: for the child of a fork, where the holder does not exist.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+/// Holds a [`SpinLock`].
+pub struct SpinGuard<'a>(&'a SpinLock);
+
+impl Drop for SpinGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.0.store(0, Ordering::Release);
+    }
+}

@@ -1,0 +1,533 @@
+//! Threads as the runtime knows them: their state, their slots, and the few words that the hot path
+//! finds in thread-local storage.
+//!
+//! Every thread has a block at a fixed place (see [`layout`]): its call stack, this [`Thread`], and
+//! its sets of shadow cells. Blocks are reused once a thread has ended and been joined (or detached).
+//!
+//! Ground rules:
+//! - A [`Thread`] is written by its own thread only, except: by its creator before it starts, and its
+//!   clock is read by its joiner after it has ended.
+//! - Threads that were not created through an interposed function have no [`Thread`]; everything they
+//!   do is ignored, because what orders them is unknown and a false alarm is worse than a miss.
+
+use core::arch::{asm, global_asm};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::clock::{Clock, ThreadClock};
+use crate::layout;
+use crate::shadow::{Cell, MAX_CLOCK, SETS, SLOTS};
+use crate::sys::SpinLock;
+use crate::wire;
+
+/// Where the [`Thread`] lies in its block.
+pub const STATE_OFFSET: usize = 1 << 16;
+/// Where the sets of cells lie in the block.
+pub const SETS_OFFSET: usize = 1 << 18;
+/// Bytes of the call stack, a ring: deeper frames overwrite the outermost.
+pub const STACK_LEN: usize = 1 << 16;
+
+const _: () = assert!(STATE_OFFSET + size_of::<Thread>() <= SETS_OFFSET);
+const _: () = assert!(SETS_OFFSET + SETS * 128 <= layout::THREAD_LEN);
+
+// Thread-local words: 0 the filter (epoch with all byte bits; 0 matches untouched shadow, so unknown
+// threads pass), 8 the top of the call stack, 16 the thread. They start as constants, so a thread that
+// nobody announced is harmless.
+global_asm!(
+    r#"
+    .section .tdata,"awT",@progbits
+    .balign 32
+    .hidden selvedge_hot
+    .globl selvedge_hot
+    .type selvedge_hot, @object
+    .size selvedge_hot, 32
+selvedge_hot:
+    .quad 0
+    .quad {stack}
+    .quad 0
+    .quad 0
+    .text
+    "#,
+    stack = const layout::NOBODYS_STACK,
+);
+
+/// Results of recent set constructions, so that a loop over an array builds one set, not thousands.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Memo {
+    /// The word before.
+    pub old: u64,
+    /// The cell added.
+    pub cell: u64,
+    /// The word after.
+    pub new: u64,
+    /// `next_set` when it was made.
+    pub made: u32,
+}
+
+/// Entries of [`Thread::memo`].
+pub const MEMOS: usize = 64;
+/// Entries of [`Thread::known`].
+pub const KNOWN: usize = 16;
+/// An entry of [`Thread::known`] that equals no word; 0 would equal untouched shadow.
+const NOTHING_KNOWN: u64 = 1;
+
+/// Components from here on belong to no thread; see `fasttrack::ordered`.
+const FIRST_MARK: usize = 1022;
+
+/// States of a thread block.
+pub mod state {
+    #![allow(missing_docs)]
+    pub const FREE: u32 = 0;
+    pub const LIVE: u32 = 1;
+    pub const ENDED: u32 = 2;
+}
+
+/// One thread of the program.
+#[repr(C)]
+pub struct Thread {
+    /// Set words in which this thread's current epoch stands, the low byte telling its bytes.
+    pub known: [u64; KNOWN],
+    /// Slot and clock, as in a [`Cell`].
+    pub epoch: u64,
+    /// The thread looks at no access while this is not 0.
+    pub ignore: u32,
+    /// Accesses are ignored or recorded: the fast forms leave them to the full one.
+    // invariant: `ignore != 0 || record_accesses`.
+    pub unusual: bool,
+    /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
+    pub busy: u32,
+    /// What it knows of all threads.
+    pub clock: ThreadClock,
+    /// Its component.
+    pub slot: u32,
+    tick: u32,
+    shares_slot: bool,
+    known_used: bool,
+    /// Accesses are recorded as well.
+    pub record_accesses: bool,
+    /// Number among all threads ever.
+    pub number: u32,
+    /// Number of its block.
+    pub index: u32,
+    /// Sequence number of its next set.
+    pub next_set: u32,
+    /// See [`Memo`].
+    pub memo: [Memo; MEMOS],
+    /// What the last release fence published.
+    pub fence_released: Clock,
+    /// What relaxed loads have read, for the next acquire fence.
+    pub fence_acquired: Clock,
+    /// See [`state`].
+    pub state: AtomicU32,
+    /// Nobody will join it.
+    pub detached: AtomicU32,
+    /// Its `pthread_t`, 0 until known.
+    pub pthread: AtomicUsize,
+    /// Function to run, with its argument and the size of its stack.
+    pub start: (usize, usize, usize),
+    /// One-time initialisation in progress: control, function, program counter.
+    pub once: (usize, usize, usize),
+    /// How often the end of the thread was put off for other destructors.
+    pub farewells: u32,
+    /// Its ring, if it records.
+    pub ring: crate::rings::Writer,
+    /// Call-stack tops at `setjmp`s: buffer address and top.
+    pub jumps: [(usize, usize); 32],
+    /// Next entry of `jumps` to overwrite.
+    pub next_jump: usize,
+    /// Signals that arrived while busy.
+    pub pending: u64,
+}
+
+/// The block of a number.
+#[inline]
+pub fn block(index: usize) -> *mut Thread {
+    (layout::THREADS + index * layout::THREAD_LEN + STATE_OFFSET) as *mut Thread
+}
+
+/// Blocks ever used.
+pub static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+static NUMBERS: AtomicU32 = AtomicU32::new(0);
+
+/// The current thread, or null if the runtime does not know it.
+#[inline(always)]
+pub fn current() -> *mut Thread {
+    let thread: *mut Thread;
+    // SAFETY: reads a thread-local word of ours.
+    unsafe {
+        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov {t}, qword ptr fs:[{t} + 16]",
+            t = out(reg) thread, options(nostack, readonly, preserves_flags));
+    }
+    thread
+}
+
+/// The current thread, if the runtime knows it and is not inside itself already.
+#[inline(always)]
+pub fn me() -> Option<&'static mut Thread> {
+    let thread = current();
+    // SAFETY: the pointer is null or the thread's own block, which only this thread writes. Two
+    // references may exist up the stack only across `Busy`, which this refuses.
+    unsafe { if thread.is_null() || (*thread).busy != 0 { None } else { Some(&mut *thread) } }
+}
+
+fn set_hot(filter: u64) {
+    // SAFETY: writes a thread-local word of ours.
+    unsafe {
+        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov qword ptr fs:[{t}], {v}",
+            t = out(reg) _, v = in(reg) filter, options(nostack, preserves_flags));
+    }
+}
+
+/// Top of the current call stack.
+pub fn stack_top() -> usize {
+    let top: usize;
+    // SAFETY: reads a thread-local word of ours.
+    unsafe {
+        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov {t}, qword ptr fs:[{t} + 8]",
+            t = out(reg) top, options(nostack, readonly, preserves_flags));
+    }
+    top
+}
+
+/// Sets the top of the current call stack, which must be one of this thread's.
+pub fn set_stack_top(top: usize) {
+    // SAFETY: writes a thread-local word of ours.
+    unsafe {
+        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov qword ptr fs:[{t} + 8], {v}",
+            t = out(reg) _, v = in(reg) top, options(nostack, preserves_flags));
+    }
+}
+
+fn set_current(thread: *mut Thread) {
+    // SAFETY: writes a thread-local word of ours.
+    unsafe {
+        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov qword ptr fs:[{t} + 16], {v}",
+            t = out(reg) _, v = in(reg) thread, options(nostack, preserves_flags));
+    }
+}
+
+/// While it lives, the thread's signals are put off and interposers pass through.
+pub struct Busy(*mut Thread);
+
+impl Busy {
+    /// Enters.
+    #[inline]
+    pub fn new(thread: &mut Thread) -> Busy {
+        thread.busy += 1;
+        Busy(thread)
+    }
+}
+
+impl Drop for Busy {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the block of the current thread, which outlives the guard.
+        unsafe {
+            (*self.0).busy -= 1;
+            if (*self.0).pending != 0 && (*self.0).busy == 0 {
+                crate::interpose::signal::deliver_pending(self.0);
+            }
+        }
+    }
+}
+
+/// The history of one slot: who had it from which clock on, latest last.
+#[derive(Clone, Copy)]
+struct Slot {
+    last: u32,
+    taken: bool,
+    owners: [(u32, u32); 4],
+}
+
+struct Slots {
+    lock: SpinLock,
+    used: usize,
+    list: [Slot; SLOTS],
+}
+
+struct Global(UnsafeCell<Slots>);
+// SAFETY: everything but the lock is touched only under it.
+unsafe impl Sync for Global {}
+
+static TABLE: Global = Global(UnsafeCell::new(Slots {
+    lock: SpinLock::new(),
+    used: 0,
+    list: [Slot { last: 0, taken: false, owners: [(0, 0); 4] }; SLOTS],
+}));
+
+fn with_slots<R>(f: impl FnOnce(&mut Slots) -> R) -> R {
+    // SAFETY: the reference lives only under the lock; the lock itself is not touched through it.
+    unsafe {
+        let _guard = (*TABLE.0.get()).lock.lock();
+        f(&mut *TABLE.0.get())
+    }
+}
+
+impl Slots {
+    /// A slot whose last owner's end is known to the newcomer; else a new one; else, when none is
+    /// left, the longest-known free one (races with its former owner may be missed); else the last
+    /// one, shared (its owners look ordered to third parties more often than they are).
+    fn take(&mut self, number: u32, known: &[u32]) -> (u32, u32, bool) {
+        let free = |s: &Slot| !s.taken && s.last < MAX_CLOCK / 2;
+        let exact = (0..self.used).find(|&i| {
+            free(&self.list[i]) && known.get(i).is_some_and(|&k| self.list[i].last <= k)
+        });
+        let slot = match exact {
+            Some(i) => i,
+            None if self.used < SLOTS => {
+                self.used += 1;
+                self.used - 1
+            }
+            None => (0..SLOTS).find(|&i| free(&self.list[i])).unwrap_or(SLOTS - 1),
+        };
+        let entry = &mut self.list[slot];
+        let shared = entry.taken;
+        entry.taken = true;
+        entry.last = (entry.last + 1).min(MAX_CLOCK);
+        entry.owners.rotate_left(1);
+        entry.owners[3] = (entry.last, number);
+        (slot as u32, entry.last, shared)
+    }
+}
+
+/// The number of the thread that was at a point.
+pub fn owner(slot: usize, clock: u32) -> u32 {
+    with_slots(|s| {
+        let owners = s.list.get(slot).map_or([(0, 0); 4], |e| e.owners);
+        owners.iter().rev().find(|o| o.0 != 0 && o.0 <= clock).map_or(u32::MAX, |o| o.1)
+    })
+}
+
+impl Thread {
+    /// Starts a new epoch: what was published so far is told apart from what comes now.
+    pub fn tick(&mut self) {
+        if self.tick + 1 >= MAX_CLOCK || self.shares_slot {
+            self.tick_rarely();
+        } else {
+            self.tick += 1;
+        }
+        self.clock.set(self.slot, self.tick);
+        self.new_epoch();
+    }
+
+    /// A shared slot counts for all its owners; a worn-out slot is left for a fresh one, and when
+    /// there is none the clock stands still: then races are missed.
+    #[cold]
+    fn tick_rarely(&mut self) {
+        let (slot, number) = (self.slot as usize, self.number);
+        if self.shares_slot {
+            self.tick = with_slots(|s| {
+                s.list[slot].last = (s.list[slot].last + 1).min(MAX_CLOCK);
+                s.list[slot].last
+            });
+            return;
+        }
+        let fresh = with_slots(|s| {
+            (s.used < SLOTS).then(|| {
+                s.list[slot].last = MAX_CLOCK;
+                s.take(number, &[])
+            })
+        });
+        if let Some((slot, tick, _)) = fresh {
+            self.slot = slot;
+            self.tick = tick;
+        }
+    }
+
+    /// Begins to ignore accesses.
+    pub fn ignore_begin(&mut self) {
+        self.ignore += 1;
+        self.unusual = true;
+    }
+
+    /// Ends what the last `ignore_begin` began.
+    pub fn ignore_end(&mut self) {
+        self.ignore = self.ignore.saturating_sub(1);
+        self.unusual = self.ignore != 0 || self.record_accesses;
+    }
+
+    /// Whether accesses are recorded.
+    pub fn set_record_accesses(&mut self, wanted: bool) {
+        self.record_accesses = wanted;
+        self.unusual = self.ignore != 0 || wanted;
+    }
+
+    /// A point that only this release makes known: whoever knows it has learnt all of the release. 0
+    /// if there is no such point, because the clock stands still or counts for several threads.
+    #[inline]
+    pub fn release_mark(&self) -> u64 {
+        if self.shares_slot || self.tick + 1 >= MAX_CLOCK { 0 } else { self.epoch }
+    }
+
+    fn new_epoch(&mut self) {
+        self.epoch = Cell::epoch_of(self.slot, self.tick);
+        if self.known_used {
+            self.known = [NOTHING_KNOWN; KNOWN];
+            self.known_used = false;
+        }
+        set_hot(self.epoch | 0xff);
+    }
+
+    /// Remembers that the set `word` names holds a plain access of this epoch to `bytes`.
+    #[inline]
+    pub fn remember(&mut self, word: u64, bytes: u64) {
+        self.known_used = true;
+        self.known[(word >> 8) as usize % KNOWN] = (word & !0xff) | bytes;
+    }
+
+    /// Whether that is remembered.
+    #[inline(always)]
+    pub fn remembers(&self, word: u64, bytes: u64) -> bool {
+        let entry = self.known[(word >> 8) as usize % KNOWN];
+        (entry ^ word) >> 8 == 0 && entry & bytes == bytes
+    }
+
+    /// The functions that are active, innermost first, as return addresses.
+    pub fn stack(&self, top: usize, into: &mut [u64; wire::FRAMES]) -> u32 {
+        let base = layout::THREADS + self.index as usize * layout::THREAD_LEN;
+        let depth = ((top & (STACK_LEN - 1)) / 8).min(wire::FRAMES);
+        for (i, frame) in into.iter_mut().enumerate().take(depth) {
+            let at = base + (top - 8 * (i + 1)) % STACK_LEN;
+            // SAFETY: within the stack part of the block.
+            *frame = unsafe { (at as *const u64).read_volatile() };
+        }
+        depth as u32
+    }
+
+    /// Makes this the current thread.
+    pub fn begin(&mut self) {
+        set_current(self);
+        set_stack_top(layout::THREADS + self.index as usize * layout::THREAD_LEN);
+        self.new_epoch();
+    }
+
+    /// The thread was never started.
+    pub fn abandon(&mut self) {
+        let slot = self.slot as usize;
+        if !self.shares_slot {
+            with_slots(|s| s.list[slot].taken = false);
+        }
+        self.state.store(state::FREE, Ordering::Release);
+    }
+
+    /// The thread ends: nothing that it does from now on is seen.
+    pub fn end(&mut self) {
+        set_current(core::ptr::null_mut());
+        set_hot(0);
+        set_stack_top(layout::NOBODYS_STACK);
+        let (slot, tick) = (self.slot as usize, self.tick);
+        if !self.shares_slot {
+            with_slots(|s| {
+                s.list[slot].last = tick;
+                s.list[slot].taken = false;
+            });
+        }
+        self.fence_released.release();
+        self.fence_acquired.release();
+        self.state.store(state::ENDED, Ordering::Release);
+        if self.detached.load(Ordering::Acquire) != 0 {
+            self.state.store(state::FREE, Ordering::Release);
+        }
+    }
+}
+
+/// A block for a new thread that starts with what `known` says. None if there are too many.
+pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
+    let index = free_block()?;
+    // SAFETY: the block was claimed by `free_block`, so nobody else has it; zero bytes and the
+    // leftovers of an ended thread are valid contents.
+    let thread = unsafe { &mut *block(index) };
+    thread.index = index as u32;
+    thread.number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+    for c in thread.clock.at.iter_mut().take(thread.clock.len) {
+        *c = 0;
+    }
+    thread.clock.len = 0;
+    thread.clock.at[FIRST_MARK..].fill(u32::MAX);
+    thread.clock.join(known);
+    let number = thread.number;
+    let (slot, tick, shared) = with_slots(|s| s.take(number, known));
+    thread.slot = slot;
+    thread.tick = tick;
+    thread.shares_slot = shared;
+    thread.clock.set(slot, tick);
+    thread.epoch = Cell::epoch_of(slot, tick);
+    thread.known = [NOTHING_KNOWN; KNOWN];
+    thread.ignore = 0;
+    thread.set_record_accesses(false);
+    thread.busy = 0;
+    thread.pending = 0;
+    thread.farewells = 0;
+    thread.pthread.store(0, Ordering::Relaxed);
+    thread.detached.store(0, Ordering::Relaxed);
+    Some(thread)
+}
+
+fn free_block() -> Option<usize> {
+    let claim = |i: usize| {
+        // SAFETY: blocks are mapped; only the atomic state is looked at.
+        let state = unsafe { &(*block(i)).state };
+        state
+            .compare_exchange(state::FREE, state::LIVE, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    };
+    let used = BLOCKS.load(Ordering::Acquire);
+    if let Some(i) = (0..used).find(|&i| claim(i)) {
+        return Some(i);
+    }
+    loop {
+        let i = BLOCKS.fetch_add(1, Ordering::AcqRel);
+        if i >= layout::MAX_THREADS {
+            BLOCKS.store(layout::MAX_THREADS, Ordering::Release);
+            return None;
+        }
+        if claim(i) {
+            return Some(i);
+        }
+    }
+}
+
+/// Learns what all threads have released. Their clocks are read while they run: a component is a
+/// word, and one that is a little newer than another does no harm, since all were true at some time
+/// before now.
+pub fn join_all(t: &mut Thread) {
+    let used = BLOCKS.load(Ordering::Acquire).min(layout::MAX_THREADS);
+    for index in 0..used {
+        // SAFETY: blocks are mapped; words are read one by one, volatile, through raw pointers.
+        unsafe {
+            let other = block(index);
+            if index == t.index as usize || (*other).state.load(Ordering::Acquire) != state::LIVE {
+                continue;
+            }
+            let slot = (&raw const (*other).slot).read_volatile() as usize;
+            let len = (&raw const (*other).clock.len).read_volatile().min(SLOTS);
+            for i in 0..len {
+                let clock = (&raw const (*other).clock.at[i]).read_volatile();
+                // What it has done in its current epoch it has not released.
+                let released = if i == slot { clock.saturating_sub(1) } else { clock };
+                t.clock.at[i] = t.clock.at[i].max(released);
+            }
+            t.clock.len = t.clock.len.max(len);
+        }
+    }
+}
+
+/// The block of the thread that is, or will be until it is joined, `pthread`.
+pub fn find(pthread: usize) -> Option<&'static Thread> {
+    let used = BLOCKS.load(Ordering::Acquire).min(layout::MAX_THREADS);
+    (0..used).find_map(|i| {
+        // SAFETY: blocks are mapped; only atomics are looked at.
+        let thread = unsafe { &*block(i) };
+        let here = thread.state.load(Ordering::Acquire) != state::FREE
+            && thread.pthread.load(Ordering::Acquire) == pthread
+            && thread.detached.load(Ordering::Acquire) == 0;
+        here.then_some(thread)
+    })
+}
+
+/// In the child of a fork: only the current thread exists.
+pub fn after_fork() {
+    // SAFETY: the child has one thread.
+    unsafe { (*TABLE.0.get()).lock.reset() };
+}

@@ -1,0 +1,316 @@
+//! The memory that the program under test shares with the `selvedge` process: one file, both sides.
+//!
+//! The host creates it (a memfd), sets the parameters and passes its descriptor in the environment
+//! variable [`ENV_FD`]; the runtime maps it before anything else happens. It holds, in this order: the
+//! [`Header`], one [`Lane`] per thread alive at a time, the [`Race`] records, the text of the
+//! program's memory map, and one ring of [`Record`]s per lane.
+//!
+//! What was written stays readable when the program crashes or is killed, because the memory belongs
+//! to the host as well.
+//!
+//! Changing anything here: raise [`VERSION`]; both sides refuse a version that is not theirs.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// First eight bytes.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
+/// Layout of everything in this file.
+pub const VERSION: u32 = 2;
+/// Environment variable with the number of the descriptor.
+pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
+
+/// Threads that can record at a time; more than that run unrecorded.
+pub const LANES: usize = 4096;
+/// Records in one ring.
+pub const RING: usize = 2048;
+/// Different races that are kept.
+pub const RACES: usize = 4096;
+/// Frames of a stack that are kept.
+pub const FRAMES: usize = 24;
+/// Bytes for the text of the memory map.
+pub const MAPS: usize = 1 << 20;
+
+/// Flag of [`Header::flags`]: synchronization and atomics are recorded.
+pub const RECORD_SYNC: u32 = 1;
+/// Flag of [`Header::flags`]: accesses that survive the filter are recorded, too.
+pub const RECORD_ACCESSES: u32 = 2;
+/// Flag of [`Header::flags`]: races are not looked for.
+pub const NO_RACES: u32 = 4;
+
+/// Start of the shared memory.
+#[repr(C, align(64))]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// What to record; fixed before the program starts.
+    pub flags: u32,
+    /// Size of the whole memory in bytes.
+    pub size: u64,
+    /// Process that drains the rings.
+    pub host: u32,
+    /// Set by the host when it stops draining: nobody waits for room any more.
+    pub host_gone: AtomicU32,
+    /// Process that attached, 0 before.
+    pub program: AtomicU32,
+    /// 1 once an instrumented access or function was seen, so that "nothing instrumented" is known.
+    pub instrumented: AtomicU32,
+    /// Races found, also those beyond [`RACES`].
+    pub races: AtomicU32,
+    /// Records that could not be written.
+    pub lost: AtomicU64,
+    /// Threads started so far; the main thread is 0.
+    pub threads: AtomicU32,
+    /// Bytes of [`Shared::maps`] that are valid; grows only.
+    pub maps_len: AtomicU32,
+    /// Why the runtime could not start, see [`Failure`]; 0 if it did.
+    pub failure: AtomicU32,
+    /// The last stamp given out.
+    pub stamp: Padded,
+}
+
+/// A counter with a cache line of its own.
+#[repr(C, align(64))]
+pub struct Padded(pub AtomicU64);
+
+/// Why the runtime could not start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Failure {
+    /// The address space for the shadow memory could not be reserved (`ulimit -v`?).
+    NoAddressSpace = 1,
+    /// The shared memory has another version.
+    Version = 2,
+}
+
+/// State of a [`Lane`].
+pub mod lane {
+    /// Nobody owns it and it is drained.
+    pub const FREE: u32 = 0;
+    /// A thread writes to it.
+    pub const USED: u32 = 1;
+    /// Its thread has ended; the host frees it when it has read everything.
+    pub const ENDED: u32 = 2;
+}
+
+/// The indices of one ring.
+#[repr(C, align(64))]
+pub struct Lane {
+    /// Records written so far, by the program.
+    pub head: AtomicU64,
+    /// Records read so far, by the host.
+    pub tail: AtomicU64,
+    /// See [`lane`].
+    pub state: AtomicU32,
+    /// Whose records these are.
+    pub thread: AtomicU32,
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
+        /// What a [`Record`] says.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum RecordKind { $($(#[$doc])* $name = $value,)* }
+
+        impl RecordKind {
+            /// The kind of a number, if it is one.
+            pub fn from_number(number: u8) -> Option<RecordKind> {
+                match number { $($value => Some(RecordKind::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Plain read: `a` address, `b` bytes.
+    Read = 1,
+    /// Plain write: `a` address, `b` bytes.
+    Write = 2,
+    /// Atomic load: `a` address, `b` bytes, `flags` order.
+    Load = 3,
+    /// Atomic store: `a` address, `b` bytes, `flags` order.
+    Store = 4,
+    /// Atomic read-modify-write: `a` address, `b` bytes, `flags` order.
+    Update = 5,
+    /// Fence: `flags` order.
+    Fence = 6,
+    /// Lock `a` acquired; `flags` 1 if shared.
+    Acquire = 7,
+    /// Lock `a` released; `flags` 1 if shared.
+    Release = 8,
+    /// Thread number `a` is about to start.
+    Fork = 9,
+    /// Thread number `a` was joined.
+    Join = 10,
+    /// The thread begins.
+    Begin = 11,
+    /// The thread ends.
+    End = 12,
+    /// Arrived at barrier `a` in round `b`.
+    Arrive = 13,
+    /// Left barrier `a` after round `b`.
+    Leave = 14,
+    /// Semaphore `a` incremented.
+    Post = 15,
+    /// Semaphore `a` decremented.
+    Wait = 16,
+    /// Condition `a` notified; `flags` 1 if all waiters.
+    Notify = 17,
+    /// Woken from condition `a`.
+    Wake = 18,
+    /// Memory `a`, `b` bytes, allocated.
+    Alloc = 19,
+    /// Memory `a`, `b` bytes, freed.
+    Free = 20,
+    /// The synchronization object at `a` is no more.
+    Destroy = 21,
+    /// The thread's name: the 16 bytes of `a` and `b`.
+    Name = 22,
+    /// A region is entered; `a` address and `b` length of its name in [`Shared`]'s program.
+    RegionEnter = 23,
+    /// The region entered last is left.
+    RegionExit = 24,
+    /// Whoever acquires from `a` later is ordered after this (annotation, futex, once, signal).
+    HappensBefore = 25,
+    /// Ordered after every earlier [`RecordKind::HappensBefore`] of `a`.
+    HappensAfter = 26,
+}
+
+/// Memory orders as the compilers' interface numbers them.
+pub mod order {
+    #![allow(missing_docs)]
+    pub const RELAXED: u8 = 0;
+    pub const CONSUME: u8 = 1;
+    pub const ACQUIRE: u8 = 2;
+    pub const RELEASE: u8 = 3;
+    pub const ACQ_REL: u8 = 4;
+    pub const SEQ_CST: u8 = 5;
+}
+
+/// One event. Stamps order the events of all threads; a record with stamp 0 (a plain access) stands
+/// between its neighbours in its own ring, which is all the order it has.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Record {
+    /// Global order, from 1; dense.
+    pub stamp: u64,
+    /// Caller's program counter (48 bits), then `flags`, then the kind in the top byte.
+    pub what: u64,
+    /// First argument, see [`RecordKind`].
+    pub a: u64,
+    /// Second argument.
+    pub b: u64,
+}
+
+impl Record {
+    /// Puts a record together.
+    #[inline]
+    pub fn new(stamp: u64, kind: RecordKind, flags: u8, pc: u64, a: u64, b: u64) -> Record {
+        let what = (pc & PC_MASK) | u64::from(flags) << 48 | u64::from(kind as u8) << 56;
+        Record { stamp, what, a, b }
+    }
+
+    /// What kind of event, if the number is one.
+    pub fn kind(&self) -> Option<RecordKind> {
+        RecordKind::from_number((self.what >> 56) as u8)
+    }
+
+    /// Order, mode or whatever the kind says.
+    pub fn flags(&self) -> u8 {
+        (self.what >> 48) as u8
+    }
+
+    /// Return address of the call that made the event.
+    pub fn pc(&self) -> u64 {
+        self.what & PC_MASK
+    }
+}
+
+const PC_MASK: u64 = (1 << 48) - 1;
+
+/// What one side of a race did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+#[allow(missing_docs)]
+pub enum Does {
+    Read = 1,
+    Write = 2,
+    AtomicRead = 3,
+    AtomicWrite = 4,
+    Free = 5,
+}
+
+impl Does {
+    /// The meaning of a number, if it has one.
+    pub fn from_number(number: u32) -> Option<Does> {
+        Some(match number {
+            1 => Does::Read,
+            2 => Does::Write,
+            3 => Does::AtomicRead,
+            4 => Does::AtomicWrite,
+            5 => Does::Free,
+            _ => return None,
+        })
+    }
+}
+
+/// Bits of an earlier access's program counter that shadow memory keeps.
+pub const SHADOW_PC_BITS: u32 = 23;
+
+/// One side of a race.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Side {
+    /// Who.
+    pub thread: u32,
+    /// [`Does`].
+    pub does: u32,
+    /// Return address of the call that announced the access. Of the earlier side only the lowest
+    /// [`SHADOW_PC_BITS`] are known.
+    pub pc: u64,
+    /// First byte that both touch.
+    pub addr: u64,
+    /// Bytes touched.
+    pub len: u32,
+    /// Valid frames.
+    pub frames: u32,
+    /// Return addresses of the functions that were active, innermost first. For the earlier side: of
+    /// what its thread is in *now*, a hint to be checked against `pc`.
+    pub stack: [u64; FRAMES],
+}
+
+/// One race between two places in the program.
+#[repr(C, align(64))]
+pub struct Race {
+    /// 1 when the record is complete.
+    pub done: AtomicU32,
+    /// How often the two places raced.
+    pub count: AtomicU32,
+    /// The last stamp given out when the race was found: what its thread held and what memory was
+    /// what is known from the events up to here.
+    pub stamp: u64,
+    /// The access that was there first.
+    pub earlier: Side,
+    /// The access that found it.
+    pub later: Side,
+}
+
+/// The whole shared memory.
+#[repr(C)]
+pub struct Shared {
+    #[allow(missing_docs)]
+    pub header: Header,
+    #[allow(missing_docs)]
+    pub lanes: [Lane; LANES],
+    #[allow(missing_docs)]
+    pub races: [Race; RACES],
+    /// Text in the format of `/proc/self/maps`: executable mappings, and after a `dlopen` all of them
+    /// again.
+    pub maps: [u8; MAPS],
+    #[allow(missing_docs)]
+    pub rings: [[Record; RING]; LANES],
+}
+
+const _: () = assert!(size_of::<Record>() == 32 && RING.is_power_of_two());

@@ -1,0 +1,31 @@
+//! The native front end, seen from the `selvedge` process: starts C, C++ and Rust programs that carry
+//! the injected runtime, and turns what they leave in shared memory into events and findings.
+//!
+//! The program runs at its own pace and finds data races by itself; this side drains what it records,
+//! so that a crash or a kill of the program loses nothing.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | [`libraries`] | the injected runtime itself, as files to link, replace or preload |
+//! | [`session`] | starting a program and watching it to its end |
+//! | [`shm`] | the shared memory (the only unsafe code of this crate) |
+//! | [`merge`] | the rings of all threads in one order |
+//! | [`translate`] | records become [`Event`](selvedge_model::Event)s |
+//! | [`modules`] | what a program counter belongs to |
+//! | [`races`] | race records become findings |
+//! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
+
+pub mod libraries;
+pub mod merge;
+pub mod modules;
+pub mod races;
+pub mod rust_std;
+pub mod session;
+pub mod shm;
+pub mod translate;
+
+pub use libraries::{Form, Libraries};
+pub use modules::{ByModule, Module, Modules, Resolve};
+pub use races::{NativeRace, RaceSide};
+pub use selvedge_injected::wire;
+pub use session::{Error, Observe, Options, Outcome, Session};

@@ -1,0 +1,157 @@
+//! What a program counter belongs to: the files that were mapped, as the program wrote them down.
+//!
+//! Shadow memory keeps only the low bits of an earlier access's program counter. The whole is found
+//! again here: among the places in mapped code with those low bits, it is one that a call returns to.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use selvedge_model::Site;
+
+use crate::wire::SHADOW_PC_BITS;
+
+/// A mapped piece of a file that holds code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Module {
+    /// First address.
+    pub start: u64,
+    /// First address after it.
+    pub end: u64,
+    /// Where the piece begins in the file.
+    pub offset: u64,
+    /// Lowest address at which any piece of the file is mapped.
+    pub base: u64,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// The code of a program.
+#[derive(Debug, Default)]
+pub struct Modules {
+    by_start: BTreeMap<u64, Module>,
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Modules {
+    /// Understands the text of one or several `/proc/self/maps`.
+    pub fn parse(text: &[u8]) -> Modules {
+        let text = String::from_utf8_lossy(text);
+        let mut bases: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut modules = Modules::default();
+        for line in text.lines() {
+            let Some((start, end, offset, code, path)) = parse_line(line) else { continue };
+            let base = *bases.entry(path).and_modify(|b| *b = start.min(*b)).or_insert(start);
+            if code {
+                let path = PathBuf::from(path);
+                modules.by_start.insert(start, Module { start, end, offset, base, path });
+            }
+        }
+        modules
+    }
+
+    /// All pieces of code, by address.
+    pub fn iter(&self) -> impl Iterator<Item = &Module> + '_ {
+        self.by_start.values()
+    }
+
+    /// The module that `pc` lies in.
+    pub fn find(&self, pc: u64) -> Option<&Module> {
+        self.by_start.range(..=pc).next_back().map(|(_, m)| m).filter(|m| pc < m.end)
+    }
+
+    /// The return address whose low bits are `low`: in the module of `near` if there is one, else in
+    /// any. None if no call returns to such a place.
+    pub fn restore(&mut self, low: u64, near: u64) -> Option<u64> {
+        let first = self.find(near).map(|m| m.start);
+        let mut order: Vec<u64> = self.by_start.keys().copied().collect();
+        order.sort_by_key(|&start| Some(start) != first);
+        let step = 1u64 << SHADOW_PC_BITS;
+        for start in order {
+            let module = self.by_start[&start].clone();
+            let mut pc = (module.start & !(step - 1)) | low;
+            if pc < module.start {
+                pc += step;
+            }
+            while pc < module.end {
+                if self.follows_call(&module, pc) {
+                    return Some(pc);
+                }
+                pc += step;
+            }
+        }
+        None
+    }
+
+    fn follows_call(&mut self, module: &Module, pc: u64) -> bool {
+        let file = self.files.entry(module.path.clone());
+        let file = file.or_insert_with(|| std::fs::read(&module.path).unwrap_or_default());
+        let at = (pc - module.start + module.offset) as usize;
+        let before = |n: usize| at.checked_sub(n).and_then(|i| file.get(i..at));
+        let direct = before(5).is_some_and(|b| b[0] == 0xe8);
+        // Indirect calls are FF with the middle bits of the next byte 010, and 2 to 7 bytes long.
+        let indirect =
+            (2..=7).any(|n| before(n).is_some_and(|b| b[0] == 0xff && b[1] & 0x38 == 0x10));
+        direct || indirect
+    }
+}
+
+fn parse_line(line: &str) -> Option<(u64, u64, u64, bool, &str)> {
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let hex = |s: &str| u64::from_str_radix(s, 16).ok();
+    let code = fields.next()?.contains('x');
+    let offset = hex(fields.next()?)?;
+    let path = fields.nth(2)?.trim_start();
+    path.starts_with('/').then_some(())?;
+    Some((hex(start)?, hex(end)?, offset, code, path))
+}
+
+/// Turns return addresses into sites. The command line has one that reads debug information.
+pub trait Resolve {
+    /// The site of the call that returns to `pc`.
+    fn site(&mut self, pc: u64, modules: &Modules) -> Site;
+
+    /// What to call the synchronization object at `addr`, if it has a name.
+    fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
+        let _ = (addr, modules);
+        None
+    }
+}
+
+/// Sites as `file+offset`: for tests and for programs without debug information.
+#[derive(Debug, Default)]
+pub struct ByModule;
+
+impl Resolve for ByModule {
+    fn site(&mut self, pc: u64, modules: &Modules) -> Site {
+        let label = match modules.find(pc) {
+            Some(m) => {
+                let name = m.path.file_name().unwrap_or(Path::new("?").as_os_str());
+                format!("{}+{:#x}", name.to_string_lossy(), pc - m.base)
+            }
+            None => format!("{pc:#x}"),
+        };
+        Site::Label(label.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_map_is_understood() {
+        let text = b"555555554000-555555555000 r--p 00000000 fe:00 12 /usr/bin/prog\n\
+            555555555000-555555556000 r-xp 00001000 fe:00 12                         /usr/bin/prog\n\
+            7ffff7fc1000-7ffff7fc3000 r-xp 00000000 00:00 0                          [vdso]\n";
+        let modules = Modules::parse(text);
+        let found = modules.find(0x5555_5555_5010).expect("code");
+        assert_eq!((found.base, found.offset), (0x5555_5555_4000, 0x1000));
+        assert_eq!(modules.find(0x5555_5555_4010), None, "not code");
+        assert_eq!(
+            ByModule.site(0x5555_5555_5010, &modules).to_string(),
+            "prog+0x1010",
+            "relative to the base"
+        );
+    }
+}

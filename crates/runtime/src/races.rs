@@ -1,0 +1,100 @@
+//! Race records become findings.
+
+use selvedge_model::{
+    Finding, Kind, Place, Range, Role, SiteId, Status, Subject, Symbols, Target, ThreadId,
+};
+
+use crate::modules::{Modules, Resolve};
+use crate::shm::Shm;
+use crate::wire::{Does, FRAMES, RACES, Side};
+
+/// One side of a race.
+#[derive(Clone, Debug)]
+pub struct RaceSide {
+    /// Who.
+    pub thread: ThreadId,
+    /// Doing what.
+    pub does: Does,
+    /// Return address of the call that announced the access; 0 if it could not be restored.
+    pub pc: u64,
+    /// Bytes that both sides touched.
+    pub range: Range,
+    /// Return addresses of the callers, innermost first; empty if unknown.
+    pub stack: Vec<u64>,
+}
+
+/// A race that the program found in itself.
+#[derive(Clone, Debug)]
+pub struct NativeRace {
+    /// The access that was there first.
+    pub earlier: RaceSide,
+    /// The access that met it.
+    pub later: RaceSide,
+    /// How often the two places met.
+    pub occurrences: u32,
+    /// It was found between the event with this stamp and the next.
+    pub stamp: u64,
+}
+
+/// All races recorded so far.
+pub fn collect(shm: &Shm, modules: &mut Modules) -> Vec<NativeRace> {
+    (0..RACES).filter_map(|number| one(shm, modules, number)).collect()
+}
+
+/// The race with that number, once it is complete.
+pub fn one(shm: &Shm, modules: &mut Modules, number: usize) -> Option<NativeRace> {
+    let (earlier, later, occurrences, stamp) = shm.race(number)?;
+    let (mut earlier, later) = (side(&earlier)?, side(&later)?);
+    earlier.pc = modules.restore(earlier.pc, later.pc).unwrap_or(0);
+    Some(NativeRace { earlier, later, occurrences, stamp })
+}
+
+fn side(side: &Side) -> Option<RaceSide> {
+    let frames = (side.frames as usize).min(FRAMES);
+    Some(RaceSide {
+        thread: ThreadId(side.thread),
+        does: Does::from_number(side.does)?,
+        pc: side.pc,
+        range: Range { start: side.addr, len: u64::from(side.len) },
+        stack: side.stack[..frames].to_vec(),
+    })
+}
+
+impl NativeRace {
+    /// The race as a finding.
+    pub fn finding(
+        &self,
+        symbols: &mut Symbols,
+        modules: &Modules,
+        resolver: &mut dyn Resolve,
+    ) -> Finding {
+        let mut place = |side: &RaceSide| Place {
+            thread: side.thread,
+            site: SiteId(symbols.sites.intern(resolver.site(side.pc, modules))),
+            role: role(side.does),
+            held: Vec::new(),
+        };
+        let places = vec![place(&self.earlier), place(&self.later)];
+        let (first, second) = (places[0].site, places[1].site);
+        Finding {
+            kind: Kind::DataRace,
+            status: Status::Observed,
+            verdict: None,
+            analyses: vec!["races"],
+            subject: Subject::Memory(self.later.range),
+            places,
+            target: Some(Target::Race { first, second }),
+            occurrences: u64::from(self.occurrences),
+        }
+    }
+}
+
+fn role(does: Does) -> Role {
+    match does {
+        Does::Read => Role::Read,
+        Does::Write => Role::Write,
+        Does::AtomicRead => Role::AtomicRead,
+        Does::AtomicWrite => Role::AtomicWrite,
+        Does::Free => Role::Free,
+    }
+}

@@ -1,0 +1,271 @@
+//! Starting a program and watching it to its end.
+
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use selvedge_model::{Event, Symbols, ThreadId};
+
+use crate::libraries::{Form, Libraries};
+use crate::merge::Merge;
+use crate::modules::{Modules, Resolve};
+use crate::races::{self, NativeRace};
+use crate::shm::Shm;
+use crate::translate::Translate;
+use crate::wire::{self, Failure, RecordKind};
+
+/// What to observe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Synchronization and atomics become events.
+    pub synchronization: bool,
+    /// Accesses that pass the filter become events, too.
+    pub accesses: bool,
+    /// Data races are looked for inline.
+    pub races: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { synchronization: true, accesses: false, races: true }
+    }
+}
+
+/// Why a program could not be observed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No shared memory.
+    #[error("cannot create shared memory: {0}")]
+    Memory(#[source] io::Error),
+    /// The program did not start.
+    #[error("cannot run {program}: {source}")]
+    Start {
+        /// What was to be run.
+        program: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It could not be waited for.
+    #[error("lost the program: {0}")]
+    Wait(#[source] io::Error),
+    /// The runtime gave up at once.
+    #[error("the program's address space is too small for shadow memory; raise `ulimit -v`")]
+    NoAddressSpace,
+    /// Built with something else.
+    #[error("the program was built with another version of selvedge; build it again")]
+    Version,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How the program ended.
+    pub status: ExitStatus,
+    /// Whether the runtime was in the program at all.
+    pub attached: bool,
+    /// Whether any code of it was instrumented.
+    pub instrumented: bool,
+    /// Races found inline, also those that were too many to keep.
+    pub races_seen: u32,
+    /// The races that were kept.
+    pub races: Vec<NativeRace>,
+    /// Records that could not be written.
+    pub lost: u64,
+    /// Where code was mapped.
+    pub modules: Modules,
+}
+
+/// Takes the events of a run.
+pub trait Observe {
+    /// The next event. `symbols` knows its site.
+    fn event(&mut self, event: &Event, symbols: &Symbols);
+
+    /// The program has found a race in itself. Each is passed on once, soon after it was found.
+    fn race(&mut self, race: &NativeRace, symbols: &mut Symbols, modules: &Modules) {
+        let _ = (race, symbols, modules);
+    }
+
+    /// A thread has given itself a name.
+    fn named(&mut self, thread: ThreadId, name: &str) {
+        let _ = (thread, name);
+    }
+}
+
+impl<F: FnMut(&Event, &Symbols)> Observe for F {
+    fn event(&mut self, event: &Event, symbols: &Symbols) {
+        self(event, symbols);
+    }
+}
+
+/// A program under observation.
+#[derive(Debug)]
+pub struct Session {
+    shm: Shm,
+    child: Child,
+}
+
+impl Session {
+    /// Starts the command with the runtime in it.
+    pub fn start(
+        mut command: Command,
+        form: Form,
+        libraries: &Libraries,
+        options: Options,
+    ) -> Result<Session, Error> {
+        let mut flags = 0;
+        for (wanted, flag) in [
+            (options.synchronization || options.accesses, wire::RECORD_SYNC),
+            (options.accesses, wire::RECORD_ACCESSES),
+            (!options.races, wire::NO_RACES),
+        ] {
+            flags |= if wanted { flag } else { 0 };
+        }
+        let shm = Shm::new(flags).map_err(Error::Memory)?;
+        shm.pass_to(&mut command);
+        match form {
+            Form::Linked => {}
+            Form::Replaced => prepend(&mut command, "LD_LIBRARY_PATH", &libraries.directory),
+            Form::Preloaded => prepend(&mut command, "LD_PRELOAD", &libraries.shared),
+        }
+        let program = command.get_program().to_string_lossy().into_owned();
+        let child = command.spawn().map_err(|source| Error::Start { program, source })?;
+        Ok(Session { shm, child })
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Stops observing; the program goes on by itself. Waits for its end.
+    pub fn abandon(self) -> Result<ExitStatus, Error> {
+        let Session { shm, mut child } = self;
+        drop(shm);
+        child.wait().map_err(Error::Wait)
+    }
+
+    /// Passes events on until the program has ended, and then collects what it left.
+    pub fn finish(
+        mut self,
+        symbols: &mut Symbols,
+        resolver: &mut dyn Resolve,
+        observer: &mut dyn Observe,
+    ) -> Result<Outcome, Error> {
+        let mut merge = Merge::default();
+        let mut translate = Translate::default();
+        let mut modules = Modules::default();
+        let mut maps_len = 0;
+        let mut next_race = 0;
+        // Races whose place among the events has not come yet, the last one first.
+        let mut pending: Vec<NativeRace> = Vec::new();
+        let pid = self.child.id();
+        let text = |addr, len| read_text(pid, addr, len);
+        let mut idle = Duration::ZERO;
+        let status = loop {
+            let status = self.child.try_wait().map_err(Error::Wait)?;
+            let known = self.shm.shared().header.maps_len.load(Ordering::Acquire);
+            if known != maps_len {
+                maps_len = known;
+                modules = Modules::parse(&self.shm.maps());
+            }
+            let mut new = merge.take(&self.shm);
+            if status.is_some() {
+                while merge.take(&self.shm) > 0 {}
+            }
+            // Looked at after the rings: a race is complete before its thread makes another record,
+            // so that it is known here before that record is passed on.
+            let found = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
+            while next_race < found.min(wire::RACES) {
+                match races::one(&self.shm, &mut modules, next_race) {
+                    Some(race) => pending.push(race),
+                    // The number is given out before the record is complete.
+                    None if status.is_none() => break,
+                    None => {}
+                }
+                next_race += 1;
+                new += 1;
+            }
+            pending.sort_by_key(|race| std::cmp::Reverse(race.stamp));
+            let mut pass = |thread: u32, record: &wire::Record| {
+                while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
+                    observer.race(&race, symbols, &modules);
+                }
+                let event = translate.event(thread, record, symbols, &modules, resolver, &text);
+                if let Some(event) = event {
+                    observer.event(&event, symbols);
+                } else if record.kind() == Some(RecordKind::Name)
+                    && let Some(name) = translate.thread_names().get(&thread)
+                {
+                    observer.named(ThreadId(thread), name);
+                }
+            };
+            merge.pass(&mut pass);
+            if status.is_some() {
+                merge.finish(&mut pass);
+            }
+            let last = merge.last();
+            while let Some(race) = pending.pop_if(|r| status.is_some() || r.stamp <= last) {
+                observer.race(&race, symbols, &modules);
+            }
+            if let Some(status) = status {
+                break status;
+            }
+            // Polling backs off while nothing happens and comes back when something does.
+            idle = if new > 0 { Duration::ZERO } else { next_pause(idle) };
+            if !idle.is_zero() {
+                std::thread::sleep(idle);
+            }
+        };
+        self.outcome(status)
+    }
+
+    fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
+        let header = &self.shm.shared().header;
+        let failure = header.failure.load(Ordering::Acquire);
+        if failure == Failure::NoAddressSpace as u32 {
+            return Err(Error::NoAddressSpace);
+        }
+        if failure == Failure::Version as u32 {
+            return Err(Error::Version);
+        }
+        let mut modules = Modules::parse(&self.shm.maps());
+        Ok(Outcome {
+            status,
+            attached: header.program.load(Ordering::Acquire) != 0,
+            instrumented: header.instrumented.load(Ordering::Acquire) != 0,
+            races_seen: header.races.load(Ordering::Acquire),
+            races: races::collect(&self.shm, &mut modules),
+            lost: header.lost.load(Ordering::Acquire),
+            modules,
+        })
+    }
+}
+
+fn next_pause(last: Duration) -> Duration {
+    const LONGEST: Duration = Duration::from_millis(2);
+    (last * 2).clamp(Duration::from_micros(20), LONGEST)
+}
+
+fn prepend(command: &mut Command, variable: &str, path: &Path) {
+    let value = match std::env::var_os(variable) {
+        Some(old) if !old.is_empty() => {
+            let mut value = path.as_os_str().to_owned();
+            value.push(":");
+            value.push(old);
+            value
+        }
+        _ => path.as_os_str().to_owned(),
+    };
+    command.env(variable, value);
+}
+
+/// Text in the memory of the running program.
+fn read_text(pid: u32, addr: u64, len: usize) -> Option<String> {
+    use std::os::unix::fs::FileExt;
+    let memory = std::fs::File::open(format!("/proc/{pid}/mem")).ok()?;
+    let mut bytes = vec![0; len.min(4096)];
+    memory.read_exact_at(&mut bytes, addr).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

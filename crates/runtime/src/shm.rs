@@ -1,0 +1,140 @@
+//! The shared memory, from the host's side. This is the only file of the host with unsafe code.
+//!
+//! Ground rules:
+//! - The mapping lives as long as [`Shm`]; nothing else owns it here.
+//! - The program may write anything at any time, also nonsense: all numbers read from it are checked
+//!   before they are used as an index or an enumeration.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::Ordering;
+
+use crate::wire::{self, Lane, RACES, RING, Record, Shared, Side};
+
+/// Descriptors below are left to the program.
+const FIRST_FD: i32 = 200;
+
+/// A mapping of [`Shared`] that the program under test maps as well.
+#[derive(Debug)]
+pub struct Shm {
+    fd: OwnedFd,
+    at: *mut Shared,
+}
+
+// SAFETY: the mapping is not tied to a thread, and all shared parts are atomic or handed over.
+unsafe impl Send for Shm {}
+
+impl Shm {
+    /// Makes the memory; it takes space only where it is written.
+    pub fn new(flags: u32) -> io::Result<Shm> {
+        let size = size_of::<Shared>();
+        // SAFETY: plain system calls; every result is checked before it is used.
+        unsafe {
+            let low = check(libc::memfd_create(c"selvedge".as_ptr(), libc::MFD_CLOEXEC))?;
+            let low = OwnedFd::from_raw_fd(low);
+            let high = check(libc::fcntl(low.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FIRST_FD))?;
+            let fd = OwnedFd::from_raw_fd(high);
+            check(libc::ftruncate(fd.as_raw_fd(), size as libc::off_t))?;
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let at = libc::mmap(
+                std::ptr::null_mut(),
+                size,
+                protection,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            );
+            if at == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let at = at.cast::<Shared>();
+            (&raw mut (*at).header.magic).write(wire::MAGIC);
+            (&raw mut (*at).header.version).write(wire::VERSION);
+            (&raw mut (*at).header.flags).write(flags);
+            (&raw mut (*at).header.size).write(size as u64);
+            (&raw mut (*at).header.host).write(std::process::id());
+            Ok(Shm { fd, at })
+        }
+    }
+
+    /// The header and the lanes.
+    pub fn shared(&self) -> &Shared {
+        // SAFETY: mapped until drop. Everything that the program writes is atomic, except records,
+        // races and the map, which are read through raw pointers below.
+        unsafe { &*self.at }
+    }
+
+    /// Lets the command's process inherit the memory.
+    pub fn pass_to(&self, command: &mut Command) {
+        let fd: RawFd = self.fd.as_raw_fd();
+        command.env(wire::ENV_FD, fd.to_string());
+        // SAFETY: between fork and exec only one async-signal-safe call is made.
+        unsafe {
+            command.pre_exec(move || check(libc::fcntl(fd, libc::F_SETFD, 0)).map(drop));
+        }
+    }
+
+    /// Takes all new records of a lane.
+    pub fn drain(&self, lane: usize, mut take: impl FnMut(Record)) -> usize {
+        let Lane { head, tail, .. } = &self.shared().lanes[lane];
+        let from = tail.load(Ordering::Relaxed);
+        let to = head.load(Ordering::Acquire);
+        let count = to.wrapping_sub(from).min(RING as u64);
+        for i in from..from + count {
+            // SAFETY: within the ring; by the indices the program does not write it now, and any
+            // content is a valid record.
+            let record = unsafe {
+                let ring = (&raw const (*self.at).rings[lane]).cast::<Record>();
+                ring.add(i as usize % RING).read_volatile()
+            };
+            take(record);
+        }
+        tail.store(from + count, Ordering::Release);
+        count as usize
+    }
+
+    /// The race with that number, once it is complete: both sides, how often, and its stamp.
+    pub fn race(&self, number: usize) -> Option<(Side, Side, u32, u64)> {
+        let race = self.shared().races.get(number).filter(|_| number < RACES)?;
+        if race.done.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        // SAFETY: complete, so the program writes the sides no more; any content is valid.
+        let (earlier, later, stamp) = unsafe {
+            let race = &raw const (*self.at).races[number];
+            (
+                (&raw const (*race).earlier).read_volatile(),
+                (&raw const (*race).later).read_volatile(),
+                (&raw const (*race).stamp).read_volatile(),
+            )
+        };
+        Some((earlier, later, race.count.load(Ordering::Relaxed), stamp))
+    }
+
+    /// The text of the program's memory maps so far.
+    pub fn maps(&self) -> Vec<u8> {
+        let len = self.shared().header.maps_len.load(Ordering::Acquire) as usize;
+        let len = len.min(wire::MAPS);
+        let mut text = vec![0; len];
+        // SAFETY: both are valid for `len` bytes.
+        unsafe {
+            let from = (&raw const (*self.at).maps).cast::<u8>();
+            std::ptr::copy_nonoverlapping(from, text.as_mut_ptr(), len);
+        }
+        text
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        self.shared().header.host_gone.store(1, Ordering::Release);
+        // SAFETY: our own mapping, which nobody refers to any more.
+        unsafe { libc::munmap(self.at.cast(), size_of::<Shared>()) };
+    }
+}
+
+fn check(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,232 @@
+//! Records become events.
+//!
+//! Addresses become ids that are never reused: when an object is destroyed, or its memory freed, the
+//! next object at the same place gets another id.
+//!
+//! What has no operation of its own in the model (one-time initialisation, futexes, annotations) is a
+//! release or an acquisition of an atomic location, which means the same.
+
+use std::collections::BTreeMap;
+
+use selvedge_model::{
+    Access, AtomicOp, BarrierId, CondId, Event, LoadOrder, LockId, Mode, Op, Range, Region,
+    RegionId, RegionKind, SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder, Wakes,
+};
+
+use crate::modules::{Modules, Resolve};
+use crate::wire::{Record, RecordKind, order};
+
+/// Ids of objects of one kind, by address.
+#[derive(Debug, Default)]
+struct Ids {
+    live: BTreeMap<u64, u32>,
+    next: u32,
+}
+
+impl Ids {
+    fn id(&mut self, addr: u64) -> u32 {
+        *self.live.entry(addr).or_insert_with(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    fn forget(&mut self, range: Range) {
+        let gone: Vec<u64> = self.live.range(range.start..range.end()).map(|(&a, _)| a).collect();
+        for addr in gone {
+            self.live.remove(&addr);
+        }
+    }
+}
+
+/// Turns records into events.
+#[derive(Debug, Default)]
+pub struct Translate {
+    locks: Ids,
+    barriers: Ids,
+    semaphores: Ids,
+    conds: Ids,
+    sites: BTreeMap<u64, SiteId>,
+    regions: BTreeMap<u32, Vec<RegionId>>,
+    names: BTreeMap<u32, String>,
+    /// Records that mean nothing: the program overwrote the shared memory.
+    pub nonsense: u64,
+}
+
+/// Finds the text at an address of the program.
+pub type ReadText<'a> = &'a dyn Fn(u64, usize) -> Option<String>;
+
+impl Translate {
+    /// The event that a record stands for, if it is one.
+    pub fn event(
+        &mut self,
+        thread: u32,
+        record: &Record,
+        symbols: &mut Symbols,
+        modules: &Modules,
+        resolver: &mut dyn Resolve,
+        text: ReadText<'_>,
+    ) -> Option<Event> {
+        let Some(kind) = record.kind() else {
+            self.nonsense += 1;
+            return None;
+        };
+        let site = *self
+            .sites
+            .entry(record.pc())
+            .or_insert_with(|| SiteId(symbols.sites.intern(resolver.site(record.pc(), modules))));
+        let mut name = |addr| resolver.object(addr, modules);
+        let op = self.op(thread, kind, record, site, symbols, &mut name, text)?;
+        Some(Event { thread: ThreadId(thread), site, op })
+    }
+
+    /// What threads call themselves, by number.
+    pub fn thread_names(&self) -> &BTreeMap<u32, String> {
+        &self.names
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn op(
+        &mut self,
+        thread: u32,
+        kind: RecordKind,
+        record: &Record,
+        site: SiteId,
+        symbols: &mut Symbols,
+        name: &mut dyn FnMut(u64) -> Option<String>,
+        text: ReadText<'_>,
+    ) -> Option<Op> {
+        let (a, b, flags) = (record.a, record.b, record.flags());
+        let access = Access { addr: a, len: b as u32 };
+        let range = Range { start: a, len: b };
+        let mode = if flags == 1 { Mode::Shared } else { Mode::Exclusive };
+        let mut lock = |ids: &mut Translate, symbols: &mut Symbols| {
+            let id = ids.locks.id(a);
+            // Names are in the order of ids, and every id passes here first.
+            if id as usize == symbols.locks.entries().len() {
+                let unnamed = || format!("lock {id} ({})", symbols.site(site));
+                let name = name(a).unwrap_or_else(unnamed);
+                symbols.locks.push(name.into());
+            }
+            LockId(id)
+        };
+        Some(match kind {
+            RecordKind::Read => Op::Read(access),
+            RecordKind::Write => Op::Write(access),
+            RecordKind::Load => Op::Atomic(access, AtomicOp::Load(load_order(flags))),
+            RecordKind::Store => Op::Atomic(access, AtomicOp::Store(store_order(flags))),
+            RecordKind::Update => Op::Atomic(access, AtomicOp::Update(update_order(flags))),
+            RecordKind::Fence => Op::Fence(update_order(flags)),
+            RecordKind::Acquire => Op::Acquire(lock(self, symbols), mode),
+            RecordKind::Release => Op::Release(lock(self, symbols), mode),
+            RecordKind::Fork => Op::Fork(ThreadId(a as u32)),
+            RecordKind::Join => Op::Join(ThreadId(a as u32)),
+            RecordKind::Begin => Op::Begin,
+            RecordKind::End => Op::End,
+            RecordKind::Arrive => Op::Arrive(BarrierId(self.barriers.id(a)), b as u32),
+            RecordKind::Leave => Op::Leave(BarrierId(self.barriers.id(a)), b as u32),
+            RecordKind::Post => Op::Post(SemaphoreId(self.semaphores.id(a))),
+            RecordKind::Wait => Op::Wait(SemaphoreId(self.semaphores.id(a))),
+            RecordKind::Notify => {
+                let wakes = if flags == 1 { Wakes::All } else { Wakes::One };
+                Op::Notify(CondId(self.conds.id(a)), wakes)
+            }
+            RecordKind::Wake => Op::Wake(CondId(self.conds.id(a))),
+            RecordKind::Alloc => Op::Alloc(range),
+            RecordKind::Free => {
+                self.forget(range);
+                Op::Free(range)
+            }
+            RecordKind::Destroy => {
+                self.forget(Range { start: a, len: 1 });
+                return None;
+            }
+            RecordKind::Name => {
+                self.names.insert(thread, name_of(a, b));
+                return None;
+            }
+            RecordKind::RegionEnter => {
+                let name = text(a, b as usize).unwrap_or_else(|| format!("region@{a:#x}"));
+                let kind = if flags == 1 { RegionKind::Deterministic } else { RegionKind::Atomic };
+                let id = RegionId(symbols.regions.intern(Region { kind, name: name.into() }));
+                self.regions.entry(thread).or_default().push(id);
+                Op::RegionEnter(id, kind)
+            }
+            RecordKind::RegionExit => Op::RegionExit(self.regions.get_mut(&thread)?.pop()?),
+            RecordKind::HappensBefore => {
+                Op::Atomic(Access { addr: a, len: 1 }, AtomicOp::Update(UpdateOrder::Release))
+            }
+            RecordKind::HappensAfter => {
+                Op::Atomic(Access { addr: a, len: 1 }, AtomicOp::Load(LoadOrder::Acquire))
+            }
+        })
+    }
+
+    fn forget(&mut self, range: Range) {
+        for ids in [&mut self.locks, &mut self.barriers, &mut self.semaphores, &mut self.conds] {
+            ids.forget(range);
+        }
+    }
+}
+
+fn name_of(a: u64, b: u64) -> String {
+    let bytes: Vec<u8> =
+        a.to_le_bytes().into_iter().chain(b.to_le_bytes()).take_while(|&c| c != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn load_order(flags: u8) -> LoadOrder {
+    match flags {
+        order::ACQUIRE | order::CONSUME | order::ACQ_REL => LoadOrder::Acquire,
+        order::SEQ_CST => LoadOrder::SeqCst,
+        _ => LoadOrder::Relaxed,
+    }
+}
+
+fn store_order(flags: u8) -> StoreOrder {
+    match flags {
+        order::RELEASE | order::ACQ_REL => StoreOrder::Release,
+        order::SEQ_CST => StoreOrder::SeqCst,
+        _ => StoreOrder::Relaxed,
+    }
+}
+
+fn update_order(flags: u8) -> UpdateOrder {
+    match flags {
+        order::ACQUIRE | order::CONSUME => UpdateOrder::Acquire,
+        order::RELEASE => UpdateOrder::Release,
+        order::ACQ_REL => UpdateOrder::AcqRel,
+        order::SEQ_CST => UpdateOrder::SeqCst,
+        _ => UpdateOrder::Relaxed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::ByModule;
+
+    #[test]
+    fn a_lock_in_reused_memory_is_another_lock() {
+        let (mut translate, mut symbols) = (Translate::default(), Symbols::default());
+        let modules = Modules::default();
+        let mut event = |kind, a, b| {
+            let record = Record::new(1, kind, 0, 7, a, b);
+            let none: ReadText<'_> = &|_, _| None;
+            translate.event(0, &record, &mut symbols, &modules, &mut ByModule, none).map(|e| e.op)
+        };
+        let acquire = |id| Some(Op::Acquire(LockId(id), Mode::Exclusive));
+        assert_eq!(event(RecordKind::Acquire, 64, 0), acquire(0));
+        assert_eq!(event(RecordKind::Acquire, 64, 0), acquire(0));
+        event(RecordKind::Free, 32, 64);
+        assert_eq!(event(RecordKind::Acquire, 64, 0), acquire(1));
+        assert_eq!(event(RecordKind::Destroy, 64, 0), None);
+        assert_eq!(event(RecordKind::Acquire, 64, 0), acquire(2));
+    }
+
+    #[test]
+    fn names_are_sixteen_bytes() {
+        let half = |s: &[u8; 8]| u64::from_le_bytes(*s);
+        assert_eq!(name_of(half(b"worker-1"), half(b"23\0\0\0\0\0\0")), "worker-123");
+    }
+}

@@ -1,0 +1,97 @@
+//! Every program of the corpus, buggy and fixed, built with gcc and with clang, gives exactly the
+//! expected findings.
+//!
+//! A buggy program marks the lines of a race with `race(name)`. Every name must be found, every
+//! finding must be between two lines of one name. The fixed twin (`-DFIXED`) must have no finding and
+//! succeed.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{Built, Compiler, Lines, observe, programs, workspace};
+use selvedge_runtime::Form;
+
+/// What is wrong with one program, if anything.
+fn check(source: &Path, compiler: Compiler, fixed: bool) -> Result<(), String> {
+    let built = Built::new(source, compiler, fixed, &workspace("corpus"))?;
+    let form = Form::Linked;
+    let seen = observe(&built.program, form)?;
+    if fixed && !seen.status.success() {
+        return Err(format!("ended with {}", seen.status));
+    }
+    if seen.status.code().is_none() {
+        return Err(format!("crashed: {}", seen.status));
+    }
+    let lines = Lines::new(&built.program)?;
+    let text = std::fs::read_to_string(source).map_err(|e| e.to_string())?;
+    let mut found = BTreeSet::new();
+    for race in &seen.races {
+        let [a, b] = [&race.earlier, &race.later].map(|s| lines.of(s.pc, &seen.modules));
+        let names = |line: Option<u32>| names_on(&text, line.unwrap_or(0));
+        let common: Vec<String> = names(a).intersection(&names(b)).cloned().collect();
+        match common.first() {
+            Some(name) if !fixed => found.insert(name.clone()),
+            _ => return Err(format!("unexpected race between lines {a:?} and {b:?}: {race:x?}")),
+        };
+    }
+    let expected = if fixed { BTreeSet::new() } else { all_names(&text) };
+    let missed: Vec<_> = expected.difference(&found).collect();
+    if missed.is_empty() { Ok(()) } else { Err(format!("missed the races {missed:?}")) }
+}
+
+fn names_in(line: &str) -> impl Iterator<Item = String> + '_ {
+    line.match_indices("race(").filter_map(|(i, _)| {
+        let rest = &line[i + 5..];
+        rest.find(')').map(|end| rest[..end].to_owned())
+    })
+}
+
+fn names_on(text: &str, line: u32) -> BTreeSet<String> {
+    let line = (line as usize).checked_sub(1).and_then(|i| text.lines().nth(i));
+    line.into_iter().flat_map(|l| names_in(l).collect::<Vec<_>>()).collect()
+}
+
+/// A name that stands on one line only is a race of two threads in one statement, or, if the program
+/// says `optional`, one that this compiler may not have.
+fn all_names(text: &str) -> BTreeSet<String> {
+    let lines = text.lines().filter(|l| !l.contains("optional"));
+    lines.flat_map(|l| names_in(l).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn every_program_gives_exactly_the_expected_findings() {
+    let mut jobs: Vec<(PathBuf, Compiler, bool)> = Vec::new();
+    let only = std::env::var("CORPUS").unwrap_or_default();
+    for source in programs("corpus") {
+        if !source.to_string_lossy().contains(&only) {
+            continue;
+        }
+        for compiler in Compiler::for_source(&source) {
+            jobs.extend([false, true].map(|fixed| (source.clone(), compiler, fixed)));
+        }
+    }
+    assert!(!jobs.is_empty(), "no programs");
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some((source, compiler, fixed)) =
+                    jobs.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    if let Err(e) = check(source, *compiler, *fixed) {
+                        let name = source.file_name().unwrap_or_default().to_string_lossy();
+                        let twin = if *fixed { "fixed" } else { "buggy" };
+                        let mut failures = failures.lock().expect("no panic while held");
+                        failures.push(format!("{name} ({twin}, {compiler:?}): {e}"));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("no panic while held");
+    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), jobs.len(), failures.join("\n"));
+}
