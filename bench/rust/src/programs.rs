@@ -1,24 +1,48 @@
 //! The same programs with the types of each library. They differ in their imports and nothing else.
 
 /// Correct programs, by what they use most.
-pub(crate) const CORRECT: &[&str] = &["atomics", "mutex", "buffer", "channel", "spawn"];
+pub(crate) const CORRECT: &[&str] = &["atomics", "mutex", "cells", "buffer", "channel", "spawn"];
 /// Programs with a bug.
 pub(crate) const BUGGY: &[&str] =
     &["lost-update", "opposite-locks", "philosophers", "lost-wakeup", "order", "long-order"];
 
+/// For a library that has no cells of its own.
+pub(crate) mod untracked {
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        pub(crate) fn new(value: T) -> UnsafeCell<T> {
+            UnsafeCell(std::cell::UnsafeCell::new(value))
+        }
+
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}
+
 macro_rules! programs {
-    ($library:ident) => {
+    ($library:ident, $cell:path) => {
         pub(crate) mod $library {
             use std::collections::VecDeque;
 
+            use $cell as Cell;
             use $library::sync::atomic::{AtomicUsize, Ordering::SeqCst};
             use $library::sync::{Arc, Condvar, Mutex, mpsc};
             use $library::thread;
+
+            struct Shared(Cell<u64>);
+
+            // SAFETY: the programs access the cell under a lock only.
+            unsafe impl Sync for Shared {}
+            // SAFETY: a number may be sent.
+            unsafe impl Send for Shared {}
 
             pub(crate) fn by_name(name: &str) -> Option<fn()> {
                 Some(match name {
                     "atomics" => atomics,
                     "mutex" => mutex,
+                    "cells" => cells,
                     "buffer" => buffer,
                     "channel" => channel,
                     "spawn" => spawn,
@@ -62,6 +86,21 @@ macro_rules! programs {
                     }
                 });
                 assert_eq!(*n.lock().unwrap(), 60);
+            }
+
+            /// Plain data under two nested locks: something for every analysis of races and deadlocks.
+            fn cells() {
+                let locks = Arc::new((Mutex::new(()), Mutex::new(()), Shared(Cell::new(0))));
+                all(3, move |_| {
+                    for _ in 0..10 {
+                        let _outer = locks.0.lock().unwrap();
+                        let _inner = locks.1.lock().unwrap();
+                        locks.2.0.with_mut(|n| {
+                            // SAFETY: locked.
+                            unsafe { *n += 1 };
+                        });
+                    }
+                });
             }
 
             /// A bounded buffer with two producers and one consumer.
@@ -204,6 +243,6 @@ macro_rules! programs {
     };
 }
 
-programs!(selvedge);
-programs!(shuttle);
-programs!(loom);
+programs!(selvedge, selvedge::cell::UnsafeCell);
+programs!(shuttle, super::untracked::UnsafeCell);
+programs!(loom, loom::cell::UnsafeCell);

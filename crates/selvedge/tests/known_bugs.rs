@@ -100,7 +100,10 @@ mod tokio_oneshot {
     fn body(look: bool) {
         let channel = Arc::new(Oneshot { state: AtomicUsize::new(0), value: RaceCell::new(None) });
         let theirs = Arc::clone(&channel);
-        both(move || theirs.send(7), || drop(channel.close_and_take(look)));
+        both(
+            move || theirs.send(7),
+            || assert!(channel.close_and_take(look).is_none_or(|v| v == 7)),
+        );
     }
 
     #[test]
