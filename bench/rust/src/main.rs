@@ -3,6 +3,8 @@
 //! Each measurement is a process of its own, so that memory and warm-up are its own, and the libraries
 //! take turns, so that whatever else the machine does falls on all.
 
+#![forbid(unsafe_code)]
+
 mod programs;
 
 use std::collections::BTreeMap;
