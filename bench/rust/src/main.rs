@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 const ROUNDS: usize = 5;
 const SEEDS: u64 = 20;
 const GIVE_UP: u64 = 20_000;
+const ABORTED: u64 = u64::MAX - 1;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -210,14 +211,15 @@ fn bugs() {
         for library in libraries {
             let seeds = if library == "loom" { 1 } else { SEEDS };
             let mut counts: Vec<u64> = (0..seeds)
-                .map(|seed| {
-                    child(&["bug", library, program, &seed.to_string()])
-                        .and_then(|n| n.parse().ok())
-                        .unwrap_or(u64::MAX)
+                .map(|seed| match child(&["bug", library, program, &seed.to_string()]) {
+                    Some(n) => n.parse().unwrap_or(u64::MAX),
+                    None => ABORTED,
                 })
                 .collect();
             counts.sort_unstable();
             match counts[counts.len() / 2] {
+                // It ended its process, as a panic while another unwinds does.
+                ABORTED => print!(" {:>14}", "aborts"),
                 u64::MAX => print!(" {:>14}", "–"),
                 median => print!(" {median:>14}"),
             }

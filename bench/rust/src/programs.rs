@@ -1,16 +1,33 @@
 //! The same programs with the types of each library. They differ in their imports and nothing else.
 
 /// Correct programs, by what they use most.
-pub(crate) const CORRECT: &[&str] = &["atomics", "mutex", "buffer", "channel", "spawn"];
+pub(crate) const CORRECT: &[&str] = &["atomics", "mutex", "cells", "buffer", "channel", "spawn"];
 /// Programs with a bug.
 pub(crate) const BUGGY: &[&str] =
     &["lost-update", "opposite-locks", "philosophers", "lost-wakeup", "order", "long-order"];
 
+/// For a library that has no cells that threads can share.
+pub(crate) mod untracked {
+    pub(crate) struct RaceCell<T>(std::sync::Mutex<T>);
+
+    impl<T> RaceCell<T> {
+        pub(crate) fn new(value: T) -> RaceCell<T> {
+            RaceCell(std::sync::Mutex::new(value))
+        }
+
+        /// Like a tracked access: the pointer is there, and the programs do not follow it.
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(&raw mut *self.0.lock().expect("nobody panics holding it"))
+        }
+    }
+}
+
 macro_rules! programs {
-    ($library:ident) => {
+    ($library:ident, $cell:path) => {
         pub(crate) mod $library {
             use std::collections::VecDeque;
 
+            use $cell as Cell;
             use $library::sync::atomic::{AtomicUsize, Ordering::SeqCst};
             use $library::sync::{Arc, Condvar, Mutex, mpsc};
             use $library::thread;
@@ -19,6 +36,7 @@ macro_rules! programs {
                 Some(match name {
                     "atomics" => atomics,
                     "mutex" => mutex,
+                    "cells" => cells,
                     "buffer" => buffer,
                     "channel" => channel,
                     "spawn" => spawn,
@@ -62,6 +80,18 @@ macro_rules! programs {
                     }
                 });
                 assert_eq!(*n.lock().unwrap(), 60);
+            }
+
+            /// Plain data under two nested locks: something for every analysis of races and deadlocks.
+            fn cells() {
+                let locks = Arc::new((Mutex::new(()), Mutex::new(()), Cell::new(0u64)));
+                all(3, move |_| {
+                    for _ in 0..10 {
+                        let _outer = locks.0.lock().unwrap();
+                        let _inner = locks.1.lock().unwrap();
+                        locks.2.with_mut(|_| ());
+                    }
+                });
             }
 
             /// A bounded buffer with two producers and one consumer.
@@ -204,6 +234,6 @@ macro_rules! programs {
     };
 }
 
-programs!(selvedge);
-programs!(shuttle);
-programs!(loom);
+programs!(selvedge, selvedge::cell::RaceCell);
+programs!(shuttle, super::untracked::RaceCell);
+programs!(loom, super::untracked::RaceCell);

@@ -9,7 +9,7 @@ use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
 /// Makes a test of a function that is run under many schedules.
 ///
-/// ```ignore
+/// ```text
 /// #[selvedge::test]
 /// fn counter() { … }
 ///

@@ -148,16 +148,12 @@ fn a_violated_atomic_block_is_found_without_an_assertion() {
     Explore::new().run(check_then_act(true)).expect("atomic");
 }
 
-#[test]
+#[selvedge::test(schedules = 5, strategy = "pct:2", seed = 3, jobs = 1)]
 fn the_attribute_takes_options() {
-    #[selvedge::test(schedules = 5, strategy = "pct:2", seed = 3, jobs = 1)]
-    fn body() {
-        let lock = Arc::new(Mutex::new(0));
-        let theirs = Arc::clone(&lock);
-        thread::spawn(move || *theirs.lock().unwrap() += 1).join().unwrap();
-        assert_eq!(*lock.lock().unwrap(), 1);
-    }
-    body();
+    let lock = Arc::new(Mutex::new(0));
+    let theirs = Arc::clone(&lock);
+    thread::spawn(move || *theirs.lock().unwrap() += 1).join().unwrap();
+    assert_eq!(*lock.lock().unwrap(), 1);
 }
 
 #[selvedge::test]

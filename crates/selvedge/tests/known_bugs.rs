@@ -5,7 +5,7 @@
 
 use selvedge::cell::RaceCell;
 use selvedge::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use selvedge::sync::{Arc, Condvar, Mutex, RwLock};
+use selvedge::sync::{Arc, Mutex, RwLock};
 use selvedge::{Explore, thread};
 
 const SEEDS: u64 = 20;
@@ -33,45 +33,6 @@ fn both(a: impl FnOnce() + Send + 'static, b: impl FnOnce()) {
     let thread = thread::spawn(a);
     b();
     thread.join().unwrap();
-}
-
-/// RUSTSEC-2022-0029 / crossbeam-utils #… family: `AtomicCell<64-bit>` on targets without such atomics
-/// fell back to plain accesses. RUSTSEC-2022-0041: unsoundness of `AtomicCell<{i,u}64>` arithmetic,
-/// which mixed plain reads with locked writes.
-mod crossbeam_atomic_cell {
-    use super::*;
-
-    struct AtomicCell {
-        value: RaceCell<u64>,
-        lock: Mutex<()>,
-        locked_reads: bool,
-    }
-
-    impl AtomicCell {
-        fn add(&self, n: u64) {
-            let _guard = self.lock.lock().unwrap();
-            // SAFETY: the lock orders writers.
-            unsafe { self.value.set(self.value.get() + n) };
-        }
-
-        fn load(&self) -> u64 {
-            let _guard = self.locked_reads.then(|| self.lock.lock().unwrap());
-            // SAFETY: what is claimed of the buggy one is what is tested.
-            unsafe { self.value.get() }
-        }
-    }
-
-    fn body(locked_reads: bool) {
-        let cell =
-            Arc::new(AtomicCell { value: RaceCell::new(0), lock: Mutex::new(()), locked_reads });
-        let theirs = Arc::clone(&cell);
-        both(move || theirs.add(1), || assert!(cell.load() <= 1));
-    }
-
-    #[test]
-    fn rustsec_2022_0041() {
-        finds("RUSTSEC-2022-0041 crossbeam-utils AtomicCell", || body(false), || body(true));
-    }
 }
 
 /// RUSTSEC-2020-0070: `lock_api` guards were `Sync` for contents that are not, so two threads could
@@ -139,7 +100,10 @@ mod tokio_oneshot {
     fn body(look: bool) {
         let channel = Arc::new(Oneshot { state: AtomicUsize::new(0), value: RaceCell::new(None) });
         let theirs = Arc::clone(&channel);
-        both(move || theirs.send(7), || drop(channel.close_and_take(look)));
+        both(
+            move || theirs.send(7),
+            || assert!(channel.close_and_take(look).is_none_or(|v| v == 7)),
+        );
     }
 
     #[test]
@@ -148,34 +112,36 @@ mod tokio_oneshot {
     }
 }
 
-/// RUSTSEC-2023-0005: tokio `ReadHalf::unsplit`… is about `Unpin`; the one rebuilt here is
-/// RUSTSEC-2021-0072: tokio `JoinHandle::abort` dropped the task's output while it was being written,
-/// because completion and cancellation both believed to own the cell.
+/// RUSTSEC-2021-0072: tokio `JoinHandle::abort` dropped the future of a `LocalSet` task in the aborting
+/// thread, so that what it held, an `Rc` for example, was counted by two threads without order.
 mod tokio_abort {
     use super::*;
 
-    const RUNNING: usize = 1;
-    const COMPLETE: usize = 2;
-    const CANCELLED: usize = 4;
+    /// The count of an `Rc` that the task and its own thread share.
+    fn drop_rc(count: &RaceCell<usize>) {
+        // SAFETY: an `Rc` stays in its thread, or so it is claimed.
+        unsafe { count.set(count.get() - 1) };
+    }
 
-    fn body(exclusive: bool) {
-        let task = Arc::new((AtomicUsize::new(RUNNING), RaceCell::new(0)));
+    fn body(hand_back: bool) {
+        let task = Arc::new((AtomicBool::new(false), RaceCell::new(2)));
         let theirs = Arc::clone(&task);
-        let finish = move |mine: usize, task: &(AtomicUsize, RaceCell<usize>)| {
-            let won = if exclusive {
-                task.0.compare_exchange(RUNNING, mine, Ordering::AcqRel, Ordering::Acquire).is_ok()
-            } else {
-                // Look, then act: both can win.
-                let won = task.0.load(Ordering::Acquire) == RUNNING;
-                task.0.fetch_or(mine, Ordering::AcqRel);
-                won
-            };
-            if won {
-                // SAFETY: whoever ends the task owns the cell.
-                unsafe { task.1.set(mine) };
-            }
-        };
-        both(move || finish(COMPLETE, &theirs), || finish(CANCELLED, &task));
+        both(
+            move || {
+                // Another thread aborts.
+                theirs.0.store(true, Ordering::Release);
+                if !hand_back {
+                    drop_rc(&theirs.1);
+                }
+            },
+            || {
+                // The thread of the task drops its own handle, and in the fixed version the task too.
+                drop_rc(&task.1);
+                if hand_back && task.0.load(Ordering::Acquire) {
+                    drop_rc(&task.1);
+                }
+            },
+        );
     }
 
     #[test]
@@ -184,8 +150,8 @@ mod tokio_abort {
     }
 }
 
-/// RUSTSEC-2021-0093: crossbeam-deque: a stealer read the task and only then made sure that it owned
-/// it, and a second read of the buffer's slot could see it reused.
+/// RUSTSEC-2021-0093: crossbeam-deque: a task could be stolen twice, because a stealer did not notice that
+/// the front had moved since it looked.
 mod crossbeam_deque {
     use super::*;
 
@@ -235,129 +201,188 @@ mod crossbeam_deque {
     }
 }
 
-/// RUSTSEC-2020-0052: crossbeam-channel `bounded(0)`/array flavours: `discard_all_messages` ran on both
-/// sides when the last sender and the last receiver were dropped together.
+/// RUSTSEC-2025-0024: crossbeam-channel: `discard_all_messages` could read the first block on a path that
+/// did not take it out of the channel, and then `Channel::drop` freed it again.
 mod crossbeam_channel_drop {
     use super::*;
 
-    fn body(once: bool) {
-        let channel = Arc::new((AtomicBool::new(false), RaceCell::new(Some(1))));
+    const NONE: usize = 0;
+    const BLOCK: usize = 1;
+
+    fn body(take: bool) {
+        let channel = Arc::new((AtomicUsize::new(0), AtomicUsize::new(NONE)));
         let theirs = Arc::clone(&channel);
-        let disconnect = move |c: &(AtomicBool, RaceCell<Option<i32>>)| {
-            // The buggy one looks at the mark and sets it in two steps.
-            let first = if once {
-                !c.0.swap(true, Ordering::AcqRel)
-            } else {
-                let first = !c.0.load(Ordering::Acquire);
-                c.0.store(true, Ordering::Release);
-                first
-            };
-            if first {
-                c.1.with_mut(|messages| {
-                    // SAFETY: whoever is first owns the messages.
-                    unsafe { *messages = None };
-                });
-            }
-        };
-        both(move || disconnect(&theirs), || disconnect(&channel));
-    }
-
-    #[test]
-    fn rustsec_2020_0052() {
-        finds("RUSTSEC-2020-0052 crossbeam-channel drop", || body(false), || body(true));
-    }
-}
-
-/// RUSTSEC-2019-0034 / RUSTSEC-2020-0091 family: arc-swap. The shape rebuilt: a reader loads a pointer
-/// and only then registers itself, so a writer that looked for readers in between frees what is read.
-mod arc_swap_debt {
-    use super::*;
-
-    struct Swap {
-        current: AtomicUsize,
-        readers: AtomicUsize,
-        alive: [RaceCell<bool>; 2],
-        register_first: bool,
-    }
-
-    impl Swap {
-        fn read(&self) {
-            if self.register_first {
-                self.readers.fetch_add(1, Ordering::SeqCst);
-            }
-            let at = self.current.load(Ordering::SeqCst);
-            if !self.register_first {
-                self.readers.fetch_add(1, Ordering::SeqCst);
-            }
-            // SAFETY: registered readers keep it alive.
-            assert!(unsafe { self.alive[at].get() }, "read after free");
-            self.readers.fetch_sub(1, Ordering::SeqCst);
-        }
-
-        fn replace(&self) {
-            let old = self.current.swap(1, Ordering::SeqCst);
-            while self.readers.load(Ordering::SeqCst) > 0 {
-                thread::yield_now();
-            }
-            // SAFETY: nobody is registered, and who registers now sees the new one.
-            unsafe { self.alive[old].set(false) };
-        }
-    }
-
-    fn body(register_first: bool) {
-        let swap = Arc::new(Swap {
-            current: AtomicUsize::new(0),
-            readers: AtomicUsize::new(0),
-            alive: [RaceCell::new(true), RaceCell::new(true)],
-            register_first,
-        });
-        let theirs = Arc::clone(&swap);
-        both(move || theirs.read(), || swap.replace());
-    }
-
-    #[test]
-    fn arc_swap_register_late() {
-        finds("arc-swap (RUSTSEC-2020-0091 family) late debt", || body(false), || body(true));
-    }
-}
-
-/// RUSTSEC-2021-0110-style lost wake-up, as in tokio issue #… `Notify`: the waiter looks at the state,
-/// then enqueues itself without looking again.
-mod lost_notification {
-    use super::*;
-
-    fn body(recheck: bool) {
-        let shared = Arc::new((AtomicBool::new(false), Mutex::new(0), Condvar::new()));
-        let theirs = Arc::clone(&shared);
+        let mut freed = 0;
         both(
             move || {
-                let (ready, lock, wake) = &*theirs;
-                if !ready.load(Ordering::SeqCst) {
-                    let mut guard = lock.lock().unwrap();
-                    while !(recheck && ready.load(Ordering::SeqCst)) {
-                        guard = wake.wait(guard).unwrap();
-                        if !recheck {
-                            break;
-                        }
-                    }
-                }
+                // The first message: the tail moves before the block is in its place.
+                theirs.0.store(1, Ordering::Release);
+                theirs.1.store(BLOCK, Ordering::Release);
             },
             || {
-                shared.0.store(true, Ordering::SeqCst);
-                let _guard = shared.1.lock().unwrap();
-                shared.2.notify_one();
+                if channel.0.load(Ordering::Acquire) == 0 {
+                    return;
+                }
+                let mut block = channel.1.swap(NONE, Ordering::AcqRel);
+                while block == NONE {
+                    thread::yield_now();
+                    block = if take {
+                        channel.1.swap(NONE, Ordering::AcqRel)
+                    } else {
+                        channel.1.load(Ordering::Acquire)
+                    };
+                }
+                freed += 1;
+            },
+        );
+        // The channel itself is dropped.
+        freed += usize::from(channel.1.load(Ordering::Acquire) == BLOCK);
+        assert!(freed <= 1, "double free");
+    }
+
+    #[test]
+    fn rustsec_2025_0024() {
+        finds("RUSTSEC-2025-0024 crossbeam-channel drop", || body(false), || body(true));
+    }
+}
+
+/// RUSTSEC-2020-0017: internment: `ArcIntern::drop` could release an object that was about to get
+/// another user, who had found it in the table after its last owner had counted itself out.
+mod internment_drop {
+    use super::*;
+
+    struct Interned {
+        /// Whether the object is in the table.
+        table: Mutex<bool>,
+        count: AtomicUsize,
+        freed: AtomicBool,
+    }
+
+    impl Interned {
+        fn drop_last(&self, serialized: bool) {
+            if serialized {
+                let mut table = self.table.lock().unwrap();
+                if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    *table = false;
+                    self.freed.store(true, Ordering::Release);
+                }
+            } else if self.count.fetch_sub(1, Ordering::AcqRel) == 1 {
+                *self.table.lock().unwrap() = false;
+                self.freed.store(true, Ordering::Release);
+            }
+        }
+
+        fn look_up(&self) {
+            let table = self.table.lock().unwrap();
+            let found = *table;
+            if found {
+                self.count.fetch_add(1, Ordering::AcqRel);
+            }
+            drop(table);
+            if found {
+                assert!(!self.freed.load(Ordering::Acquire), "use after free");
+            }
+        }
+    }
+
+    fn body(serialized: bool) {
+        let interned = Arc::new(Interned {
+            table: Mutex::new(true),
+            count: AtomicUsize::new(1),
+            freed: AtomicBool::new(false),
+        });
+        let theirs = Arc::clone(&interned);
+        both(move || theirs.drop_last(serialized), || interned.look_up());
+    }
+
+    #[test]
+    fn rustsec_2020_0017() {
+        finds("RUSTSEC-2020-0017 internment drop", || body(false), || body(true));
+    }
+}
+
+/// RUSTSEC-2022-0006: thread_local: iterating over all threads' values loaded the mark of a value with
+/// too weak an order, and so raced with the thread that was putting the value in.
+mod thread_local_iter {
+    use super::*;
+
+    fn body(order: Ordering) {
+        let entry = Arc::new((AtomicBool::new(false), RaceCell::new(0)));
+        let theirs = Arc::clone(&entry);
+        both(
+            move || {
+                // SAFETY: not marked as present yet.
+                unsafe { theirs.1.set(7) };
+                theirs.0.store(true, Ordering::Release);
+            },
+            || {
+                if entry.0.load(order) {
+                    // SAFETY: present means written.
+                    assert_eq!(unsafe { entry.1.get() }, 7);
+                }
             },
         );
     }
 
     #[test]
-    fn notification_between_look_and_wait() {
-        finds("lost notification between look and wait", || body(false), || body(true));
+    fn rustsec_2022_0006() {
+        let (buggy, fixed) = (|| body(Ordering::Relaxed), || body(Ordering::Acquire));
+        finds("RUSTSEC-2022-0006 thread_local Iter", buggy, fixed);
     }
 }
 
-/// rust-lang/rust issue 39364: the receiver of `std::sync::mpsc` panicked with `recv_timeout`, because a
-/// sender upgraded the channel between the receiver's decision to wait and its registration.
+/// RUSTSEC-2019-0013: spin: the guard of an `RwLock` was dropped with a relaxed store, so that what its
+/// holder wrote was not ordered before the next holder.
+mod spin_rwlock {
+    use super::*;
+
+    fn body(order: Ordering) {
+        let lock = Arc::new((AtomicBool::new(false), RaceCell::new(0)));
+        let theirs = Arc::clone(&lock);
+        let write = move |lock: &(AtomicBool, RaceCell<i32>)| {
+            let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+            while lock.0.compare_exchange_weak(false, true, acquire, relaxed).is_err() {
+                selvedge::hint::spin_loop();
+            }
+            // SAFETY: locked.
+            unsafe { lock.1.set(lock.1.get() + 1) };
+            lock.0.store(false, order);
+        };
+        both(move || write(&theirs), || write(&lock));
+    }
+
+    #[test]
+    fn rustsec_2019_0013() {
+        let (buggy, fixed) = (|| body(Ordering::Relaxed), || body(Ordering::Release));
+        finds("RUSTSEC-2019-0013 spin RwLock", buggy, fixed);
+    }
+}
+
+/// RUSTSEC-2025-0023: tokio's broadcast channel cloned the stored value in several receivers at a time,
+/// though it asked only for `Send`: a `clone` that changes a `Cell` races.
+mod tokio_broadcast {
+    use super::*;
+
+    fn body(one_at_a_time: bool) {
+        let slot = Arc::new((RwLock::new(()), Mutex::new(()), RaceCell::new(0)));
+        let theirs = Arc::clone(&slot);
+        let receive = move |slot: &(RwLock<()>, Mutex<()>, RaceCell<u32>)| {
+            let _shared = slot.0.read().unwrap();
+            let _alone = one_at_a_time.then(|| slot.1.lock().unwrap());
+            // SAFETY: a value that is `Send` and not `Sync` counts its clones.
+            unsafe { slot.2.set(slot.2.get() + 1) };
+        };
+        both(move || receive(&theirs), || receive(&slot));
+    }
+
+    #[test]
+    fn rustsec_2025_0023() {
+        finds("RUSTSEC-2025-0023 tokio broadcast clone", || body(false), || body(true));
+    }
+}
+
+/// rust-lang/rust issue 39364: the receiver of `std::sync::mpsc` panicked in `recv_timeout`, because a
+/// sender that was cloned changed the flavour of the channel while the receiver prepared to wait.
 mod mpsc_upgrade {
     use super::*;
 
@@ -394,8 +419,8 @@ mod mpsc_upgrade {
     }
 }
 
-/// RUSTSEC-2018-0012-style / spin issue: `spin::Once` before 0.9.?: RUSTSEC-2023-0031: initialisation
-/// with a failing closure let another thread see the cell as initialised.
+/// RUSTSEC-2023-0031: spin: `Once::try_call_once` was unsound when called by several at a time of which
+/// one fails: the others could take the cell for initialised.
 mod spin_once {
     use super::*;
 
@@ -436,33 +461,5 @@ mod spin_once {
     #[test]
     fn rustsec_2023_0031() {
         finds("RUSTSEC-2023-0031 spin Once", || body(false), || body(true));
-    }
-}
-
-/// RUSTSEC-2022-0022-style ordering bug, as in rust-lang/rust issue 51780 for `Arc`-like counts: the
-/// last owner frees without having acquired what the others released.
-mod relaxed_drop {
-    use super::*;
-
-    fn body(acquire: bool) {
-        let shared = Arc::new((AtomicUsize::new(2), RaceCell::new(0)));
-        let theirs = Arc::clone(&shared);
-        let release = move |s: &(AtomicUsize, RaceCell<i32>)| {
-            // SAFETY: owners read.
-            let _ = unsafe { s.1.get() };
-            if s.0.fetch_sub(1, Ordering::Release) == 1 {
-                if acquire {
-                    fence(Ordering::Acquire);
-                }
-                // SAFETY: the last owner is alone.
-                unsafe { s.1.set(-1) };
-            }
-        };
-        both(move || release(&theirs), || release(&shared));
-    }
-
-    #[test]
-    fn last_owner_without_acquire() {
-        finds("reference count without acquire", || body(false), || body(true));
     }
 }

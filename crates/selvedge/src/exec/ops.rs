@@ -475,6 +475,14 @@ pub(crate) fn join(thread: ThreadId, here: Here) {
     });
 }
 
+/// The panic of the current thread, if it has one, is somebody's to handle.
+pub(crate) fn panic_is_handled() {
+    with(|e| {
+        let me = e.current.index();
+        e.threads[me].handled = true;
+    });
+}
+
 // ---- regions ----
 
 /// Enters a region that claims something of the code inside.

@@ -177,7 +177,9 @@ impl<T> Channel<T> {
         self.abandoned.store(true, Ordering::Relaxed);
         ops::close(&self.places, here);
         let mut left = VecDeque::new();
-        for message in std::mem::take(&mut *self.queue()) {
+        // Not in the loop's head, where the queue would stay locked.
+        let messages = std::mem::take(&mut *self.queue());
+        for message in messages {
             match &message.taken {
                 // Its sender waits and gets it back.
                 Some(taken) => {

@@ -214,6 +214,13 @@ enum Handle<T> {
     Controlled(Thread, Arc<Packet<T>>),
 }
 
+// SAFETY: a handle is made by `spawn`, which asks for `T: Send`; the result is touched by the thread that
+// leaves it and by the one that takes it, in this order. Said here without the bound, as the standard
+// library does.
+unsafe impl<T> Send for JoinHandle<T> {}
+// SAFETY: a shared handle gives no access to the result.
+unsafe impl<T> Sync for JoinHandle<T> {}
+
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinHandle").finish_non_exhaustive()

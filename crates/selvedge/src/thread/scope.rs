@@ -118,6 +118,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 // Nobody can join any more whose handle is gone.
                 let dropped = panicked && Arc::strong_count(&theirs) == 1;
                 drop(theirs);
+                // If nobody joins for it, the scope panics for it.
+                ops::panic_is_handled();
                 state.count_out(dropped);
                 ops::post(&state.ended, usize::MAX, here);
             };
