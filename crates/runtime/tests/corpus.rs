@@ -4,6 +4,10 @@
 //! A buggy program marks the lines of a race with `race(name)`. Every name must be found, every
 //! finding must be between two lines of one name. The fixed twin (`-DFIXED`) must have no finding and
 //! succeed.
+//!
+//! A race may be missed if both threads access within the same few nanoseconds (the runtime's
+//! Guarantee), which on a loaded machine happens about once in a thousand runs. So a buggy program in
+//! which one is missed is run again, a few times; nothing unexpected is forgiven in any run.
 
 mod common;
 
@@ -15,11 +19,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{Built, Compiler, Lines, observe, programs, workspace};
 use selvedge_runtime::Form;
 
+/// How often a buggy program is run at most.
+const ATTEMPTS: usize = 4;
+
 /// What is wrong with one program, if anything.
 fn check(source: &Path, compiler: Compiler, fixed: bool) -> Result<(), String> {
     let built = Built::new(source, compiler, fixed, &workspace("corpus"))?;
-    let form = Form::Linked;
-    let seen = observe(&built.program, form)?;
+    let text = std::fs::read_to_string(source).map_err(|e| e.to_string())?;
+    let mut missed = if fixed { BTreeSet::new() } else { all_names(&text) };
+    for _ in 0..ATTEMPTS {
+        for name in run(&built, &text, fixed)? {
+            missed.remove(&name);
+        }
+        if missed.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(format!("missed the races {missed:?} in {ATTEMPTS} runs"))
+}
+
+/// The names of the races that one run found.
+fn run(built: &Built, text: &str, fixed: bool) -> Result<BTreeSet<String>, String> {
+    let seen = observe(&built.program, Form::Linked)?;
     if fixed && !seen.status.success() {
         return Err(format!("ended with {}", seen.status));
     }
@@ -27,20 +48,17 @@ fn check(source: &Path, compiler: Compiler, fixed: bool) -> Result<(), String> {
         return Err(format!("crashed: {}", seen.status));
     }
     let lines = Lines::new(&built.program)?;
-    let text = std::fs::read_to_string(source).map_err(|e| e.to_string())?;
     let mut found = BTreeSet::new();
     for race in &seen.races {
         let [a, b] = [&race.earlier, &race.later].map(|s| lines.of(s.pc, &seen.modules));
-        let names = |line: Option<u32>| names_on(&text, line.unwrap_or(0));
+        let names = |line: Option<u32>| names_on(text, line.unwrap_or(0));
         let common: Vec<String> = names(a).intersection(&names(b)).cloned().collect();
         match common.first() {
             Some(name) if !fixed => found.insert(name.clone()),
             _ => return Err(format!("unexpected race between lines {a:?} and {b:?}: {race:x?}")),
         };
     }
-    let expected = if fixed { BTreeSet::new() } else { all_names(&text) };
-    let missed: Vec<_> = expected.difference(&found).collect();
-    if missed.is_empty() { Ok(()) } else { Err(format!("missed the races {missed:?}")) }
+    Ok(found)
 }
 
 fn names_in(line: &str) -> impl Iterator<Item = String> + '_ {
