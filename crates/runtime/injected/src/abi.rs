@@ -246,6 +246,9 @@ double! {
 }
 
 unsafe extern "C" fn read16(addr: usize, pc: usize) {
+    if crate::control::is_on() {
+        return crate::control::access(addr, 16, false, pc);
+    }
     let t = thread::current();
     if t.is_null() {
         return;
@@ -260,6 +263,9 @@ unsafe extern "C" fn read16(addr: usize, pc: usize) {
 }
 
 unsafe extern "C" fn write16(addr: usize, pc: usize) {
+    if crate::control::is_on() {
+        return crate::control::access(addr, 16, true, pc);
+    }
     let t = thread::current();
     if t.is_null() {
         return;
@@ -291,6 +297,9 @@ fn crosses(addr: usize, len: usize) -> bool {
 macro_rules! behind_filter {
     ($($read:ident $write:ident $len:literal;)*) => {$(
         unsafe extern "C" fn $read(addr: usize, pc: usize) {
+            if crate::control::is_on() {
+                return crate::control::access(addr, $len, false, pc);
+            }
             let t = thread::current();
             if t.is_null() {
                 return;
@@ -304,6 +313,9 @@ macro_rules! behind_filter {
         }
 
         unsafe extern "C" fn $write(addr: usize, pc: usize) {
+            if crate::control::is_on() {
+                return crate::control::access(addr, $len, true, pc);
+            }
             let t = thread::current();
             if t.is_null() {
                 return;
