@@ -185,6 +185,7 @@ pub struct Controlled {
     pub releases: bool,
     modules: Modules,
     maps_len: u32,
+    maps_before_main: u32,
     sites: HashMap<u64, (SiteId, u16)>,
     resolver: Box<dyn Resolve>,
     watched: Vec<CodePlace>,
@@ -216,6 +217,7 @@ impl Controlled {
             releases: false,
             modules: Modules::default(),
             maps_len: 0,
+            maps_before_main: 0,
             sites: HashMap::new(),
             resolver: Box::new(ByModule),
             watched: Vec::new(),
@@ -300,7 +302,9 @@ impl Controlled {
         let process = self.start()?;
         self.process = Some(process);
         self.await_main()?;
+        self.maps_len = 0;
         self.read_maps();
+        self.maps_before_main = self.maps_len;
         Ok(())
     }
 
@@ -342,10 +346,18 @@ impl Controlled {
         }
     }
 
+    /// Libraries that the last execution loaded are not there in the next.
+    fn reset_maps(&mut self) {
+        if let Some(shm) = &self.shm {
+            shm.shared().header.maps_len.store(self.maps_before_main, Ordering::Release);
+        }
+        self.read_maps();
+    }
+
     fn read_maps(&mut self) {
         let Some(shm) = &self.shm else { return };
         let len = shm.shared().header.maps_len.load(Ordering::Acquire);
-        if len != self.maps_len || !self.settings.fork {
+        if len != self.maps_len {
             self.maps_len = len;
             self.modules = Modules::parse(&shm.maps());
             self.sites.clear();

@@ -46,6 +46,7 @@ pub(super) fn execute(
     strategy: &mut dyn Strategy,
 ) -> Result<Execution, Error> {
     program.clear_output().map_err(Error::Memory)?;
+    program.reset_maps();
     let mut flags = 0;
     for (wanted, flag) in [
         (program.settings.fork, wire::FORK),
