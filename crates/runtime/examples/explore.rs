@@ -111,6 +111,7 @@ fn explore(arguments: Vec<String>) -> Result<(), String> {
             break;
         };
         runs += 1;
+        controlled.releases |= execution.releases_matter;
         if wanted.events {
             print_events(&execution, &controlled);
         }

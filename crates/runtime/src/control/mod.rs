@@ -119,6 +119,9 @@ pub struct Execution {
     pub events: Vec<Event>,
     /// What was not controlled.
     pub uncontrolled: Vec<Uncontrolled>,
+    /// Whether a thread tried to acquire a lock without waiting for ever, and so could notice when
+    /// others release it.
+    pub releases_matter: bool,
     /// What it wrote to standard output.
     pub stdout: Vec<u8>,
     /// What it wrote to standard error.
@@ -181,7 +184,8 @@ pub struct Controlled {
     pub symbols: Symbols,
     /// Seed of the program's random numbers.
     pub seed: u64,
-    /// Whether releasing a lock is a step. Set by itself once a thread could notice.
+    /// Whether releasing a lock is a step. Worth its price once
+    /// [a thread could notice](Execution::releases_matter).
     pub releases: bool,
     modules: Modules,
     maps_len: u32,
@@ -234,6 +238,16 @@ impl Controlled {
     /// Names of threads and locks in the execution that runs, or ran last.
     pub fn names(&self) -> Names {
         self.names.clone()
+    }
+
+    /// The process that executions are forked from, or that is about to be one.
+    pub fn server_process(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
+    /// The process of the execution that runs, or ran last.
+    pub fn child_process(&self) -> u32 {
+        self.memory.control().child.load(Ordering::Acquire)
     }
 
     /// Makes accesses at these places scheduling points, instead of those named before. Returns their

@@ -80,11 +80,17 @@ pub(super) fn execute(
     let mut schedule = run.recorder.schedule().clone();
     (schedule.seed, schedule.releases) = (seed, releases);
     let Run { history, uncontrolled, .. } = run;
-    if program.memory.control().tried.load(Ordering::Relaxed) != 0 {
-        program.releases = true;
-    }
+    let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
     let (stdout, stderr) = program.take_output();
-    Ok(Execution { outcome, schedule, events: history.events, uncontrolled, stdout, stderr })
+    Ok(Execution {
+        outcome,
+        schedule,
+        events: history.events,
+        uncontrolled,
+        releases_matter,
+        stdout,
+        stderr,
+    })
 }
 
 impl Run<'_> {
