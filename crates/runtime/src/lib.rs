@@ -8,13 +8,15 @@
 //! | --- | --- |
 //! | [`libraries`] | the injected runtime itself, as files to link, replace or preload |
 //! | [`session`] | starting a program and watching it to its end |
-//! | [`shm`] | the shared memory (the only unsafe code of this crate) |
+//! | [`control`] | running a program one thread at a time, under a strategy |
+//! | [`shm`] | the shared memory  |
 //! | [`merge`] | the rings of all threads in one order |
 //! | [`translate`] | records become [`Event`](selvedge_model::Event)s |
 //! | [`modules`] | what a program counter belongs to |
 //! | [`races`] | race records become findings |
 //! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
+pub mod control;
 pub mod libraries;
 pub mod merge;
 pub mod modules;
@@ -24,6 +26,7 @@ pub mod session;
 pub mod shm;
 pub mod translate;
 
+pub use control::{Controlled, Execution, Settings};
 pub use libraries::{Form, Libraries};
 pub use modules::{ByModule, Module, Modules, Resolve};
 pub use races::{NativeRace, RaceSide};

@@ -59,6 +59,11 @@ impl Modules {
         self.by_start.range(..=pc).next_back().map(|(_, m)| m).filter(|m| pc < m.end)
     }
 
+    /// Where a file is loaded.
+    pub fn base_of(&self, path: &Path) -> Option<u64> {
+        self.by_start.values().find(|m| m.path == path).map(|m| m.base)
+    }
+
     /// The return address whose low bits are `low`: in the module of `near` if there is one, else in
     /// any. None if no call returns to such a place.
     pub fn restore(&mut self, low: u64, near: u64) -> Option<u64> {

@@ -56,6 +56,20 @@ pub enum Error {
     /// Built with something else.
     #[error("the program was built with another version of selvedge; build it again")]
     Version,
+    /// The program does not stop before `main`.
+    #[error("the program cannot be controlled: it does not carry the runtime, or ends before main")]
+    NotControlled,
+}
+
+impl Form {
+    /// Sets the environment that the form needs.
+    pub fn put_into(self, command: &mut Command, libraries: &Libraries) {
+        match self {
+            Form::Linked => {}
+            Form::Replaced => prepend(command, "LD_LIBRARY_PATH", &libraries.directory),
+            Form::Preloaded => prepend(command, "LD_PRELOAD", &libraries.shared),
+        }
+    }
 }
 
 /// What a run left.
@@ -124,11 +138,7 @@ impl Session {
         }
         let shm = Shm::new(flags).map_err(Error::Memory)?;
         shm.pass_to(&mut command);
-        match form {
-            Form::Linked => {}
-            Form::Replaced => prepend(&mut command, "LD_LIBRARY_PATH", &libraries.directory),
-            Form::Preloaded => prepend(&mut command, "LD_PRELOAD", &libraries.shared),
-        }
+        form.put_into(&mut command, libraries);
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| Error::Start { program, source })?;
         Ok(Session { shm, child })

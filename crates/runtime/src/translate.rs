@@ -183,7 +183,7 @@ fn name_of(a: u64, b: u64) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn load_order(flags: u8) -> LoadOrder {
+pub(crate) fn load_order(flags: u8) -> LoadOrder {
     match flags {
         order::ACQUIRE | order::CONSUME | order::ACQ_REL => LoadOrder::Acquire,
         order::SEQ_CST => LoadOrder::SeqCst,
@@ -191,7 +191,7 @@ fn load_order(flags: u8) -> LoadOrder {
     }
 }
 
-fn store_order(flags: u8) -> StoreOrder {
+pub(crate) fn store_order(flags: u8) -> StoreOrder {
     match flags {
         order::RELEASE | order::ACQ_REL => StoreOrder::Release,
         order::SEQ_CST => StoreOrder::SeqCst,
@@ -199,7 +199,7 @@ fn store_order(flags: u8) -> StoreOrder {
     }
 }
 
-fn update_order(flags: u8) -> UpdateOrder {
+pub(crate) fn update_order(flags: u8) -> UpdateOrder {
     match flags {
         order::ACQUIRE | order::CONSUME => UpdateOrder::Acquire,
         order::RELEASE => UpdateOrder::Release,

@@ -246,6 +246,9 @@ double! {
 }
 
 unsafe extern "C" fn read16(addr: usize, pc: usize) {
+    if crate::control::is_on() {
+        return crate::control::access(addr, 16, false, pc);
+    }
     let t = thread::current();
     if t.is_null() {
         return;
@@ -259,6 +262,9 @@ unsafe extern "C" fn read16(addr: usize, pc: usize) {
 }
 
 unsafe extern "C" fn write16(addr: usize, pc: usize) {
+    if crate::control::is_on() {
+        return crate::control::access(addr, 16, true, pc);
+    }
     let t = thread::current();
     if t.is_null() {
         return;
@@ -289,6 +295,9 @@ fn crosses(addr: usize, len: usize) -> bool {
 macro_rules! behind_filter {
     ($($read:ident $write:ident $len:literal;)*) => {$(
         unsafe extern "C" fn $read(addr: usize, pc: usize) {
+            if crate::control::is_on() {
+                return crate::control::access(addr, $len, false, pc);
+            }
             let t = thread::current();
             if t.is_null() {
                 return;
@@ -302,6 +311,9 @@ macro_rules! behind_filter {
         }
 
         unsafe extern "C" fn $write(addr: usize, pc: usize) {
+            if crate::control::is_on() {
+                return crate::control::access(addr, $len, true, pc);
+            }
             let t = thread::current();
             if t.is_null() {
                 return;

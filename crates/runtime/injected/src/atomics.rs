@@ -9,6 +9,8 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 
+use crate::control;
+use crate::control::wire::Kind;
 use crate::fasttrack;
 use crate::rings;
 use crate::sync::{self, Object};
@@ -47,6 +49,9 @@ fn before_write(t: &mut Thread, object: &mut Object, mo: u8, update: bool) {
 }
 
 fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce() -> T) -> T {
+    if control::is_on() {
+        return control::atomic(Kind::Load, addr, len, mo, pc, || (operation(), false));
+    }
     let Some(t) = thread::me() else { return operation() };
     let value = if sync::may_exist(addr) || t.ring.is_open() {
         sync::with_existing(t, addr, |t, object| {
@@ -66,6 +71,9 @@ fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce() 
 }
 
 fn store(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce()) {
+    if control::is_on() {
+        return control::atomic(Kind::Store, addr, len, mo, pc, || (operation(), true));
+    }
     let Some(t) = thread::me() else { return operation() };
     fasttrack::atomic(t, addr, len, true, pc);
     let matters = releases(mo) || !t.fence_released.is_empty() || sync::may_exist(addr);
@@ -91,6 +99,9 @@ fn update<T>(
     pc: usize,
     operation: impl FnOnce() -> (T, bool),
 ) -> T {
+    if control::is_on() {
+        return control::atomic(Kind::Update, addr, len, mo, pc, operation);
+    }
     let Some(t) = thread::me() else { return operation().0 };
     let matters =
         releases(mo) || !t.fence_released.is_empty() || sync::may_exist(addr) || t.ring.is_open();

@@ -331,6 +331,9 @@ fn filtered(t: &Thread, word: u64, bytes: u64) -> bool {
 
 /// A plain access to any number of bytes.
 pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize) {
+    if crate::control::is_on() {
+        return crate::control::access(addr, len, is_write, pc);
+    }
     if t.ignore != 0 {
         return;
     }

@@ -8,6 +8,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::control;
 use crate::interpose;
 use crate::layout;
 use crate::report;
@@ -83,6 +84,9 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     main.set_record_accesses(wants_accesses());
     rings::record(main, wire::RecordKind::Begin, 0, 0, 0, 0);
     interpose::pthread::prepare();
+    if let Some(fd) = number_from(envp, control::wire::ENV_FD.as_bytes()) {
+        control::attach(fd, main);
+    }
     write_maps();
     UP.store(true, Ordering::Release);
 }
@@ -181,7 +185,10 @@ pub fn after_fork() {
 
 /// The program ends normally.
 unsafe extern "C" fn fini() {
-    write_maps();
+    // Under control the host knows the map since before `main`.
+    if !control::is_on() {
+        write_maps();
+    }
     let races = report::UNREPORTED.load(Ordering::Relaxed);
     if races != 0 {
         sys::complain(b"selvedge: data races seen at ");

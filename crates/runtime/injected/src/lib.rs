@@ -13,6 +13,7 @@
 //! | [`shadow`], [`fasttrack`] | what is remembered of each granule, and the race check |
 //! | [`clock`], [`sync`], [`atomics`] | what orders threads |
 //! | [`thread`] | threads, their slots, thread-local words |
+//! | [`control`] | controlled executions: one thread at a time |
 //! | [`interpose`] | functions of the C library that synchronize, allocate or copy |
 //! | [`rings`], [`report`] | events and races on their way to the host |
 //! | [`init`], [`sys`], [`layout`] | start-up, system calls, addresses |
@@ -23,6 +24,7 @@ pub mod abi;
 pub mod annotate;
 pub mod atomics;
 pub mod clock;
+pub mod control;
 pub mod fasttrack;
 pub mod init;
 pub mod interpose;

@@ -136,6 +136,10 @@ pub struct Thread {
     pub jumps: [(usize, usize); 32],
     /// Next entry of `jumps` to overwrite.
     pub next_jump: usize,
+    /// Its number in a controlled execution, plus one; 0 if it is not controlled.
+    pub controlled: u32,
+    /// The same, kept for whoever joins it.
+    pub joined_as: u32,
     /// Signals that arrived while busy.
     pub pending: u64,
 }
@@ -335,6 +339,11 @@ impl Thread {
         }
     }
 
+    /// Its number in a controlled execution, plus one, also after its end.
+    pub fn joinable(&self) -> u32 {
+        self.joined_as
+    }
+
     /// Begins to ignore accesses.
     pub fn ignore_begin(&mut self) {
         self.ignore += 1;
@@ -457,6 +466,8 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.ignore = 0;
     thread.set_record_accesses(false);
     thread.busy = 0;
+    thread.controlled = 0;
+    thread.joined_as = 0;
     thread.pending = 0;
     thread.farewells = 0;
     thread.pthread.store(0, Ordering::Relaxed);

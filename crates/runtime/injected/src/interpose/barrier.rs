@@ -7,6 +7,7 @@ use core::ffi::c_int;
 
 use super::real;
 use crate::abi::with_pc;
+use crate::control::{self, ops};
 use crate::rings;
 use crate::sync::{self, Object};
 use crate::thread::{self, Thread};
@@ -44,6 +45,14 @@ fn leave(t: &mut Thread, barrier: usize, round: u32) {
 
 unsafe extern "C" fn wait(barrier: usize, pc: usize) -> c_int {
     const SERIAL: c_int = -1;
+    const PARTIES: usize = 8;
+    // SAFETY: the number of parties is the third int of the program's barrier.
+    if control::is_on()
+        && let parties = unsafe { ((barrier + PARTIES) as *const u32).read() }
+        && let Some(last) = ops::barrier(barrier, parties, pc)
+    {
+        return if last { SERIAL } else { 0 };
+    }
     let mut round = 0;
     if let Some(t) = thread::me() {
         round = arrive(t, barrier);

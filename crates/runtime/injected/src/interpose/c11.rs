@@ -6,14 +6,20 @@ use core::ffi::{c_int, c_void};
 
 use super::{cond, mutex, real};
 use crate::abi::with_pc;
+use crate::control;
 
 const SUCCESS: c_int = 0;
 const NO_MEMORY: c_int = 3;
 const ERROR: c_int = 2;
+const TIMED_OUT: c_int = 4;
 
 macro_rules! locks {
-    ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
+    ($($imp:ident $name:ident($($arg:ident),*) $gate:expr;)*) => {$(
         unsafe extern "C" fn $imp(lock: usize, $($arg: usize,)* pc: usize) -> c_int {
+            let gate: fn(usize, [usize; 2], usize) -> bool = $gate;
+            if control::is_on() && !gate(lock, mutex::last_two(&[0, 0, $($arg),*]), pc) {
+                return TIMED_OUT;
+            }
             let result = real!($name(lock $(, $arg)*) as fn(usize $(, locks!(@ $arg))*) -> c_int);
             if result == SUCCESS {
                 mutex::acquired(lock, pc);
@@ -25,9 +31,9 @@ macro_rules! locks {
 }
 
 locks! {
-    lock mtx_lock();
-    trylock mtx_trylock();
-    timedlock mtx_timedlock(time);
+    lock mtx_lock() mutex::mutex_gate;
+    trylock mtx_trylock() mutex::try_gate;
+    timedlock mtx_timedlock(time) mutex::mutex_gate;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
@@ -41,16 +47,15 @@ unsafe extern "C" fn destroy(lock: usize, pc: usize) {
 }
 
 unsafe extern "C" fn wait(condition: usize, lock: usize, pc: usize) -> c_int {
-    cond::wait(
-        condition,
-        lock,
-        pc,
-        || real!(cnd_wait(condition, lock) as fn(usize, usize) -> c_int),
-    )
+    cond::wait(condition, lock, pc, (0, TIMED_OUT), || {
+        real!(cnd_wait(condition, lock) as fn(usize, usize) -> c_int)
+    })
 }
 
 unsafe extern "C" fn timedwait(condition: usize, lock: usize, time: usize, pc: usize) -> c_int {
-    cond::wait(condition, lock, pc, || {
+    // SAFETY: the program's time.
+    let deadline = unsafe { control::time::deadline(control::time::REALTIME, time) };
+    cond::wait(condition, lock, pc, (deadline, TIMED_OUT), || {
         real!(cnd_timedwait(condition, lock, time) as fn(usize, usize, usize) -> c_int)
     })
 }

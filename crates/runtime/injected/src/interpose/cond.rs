@@ -9,6 +9,7 @@ use core::ffi::{c_int, c_void};
 
 use super::{mutex, real};
 use crate::abi::with_pc;
+use crate::control::{self, ops, time};
 use crate::rings;
 use crate::thread;
 use crate::wire::RecordKind;
@@ -45,8 +46,21 @@ unsafe extern "C" fn woken(waiting: *mut c_void) {
     mutex::acquired(waiting.mutex, waiting.pc);
 }
 
-/// Waits by `real`, giving the mutex up meanwhile.
-pub fn wait(cond: usize, mutex: usize, pc: usize, real: impl FnOnce() -> c_int) -> c_int {
+/// Waits by `real`, giving the mutex up meanwhile. Under control it waits in the model, until the
+/// given virtual time, and returns the given code when that is over.
+pub fn wait(
+    cond: usize,
+    mutex: usize,
+    pc: usize,
+    (deadline, timed_out): (u64, c_int),
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    if control::is_on()
+        && let Some(notified) =
+            ops::wait_on_condition(cond, mutex, deadline, pc, || unlock(mutex), || relock(mutex))
+    {
+        return if notified || deadline == 0 { 0 } else { timed_out };
+    }
     mutex::releasing(mutex, pc);
     let mut waiting = Waiting { cond, mutex, pc };
     let mut cleanup = Cleanup { routine: 0, arg: core::ptr::null_mut(), kind: 0, previous: 0 };
@@ -58,17 +72,37 @@ pub fn wait(cond: usize, mutex: usize, pc: usize, real: impl FnOnce() -> c_int) 
     result
 }
 
+fn unlock(mutex: usize) {
+    real!(pthread_mutex_unlock(mutex) as fn(usize) -> c_int);
+}
+
+fn relock(mutex: usize) {
+    real!(pthread_mutex_lock(mutex) as fn(usize) -> c_int);
+}
+
+/// The virtual time of a wait without a clock of its own: the condition variable has one.
+fn deadline(cond: usize, time: usize) -> u64 {
+    const CLOCK: usize = 36;
+    const IS_MONOTONIC: u32 = 2;
+    // SAFETY: the program's condition variable and time.
+    unsafe {
+        let monotonic = ((cond + CLOCK) as *const u32).read() & IS_MONOTONIC != 0;
+        time::deadline(usize::from(monotonic), time)
+    }
+}
+
 unsafe extern "C" fn cond_wait(cond: usize, mutex: usize, pc: usize) -> c_int {
     wait(
         cond,
         mutex,
         pc,
+        (0, 0),
         || real!(pthread_cond_wait @ "GLIBC_2.3.2" (cond, mutex) as fn(usize, usize) -> c_int),
     )
 }
 
 unsafe extern "C" fn timedwait(cond: usize, mutex: usize, time: usize, pc: usize) -> c_int {
-    wait(cond, mutex, pc, || {
+    wait(cond, mutex, pc, (deadline(cond, time), ops::ETIMEDOUT), || {
         real!(pthread_cond_timedwait @ "GLIBC_2.3.2" (cond, mutex, time)
             as fn(usize, usize, usize) -> c_int)
     })
@@ -81,7 +115,9 @@ unsafe extern "C" fn clockwait(
     time: usize,
     pc: usize,
 ) -> c_int {
-    wait(cond, mutex, pc, || {
+    // SAFETY: the program's time.
+    let deadline = unsafe { time::deadline(clock, time) };
+    wait(cond, mutex, pc, (deadline, ops::ETIMEDOUT), || {
         real!(pthread_cond_clockwait(cond, mutex, clock, time)
             as fn(usize, usize, usize, usize) -> c_int)
     })
@@ -89,6 +125,9 @@ unsafe extern "C" fn clockwait(
 
 /// Waiters are about to be woken.
 pub fn notifying(cond: usize, all: bool, pc: usize) {
+    if control::is_on() && ops::notify(cond, all, pc) {
+        return;
+    }
     if let Some(t) = thread::me() {
         rings::record(t, RecordKind::Notify, u8::from(all), pc, cond, 0);
     }

@@ -7,12 +7,14 @@
 use core::sync::atomic::AtomicUsize;
 
 use super::look_up;
+use crate::control::{self, ops, time};
 use crate::rings;
 use crate::sync;
 use crate::thread;
 use crate::wire::RecordKind;
 
 const FUTEX: usize = crate::sys::FUTEX;
+const GETRANDOM: usize = 318;
 const WAIT: usize = 0;
 const WAKE: usize = 1;
 const REQUEUE: usize = 3;
@@ -23,9 +25,26 @@ const WAKE_BITSET: usize = 10;
 
 type Syscall = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> isize;
 
-/// `syscall(number, …)`; the arguments that are not there are rubbish that the kernel ignores.
+/// `syscall(number, …)`; the arguments that are not there are rubbish that the kernel ignores. All
+/// registers for arguments are taken, so the program counter goes on the stack.
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-pub unsafe extern "C" fn syscall(
+#[unsafe(naked)]
+pub unsafe extern "C" fn syscall() {
+    core::arch::naked_asm!(
+        "mov rax, [rsp + 8]",
+        "mov r11, [rsp]",
+        "sub rsp, 8",
+        "push r11",
+        "push rax",
+        "call {}",
+        "add rsp, 24",
+        "ret",
+        sym perform,
+    )
+}
+
+#[allow(clippy::too_many_arguments)] // They are the system call's.
+unsafe extern "C" fn perform(
     number: usize,
     a: usize,
     b: usize,
@@ -33,13 +52,30 @@ pub unsafe extern "C" fn syscall(
     d: usize,
     e: usize,
     f: usize,
+    pc: usize,
 ) -> isize {
     static KNOWN: AtomicUsize = AtomicUsize::new(0);
     let real = look_up(&KNOWN, "syscall\0", None);
     // SAFETY: the C library's function; more arguments than the program passed do no harm.
     let call = || unsafe { core::mem::transmute::<usize, Syscall>(real)(number, a, b, c, d, e, f) };
+    // SAFETY: the program's buffer.
+    if number == GETRANDOM && control::is_on() && unsafe { time::fill(a, b) } {
+        return b as isize;
+    }
     if number != FUTEX {
         return call();
+    }
+    // SAFETY: the program's own call.
+    if control::is_on()
+        && let Some(result) = unsafe { controlled([a, b, c, d, e, f], pc) }
+    {
+        return match result {
+            Ok(n) => n as isize,
+            Err(error) => {
+                super::Errno::set(error);
+                -1
+            }
+        };
     }
     let operation = b & 0x7f;
     if matches!(operation, WAKE | WAKE_BITSET | WAKE_OP | REQUEUE | CMP_REQUEUE)
@@ -57,4 +93,36 @@ pub unsafe extern "C" fn syscall(
         rings::record(t, RecordKind::HappensAfter, 0, 0, a, 0);
     }
     result
+}
+
+/// The call in the model; nothing if the thread is not controlled or the operation is not modelled.
+unsafe fn controlled(
+    [addr, operation, value, time, second, third]: [usize; 6],
+    pc: usize,
+) -> Option<Result<u32, i32>> {
+    const REALTIME: usize = 256;
+    const EAGAIN: i32 = 11;
+    let clock = if operation & REALTIME != 0 { time::REALTIME } else { time::MONOTONIC };
+    // SAFETY: the caller's.
+    unsafe {
+        match operation & 0x7f {
+            kind @ (WAIT | WAIT_BITSET) => {
+                let deadline =
+                    if kind == WAIT { time::after(time) } else { time::deadline(clock, time) };
+                Some(match ops::futex_wait(addr, value as u32, deadline, pc)? {
+                    ops::Futex::Different => Err(EAGAIN),
+                    ops::Futex::Woken => Ok(0),
+                    ops::Futex::TimedOut => Err(ops::ETIMEDOUT),
+                })
+            }
+            WAKE | WAKE_BITSET => ops::futex_wake(addr, value as u32, pc).map(Ok),
+            CMP_REQUEUE if (addr as *const u32).read_volatile() != third as u32 => {
+                control::me().map(|_| Err(EAGAIN))
+            }
+            REQUEUE | CMP_REQUEUE => {
+                ops::futex_requeue(addr, value as u32, second, time as u32, pc).map(Ok)
+            }
+            _ => None,
+        }
+    }
 }

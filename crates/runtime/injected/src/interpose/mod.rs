@@ -27,6 +27,7 @@ pub mod pthread;
 pub mod rwlock;
 pub mod semaphore;
 pub mod signal;
+pub mod time;
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -94,6 +95,14 @@ impl Errno {
     pub fn keep() -> Errno {
         // SAFETY: the C library's own place for the current thread.
         Errno(unsafe { __errno_location().read() })
+    }
+}
+
+impl Errno {
+    /// Sets it.
+    pub fn set(error: c_int) {
+        // SAFETY: as above.
+        unsafe { __errno_location().write(error) };
     }
 }
 

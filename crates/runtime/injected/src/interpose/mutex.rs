@@ -6,6 +6,7 @@ use core::ffi::c_int;
 
 use super::real;
 use crate::abi::with_pc;
+use crate::control::{self, ops, time};
 use crate::rings;
 use crate::sync;
 use crate::thread;
@@ -16,6 +17,9 @@ const OWNER_DEAD: c_int = 130;
 
 /// The thread has acquired a lock that excludes all others.
 pub fn acquired(addr: usize, pc: usize) {
+    if control::is_on() && ops::acquired(addr, false, pc) {
+        return;
+    }
     if let Some(t) = thread::me() {
         sync::acquire(t, addr);
         rings::record(t, RecordKind::Acquire, 0, pc, addr, 0);
@@ -24,6 +28,9 @@ pub fn acquired(addr: usize, pc: usize) {
 
 /// The thread is about to release it.
 pub fn releasing(addr: usize, pc: usize) {
+    if control::is_on() && ops::releasing(addr, pc) {
+        return;
+    }
     if let Some(t) = thread::me() {
         rings::record(t, RecordKind::Release, 0, pc, addr, 0);
         sync::release(t, addr);
@@ -32,6 +39,9 @@ pub fn releasing(addr: usize, pc: usize) {
 
 /// The object is about to be destroyed.
 pub fn destroying(addr: usize, pc: usize) {
+    if control::is_on() && ops::renewed(addr) {
+        return;
+    }
     if let Some(t) = thread::me() {
         rings::record(t, RecordKind::Destroy, 0, pc, addr, 0);
         sync::destroy(t, addr);
@@ -42,9 +52,36 @@ fn held(result: c_int) -> bool {
     result == 0 || result == OWNER_DEAD
 }
 
+/// The clock and the time of a timed acquisition; the clock that counts from the epoch, which is 0, and
+/// null if they are not given.
+pub fn last_two(arguments: &[usize]) -> [usize; 2] {
+    [arguments[arguments.len() - 2], arguments[arguments.len() - 1]]
+}
+
+/// Under control, waits until the mutex can be acquired; false if the time is over.
+pub fn mutex_gate(lock: usize, [clock, time]: [usize; 2], pc: usize) -> bool {
+    // SAFETY: the program's mutex and time.
+    let (reentrant, deadline) = unsafe { (ops::reentrant(lock), time::deadline(clock, time)) };
+    ops::lock(lock, false, reentrant, deadline, pc)
+}
+
+/// Under control, a scheduling point.
+pub fn try_gate(lock: usize, _: [usize; 2], pc: usize) -> bool {
+    ops::try_lock(lock, false, pc);
+    true
+}
+
+fn spin_gate(lock: usize, _: [usize; 2], pc: usize) -> bool {
+    ops::lock(lock, false, false, 0, pc)
+}
+
 macro_rules! locks {
-    ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
+    ($($imp:ident $name:ident($($arg:ident),*) $gate:expr;)*) => {$(
         unsafe extern "C" fn $imp(lock: usize, $($arg: usize,)* pc: usize) -> c_int {
+            let gate: fn(usize, [usize; 2], usize) -> bool = $gate;
+            if control::is_on() && !gate(lock, last_two(&[0, 0, $($arg),*]), pc) {
+                return ops::ETIMEDOUT;
+            }
             let result = real!($name(lock $(, $arg)*) as fn(usize $(, locks!(@ $arg))*) -> c_int);
             if result == OWNER_DEAD {
                 super::pthread::after_ended_threads();
@@ -59,12 +96,12 @@ macro_rules! locks {
 }
 
 locks! {
-    lock pthread_mutex_lock();
-    trylock pthread_mutex_trylock();
-    timedlock pthread_mutex_timedlock(time);
-    clocklock pthread_mutex_clocklock(clock, time);
-    spin_lock pthread_spin_lock();
-    spin_trylock pthread_spin_trylock();
+    lock pthread_mutex_lock() mutex_gate;
+    trylock pthread_mutex_trylock() try_gate;
+    timedlock pthread_mutex_timedlock(time) mutex_gate;
+    clocklock pthread_mutex_clocklock(clock, time) mutex_gate;
+    spin_lock pthread_spin_lock() spin_gate;
+    spin_trylock pthread_spin_trylock() try_gate;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {

@@ -6,6 +6,7 @@ use core::ffi::c_int;
 
 use super::real;
 use crate::abi::with_pc;
+use crate::control::{self, ops};
 use crate::rings;
 use crate::sync;
 use crate::thread;
@@ -36,11 +37,19 @@ fn run_between(
     pc: usize,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
+    const DONE: u32 = 2;
+    // SAFETY: the program's control word.
+    let done = unsafe { (control as *const u32).read() } & DONE != 0;
+    let controlled = control::is_on() && ops::enter_once(control, done, pc);
     let Some(t) = thread::me() else { return real() };
     let outer = core::mem::replace(&mut t.once, (control, function as usize, pc));
     let result = real();
     if let Some(t) = thread::me() {
         t.once = outer;
+    }
+    if controlled {
+        ops::leave_once(control, pc);
+        return result;
     }
     initialised(control, pc);
     result
@@ -75,18 +84,28 @@ unsafe extern "C" fn c11_once(control: usize, function: Function, pc: usize) {
 }
 
 unsafe extern "C" fn guard_acquire(guard: usize, pc: usize) -> c_int {
+    let controlled = control::is_on() && ops::enter_once(guard, false, pc);
     let result = real!(__cxa_guard_acquire(guard) as fn(usize) -> c_int);
+    if controlled && result == 0 {
+        ops::leave_once(guard, pc);
+    }
     initialised(guard, pc);
     result
 }
 
 unsafe extern "C" fn guard_release(guard: usize, pc: usize) {
     initialising(guard, pc);
+    if control::is_on() {
+        ops::leave_once(guard, pc);
+    }
     real!(__cxa_guard_release(guard) as fn(usize) -> ());
 }
 
 unsafe extern "C" fn guard_abort(guard: usize, pc: usize) {
     initialising(guard, pc);
+    if control::is_on() {
+        ops::leave_once(guard, pc);
+    }
     real!(__cxa_guard_abort(guard) as fn(usize) -> ());
 }
 
@@ -97,6 +116,9 @@ unsafe extern "C" fn throw(exception: usize, info: usize, destructor: usize, pc:
     {
         rings::record(t, RecordKind::HappensBefore, 0, pc, t.once.0, 0);
         sync::release_also(t, t.once.0);
+        if control::is_on() {
+            ops::leave_once(t.once.0, pc);
+        }
     }
     real!(__cxa_throw(exception, info, destructor) as fn(usize, usize, usize) -> ());
 }

@@ -22,6 +22,7 @@ unsafe extern "C" fn do_fork(_pc: usize) -> c_int {
         crate::sync::after_fork();
         thread::after_fork();
         crate::init::after_fork();
+        crate::control::leave();
     }
     if !t.is_null() {
         // SAFETY: as above; in the child this is its only thread.

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::real;
 use crate::abi::with_pc;
+use crate::control::{self, ops, time};
 use crate::rings;
 use crate::shadow;
 use crate::sync;
@@ -69,10 +70,21 @@ pub fn after_ended_threads() {
     }
 }
 
+/// The main thread says farewell as well, in case it ends before the others.
+pub fn main_has_farewell() {
+    let key = KEY.load(Ordering::Acquire);
+    let t = thread::current();
+    if key != 0 && !t.is_null() {
+        // SAFETY: the key exists; the block outlives the thread.
+        unsafe { pthread_setspecific(key - 1, t.cast()) };
+    }
+}
+
 fn end(t: &mut Thread) {
     sync::release_also(t, (&raw const ENDED) as usize);
     rings::record(t, RecordKind::End, 0, 0, 0, 0);
     t.ring.close();
+    control::end(t);
     t.end();
 }
 
@@ -91,6 +103,7 @@ unsafe extern "C" fn run(thread: *mut c_void) -> *mut c_void {
     rings::record(t, RecordKind::Begin, 0, function, 0, 0);
     // SAFETY: the key exists, because a thread was created.
     unsafe { pthread_setspecific(KEY.load(Ordering::Acquire) - 1, thread) };
+    control::begin(t);
     // SAFETY: function and argument are those that the program passed to create the thread.
     unsafe { core::mem::transmute::<usize, Start>(function)(argument as *mut c_void) }
 }
@@ -115,6 +128,7 @@ unsafe extern "C" fn create(
     };
     // SAFETY: the program's own function.
     let theirs = unsafe { core::mem::transmute::<usize, Start>(function) };
+    let controlled = control::creating(pc, function);
     let Some(t) = thread::me() else { return plain(id, theirs, argument as *mut c_void) };
     let Some(child) = thread::create(t.clock.known()) else {
         return plain(id, theirs, argument as *mut c_void);
@@ -127,6 +141,8 @@ unsafe extern "C" fn create(
             pthread_attr_getdetachstate(attr, &raw mut detached);
         }
     }
+    child.controlled = controlled;
+    child.joined_as = controlled;
     child.start = (function, argument, stack);
     child.detached.store(detached as u32, Ordering::Release);
     rings::record(t, RecordKind::Fork, 0, pc, child.number as usize, 0);
@@ -135,6 +151,7 @@ unsafe extern "C" fn create(
     let result = plain(&raw mut own, run, (&raw mut *child).cast());
     if result != 0 {
         child.abandon();
+        control::not_created(controlled);
         return result;
     }
     if !id.is_null() {
@@ -153,7 +170,9 @@ pub fn joined(block: Option<&'static Thread>, pc: usize) {
         // The destructor ran before the join returned, so this does not wait long, if at all.
         crate::sys::yield_now();
     }
-    if let Some(t) = thread::me() {
+    if let Some(t) = thread::me()
+        && !ops::joined(block.joinable(), pc)
+    {
         t.clock.join(block.clock.known());
         rings::record(t, RecordKind::Join, 0, pc, block.number as usize, 0);
         sync::synchronized(t);
@@ -164,6 +183,7 @@ pub fn joined(block: Option<&'static Thread>, pc: usize) {
 
 unsafe extern "C" fn join(id: usize, value: usize, pc: usize) -> c_int {
     let block = thread::find(id);
+    ops::join(block.map_or(0, Thread::joinable), 0, pc);
     let result = real!(pthread_join(id, value) as fn(usize, usize) -> c_int);
     if result == 0 {
         joined(block, pc);
@@ -173,6 +193,7 @@ unsafe extern "C" fn join(id: usize, value: usize, pc: usize) -> c_int {
 
 unsafe extern "C" fn tryjoin(id: usize, value: usize, pc: usize) -> c_int {
     let block = thread::find(id);
+    ops::yield_now(pc);
     let result = real!(pthread_tryjoin_np(id, value) as fn(usize, usize) -> c_int);
     if result == 0 {
         joined(block, pc);
@@ -182,6 +203,11 @@ unsafe extern "C" fn tryjoin(id: usize, value: usize, pc: usize) -> c_int {
 
 unsafe extern "C" fn timedjoin(id: usize, value: usize, time: usize, pc: usize) -> c_int {
     let block = thread::find(id);
+    // SAFETY: the program's time.
+    let deadline = unsafe { time::deadline(time::REALTIME, time) };
+    if !ops::join(block.map_or(0, Thread::joinable), deadline, pc) {
+        return ops::ETIMEDOUT;
+    }
     let result = real!(pthread_timedjoin_np(id, value, time) as fn(usize, usize, usize) -> c_int);
     if result == 0 {
         joined(block, pc);
@@ -197,6 +223,11 @@ unsafe extern "C" fn clockjoin(
     pc: usize,
 ) -> c_int {
     let block = thread::find(id);
+    // SAFETY: the program's time.
+    let deadline = unsafe { time::deadline(clock, time) };
+    if !ops::join(block.map_or(0, Thread::joinable), deadline, pc) {
+        return ops::ETIMEDOUT;
+    }
     let result = real!(
         pthread_clockjoin_np(id, value, clock, time) as fn(usize, usize, usize, usize) -> c_int
     );

@@ -7,12 +7,16 @@ use core::ffi::c_int;
 
 use super::real;
 use crate::abi::with_pc;
+use crate::control::{self, ops, time};
 use crate::rings;
 use crate::sync;
 use crate::thread;
 use crate::wire::RecordKind;
 
 fn acquired(lock: usize, shared: bool, pc: usize) {
+    if control::is_on() && ops::acquired(lock, shared, pc) {
+        return;
+    }
     let Some(t) = thread::me() else { return };
     if sync::may_exist(lock) {
         sync::with_existing(t, lock, |t, object| {
@@ -30,6 +34,9 @@ fn acquired(lock: usize, shared: bool, pc: usize) {
 }
 
 fn releasing(lock: usize, pc: usize) {
+    if control::is_on() && ops::releasing(lock, pc) {
+        return;
+    }
     let Some(t) = thread::me() else { return };
     // While a writer holds the lock nobody else changes this, and while readers hold it it is 0.
     let shared = sync::with(t, lock, |_, object| object.parties == 0);
@@ -46,9 +53,25 @@ fn releasing(lock: usize, pc: usize) {
     t.tick();
 }
 
+/// Under control, waits until the lock can be acquired; false if the time is over. A writer that wants
+/// the lock again is told that it must not.
+fn gate(lock: usize, shared: bool, [clock, time]: [usize; 2], pc: usize) -> bool {
+    // SAFETY: the program's time.
+    let deadline = unsafe { time::deadline(clock, time) };
+    ops::lock(lock, shared, true, deadline, pc)
+}
+
+fn try_gate(lock: usize, shared: bool, _: [usize; 2], pc: usize) -> bool {
+    ops::try_lock(lock, shared, pc);
+    true
+}
+
 macro_rules! locks {
-    ($($imp:ident $name:ident($($arg:ident),*) $shared:literal;)*) => {$(
+    ($($imp:ident $name:ident($($arg:ident),*) $shared:literal $gate:ident;)*) => {$(
         unsafe extern "C" fn $imp(lock: usize, $($arg: usize,)* pc: usize) -> c_int {
+            if control::is_on() && !$gate(lock, $shared, super::mutex::last_two(&[0, 0, $($arg),*]), pc) {
+                return ops::ETIMEDOUT;
+            }
             let result = real!($name(lock $(, $arg)*) as fn(usize $(, locks!(@ $arg))*) -> c_int);
             if result == 0 {
                 acquired(lock, $shared, pc);
@@ -60,14 +83,14 @@ macro_rules! locks {
 }
 
 locks! {
-    rdlock pthread_rwlock_rdlock() true;
-    tryrdlock pthread_rwlock_tryrdlock() true;
-    timedrdlock pthread_rwlock_timedrdlock(time) true;
-    clockrdlock pthread_rwlock_clockrdlock(clock, time) true;
-    wrlock pthread_rwlock_wrlock() false;
-    trywrlock pthread_rwlock_trywrlock() false;
-    timedwrlock pthread_rwlock_timedwrlock(time) false;
-    clockwrlock pthread_rwlock_clockwrlock(clock, time) false;
+    rdlock pthread_rwlock_rdlock() true gate;
+    tryrdlock pthread_rwlock_tryrdlock() true try_gate;
+    timedrdlock pthread_rwlock_timedrdlock(time) true gate;
+    clockrdlock pthread_rwlock_clockrdlock(clock, time) true gate;
+    wrlock pthread_rwlock_wrlock() false gate;
+    trywrlock pthread_rwlock_trywrlock() false try_gate;
+    timedwrlock pthread_rwlock_timedwrlock(time) false gate;
+    clockwrlock pthread_rwlock_clockwrlock(clock, time) false gate;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {

@@ -1,0 +1,402 @@
+//! Controlled executions: one thread runs at a time, and the host says which.
+//!
+//! At every scheduling point the thread whose turn it is writes down what it is about to do. If it is
+//! the only one that can go on it does so; if another is the only one, the turn goes there; otherwise
+//! the host is asked. Real primitives are called only when the model ([`wire`]) says that they succeed
+//! at once, and condition variables, barriers and futexes are waited for in the model alone.
+//!
+//! Ground rules:
+//! - Nothing here is looked at unless [`is_on`]; a thread that the runtime does not know, or that is
+//!   inside the runtime, is not controlled.
+//! - The model is changed only by the thread whose turn it is. A thread that was away in a system call
+//!   may run beside it, until its next scheduling point.
+//! - While a thread waits for its turn its signals are put off; a signal makes it able to go on, for
+//!   as long as its handlers take.
+
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
+
+use crate::sys;
+use crate::thread::{self, Busy, Thread};
+
+pub mod ops;
+pub mod server;
+pub mod time;
+pub mod wire;
+
+use wire::{Control, HOST, Kind, THREADS, YIELDS, class, request, status};
+
+static ON: AtomicBool = AtomicBool::new(false);
+static CONTROL: AtomicPtr<Control> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Steps in a row that change nothing before a thread is taken to spin.
+const SPINS: u32 = 16;
+/// Steps in a row after which a thread lets others run in any case.
+const STREAK: u32 = 2_000;
+/// Accesses between two scheduling points after which a thread is taken to spin.
+const ACCESSES: u32 = 1 << 20;
+
+/// Whether this process is under control.
+#[inline(always)]
+pub fn is_on() -> bool {
+    ON.load(Relaxed)
+}
+
+/// Takes the control memory into use; the current thread is thread 0.
+pub fn attach(fd: usize, main: &mut Thread) {
+    let at = sys::map_shared(fd, size_of::<Control>());
+    if at == 0 {
+        return;
+    }
+    // SAFETY: a mapping of that size, never unmapped; all fields are atomic.
+    let control = unsafe { &*(at as *const Control) };
+    if control.magic.load(Relaxed) != wire::MAGIC {
+        return;
+    }
+    if control.version.load(Relaxed) != wire::VERSION {
+        crate::init::fatal(
+            b"selvedge: this program was built with another version of selvedge; build it again\n",
+        );
+    }
+    // Programs that the program starts in turn are not controlled.
+    let pid = sys::pid();
+    if control.program.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        return;
+    }
+    CONTROL.store(at as *mut Control, Ordering::Release);
+    control.reset(control.flags.load(Relaxed), 0);
+    control.slots[0].tid.store(tid(), Relaxed);
+    main.controlled = 1;
+    ON.store(true, Ordering::Release);
+}
+
+/// The process goes on by itself: in the child of a fork of the program's own.
+pub fn leave() {
+    ON.store(false, Ordering::Release);
+}
+
+fn tid() -> u32 {
+    // SAFETY: no memory involved.
+    unsafe { sys::call(sys::GETTID, [0; 6]) as u32 }
+}
+
+fn control() -> Option<&'static Control> {
+    // SAFETY: null, or mapped for good.
+    unsafe { CONTROL.load(Ordering::Acquire).as_ref() }
+}
+
+/// The control memory and the current thread, if it is controlled.
+#[inline]
+pub fn me() -> Option<(&'static Control, &'static mut Thread)> {
+    if !is_on() {
+        return None;
+    }
+    let t = thread::me().filter(|t| t.controlled != 0)?;
+    Some((control()?, t))
+}
+
+/// What a thread is about to do.
+#[derive(Clone, Copy)]
+pub struct Want {
+    /// What.
+    pub kind: Kind,
+    /// Address of the object; 0 if there is none.
+    pub object: usize,
+    /// Where.
+    pub pc: usize,
+    /// See [`Kind`].
+    pub a: usize,
+    /// See [`Kind`].
+    pub b: usize,
+    /// [`YIELDS`], [`wire::REENTRANT`].
+    pub flags: u32,
+    /// Virtual time until which it waits; 0 for ever.
+    pub deadline: u64,
+}
+
+impl Want {
+    /// With the rest 0.
+    pub fn new(kind: Kind, object: usize, pc: usize) -> Want {
+        Want { kind, object, pc, a: 0, b: 0, flags: 0, deadline: 0 }
+    }
+}
+
+/// Number of the current thread.
+fn number(t: &Thread) -> usize {
+    (t.controlled as usize - 1) % THREADS
+}
+
+fn log(c: &Control, what: u8, thread: usize, want: &Want) {
+    let at = c.log_len.fetch_add(1, Relaxed) as usize;
+    if at >= wire::LOG || at as u32 >= c.limit.load(Relaxed) {
+        too_much(c, thread);
+    }
+    let object = match want.object {
+        0 => 0,
+        addr => match c.object(addr) {
+            Some(i) => c.objects[i].number.load(Relaxed),
+            None => too_much(c, thread),
+        },
+    };
+    let record = &c.log[at];
+    let head = u64::from(what) << 56 | (want.kind as u64) << 48 | (thread as u64) << 32;
+    record.what.store(head | u64::from(object), Relaxed);
+    record.pc.store(want.pc as u64, Relaxed);
+    record.a.store(want.a as u64, Relaxed);
+    record.b.store(want.b as u64, Relaxed);
+}
+
+/// This has happened.
+pub fn event(c: &Control, t: &Thread, want: &Want) {
+    log(c, class::EVENT, number(t), want);
+}
+
+/// The host ends the execution.
+fn too_much(c: &Control, thread: usize) -> ! {
+    ask(c, thread, request::LIMIT);
+    loop {
+        sys::pause(1_000_000_000);
+    }
+}
+
+fn ring(c: &Control) {
+    c.bell.fetch_add(1, Ordering::SeqCst);
+    wake(&c.bell);
+}
+
+fn ask(c: &Control, thread: usize, what: u32) {
+    c.asker.store(thread as u32, Relaxed);
+    c.request.store(what, Relaxed);
+    c.turn.store(HOST, Ordering::Release);
+    ring(c);
+}
+
+/// Wakes whoever waits for the word to change.
+pub fn wake(word: &AtomicU32) {
+    const WAKE: usize = 1;
+    let at = core::ptr::from_ref(word) as usize;
+    // SAFETY: a word in shared memory.
+    unsafe { sys::call(sys::FUTEX, [at, WAKE, usize::MAX >> 33, 0, 0, 0]) };
+}
+
+/// Waits until the word may have changed from `value`; false if a signal came.
+pub fn sleep_on(word: &AtomicU32, value: u32) -> bool {
+    const WAIT: usize = 0;
+    let at = core::ptr::from_ref(word) as usize;
+    // SAFETY: a word in shared memory.
+    unsafe { sys::call(sys::FUTEX, [at, WAIT, value as usize, 0, 0, 0]) != sys::EINTR }
+}
+
+fn give(c: &Control, from: usize, to: usize) {
+    let slot = &c.slots[to];
+    slot.status.store(status::RUNNING, Relaxed);
+    c.turn.store(to as u32, Relaxed);
+    slot.word.store(1, Ordering::Release);
+    if to != from {
+        slot.streak.store(0, Relaxed);
+        wake(&slot.word);
+    }
+}
+
+/// Lets whoever can go on do so; the host decides if that is not clear.
+fn hand_over(c: &Control, from: usize) {
+    loop {
+        match c.enabled() {
+            (0, _) if !c.somebody_away() && c.pass_time() => {}
+            (0, _) => return ask(c, from, request::STUCK),
+            (1, only) => return give(c, from, only),
+            _ => return ask(c, from, request::CHOOSE),
+        }
+    }
+}
+
+/// Waits for the thread's turn.
+fn wait_for_turn(c: &Control, t: &mut Thread) {
+    let me = number(t);
+    let slot = &c.slots[me];
+    let mut spins = 0;
+    while slot.word.swap(0, Ordering::Acquire) == 0 {
+        spins += 1;
+        if spins < 200 {
+            core::hint::spin_loop();
+        } else if !sleep_on(&slot.word, 0) && t.pending != 0 {
+            slot.signalled.store(1, Ordering::Release);
+            ring(c);
+        }
+    }
+    let dying = c.dying.swap(0, Relaxed);
+    if dying != 0 {
+        await_gone(dying);
+    }
+}
+
+/// A thread that has ended still has a stack to give back: what comes after must not depend on how
+/// long that takes.
+fn await_gone(thread: u32) {
+    const TGKILL: usize = 234;
+    let pid = sys::pid() as usize;
+    // SAFETY: signal 0 is not delivered.
+    while unsafe { sys::call(TGKILL, [pid, thread as usize, 0, 0, 0, 0]) } == 0 {
+        sys::yield_now();
+    }
+}
+
+/// A scheduling point: returns when the thread may do what it wants.
+pub fn point(c: &Control, t: &mut Thread, want: &Want) {
+    let me = number(t);
+    let slot = &c.slots[me];
+    loop {
+        state(c, me, want);
+        let busy = Busy::new(t);
+        if slot.status.swap(status::WAITING, Ordering::AcqRel) == status::AWAY {
+            ring(c);
+        } else {
+            hand_over(c, me);
+        }
+        wait_for_turn(c, t);
+        let signalled = slot.signalled.swap(0, Ordering::AcqRel) != 0;
+        drop(busy);
+        if !signalled {
+            break;
+        }
+    }
+    log(c, class::STEP, me, want);
+}
+
+fn state(c: &Control, me: usize, want: &Want) {
+    let slot = &c.slots[me];
+    log(c, class::PENDING, me, want);
+    let object = if want.object == 0 { None } else { c.object(want.object) };
+    slot.object.store(object.map_or(0, |i| i as u32 + 1), Relaxed);
+    slot.kind.store(want.kind as u32, Relaxed);
+    let streak = slot.streak.fetch_add(1, Relaxed);
+    let mut flags = want.flags;
+    if slot.idle.load(Relaxed) >= SPINS || streak >= STREAK {
+        flags |= YIELDS;
+        slot.streak.store(0, Relaxed);
+    }
+    slot.flags.store(flags, Relaxed);
+    slot.pc.store(want.pc as u64, Relaxed);
+    slot.a.store(want.a as u64, Relaxed);
+    slot.b.store(want.b as u64, Relaxed);
+    slot.deadline.store(want.deadline, Relaxed);
+    COUNT.store(0, Relaxed);
+}
+
+/// The thread's last step changed something, or did not.
+fn progress(c: &Control, t: &Thread, made: bool) {
+    let idle = &c.slots[number(t)].idle;
+    let count = if made { 0 } else { idle.load(Relaxed) + 1 };
+    idle.store(count, Relaxed);
+}
+
+/// Accesses since the last scheduling point.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A plain access of instrumented code.
+#[cold]
+pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
+    let Some((c, t)) = me() else { return };
+    let kind = if write { Kind::Write } else { Kind::Read };
+    let want = Want { a: addr, b: len, ..Want::new(kind, 0, pc) };
+    let watched = c.watched_len.load(Relaxed) as usize;
+    if c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64) {
+        point(c, t, &want);
+        event(c, t, &want);
+    } else {
+        let count = COUNT.load(Relaxed) + 1;
+        COUNT.store(count, Relaxed);
+        if count >= ACCESSES {
+            point(c, t, &Want { flags: YIELDS, ..Want::new(Kind::Yield, 0, pc) });
+        }
+        if c.flags.load(Relaxed) & wire::ACCESSES != 0 {
+            event(c, t, &want);
+        }
+    }
+}
+
+/// An atomic operation, which says whether it wrote.
+pub fn atomic<T>(
+    kind: Kind,
+    addr: usize,
+    len: usize,
+    order: u8,
+    pc: usize,
+    operation: impl FnOnce() -> (T, bool),
+) -> T {
+    let Some((c, t)) = me() else { return operation().0 };
+    let b = len | usize::from(order) << 32;
+    point(c, t, &Want { a: addr, b, ..Want::new(kind, 0, pc) });
+    let (value, wrote) = operation();
+    let kind = if kind == Kind::Update && !wrote { Kind::Load } else { kind };
+    event(c, t, &Want { a: addr, b, ..Want::new(kind, 0, pc) });
+    progress(c, t, wrote);
+    value
+}
+
+/// A thread is about to be created: its number plus one, 0 if it is not controlled.
+pub fn creating(pc: usize, function: usize) -> u32 {
+    let Some((c, t)) = me() else { return 0 };
+    let child = c.threads() + 1;
+    if child > THREADS {
+        too_much(c, number(t));
+    }
+    let want = Want { b: child - 1, ..Want::new(Kind::Fork, 0, pc) };
+    point(c, t, &want);
+    // Another thread may have created one meanwhile.
+    let child = c.threads();
+    if child >= THREADS {
+        too_much(c, number(t));
+    }
+    let slot = &c.slots[child];
+    slot.clear();
+    slot.kind.store(Kind::Begin as u32, Relaxed);
+    slot.pc.store(function as u64, Relaxed);
+    slot.tid.store(0, Relaxed);
+    slot.status.store(status::WAITING, Relaxed);
+    c.threads.store(child as u32 + 1, Relaxed);
+    event(c, t, &Want { b: child, ..want });
+    log(c, class::PENDING, child, &Want::new(Kind::Begin, 0, function));
+    child as u32 + 1
+}
+
+/// It could not be created.
+pub fn not_created(controlled: u32) {
+    if let Some((c, _)) = me()
+        && controlled != 0
+    {
+        c.slots[controlled as usize - 1].status.store(status::ENDED, Relaxed);
+    }
+}
+
+/// First thing that a created thread does.
+pub fn begin(t: &mut Thread) {
+    if !is_on() || t.controlled == 0 {
+        return;
+    }
+    let Some(c) = control() else { return };
+    c.slots[number(t)].tid.store(tid(), Ordering::Release);
+    let want = Want::new(Kind::Begin, 0, t.start.0);
+    {
+        let _busy = Busy::new(t);
+        wait_for_turn(c, t);
+    }
+    log(c, class::STEP, number(t), &want);
+    event(c, t, &want);
+}
+
+/// Last thing that a thread does.
+pub fn end(t: &mut Thread) {
+    if !is_on() || t.controlled == 0 {
+        return;
+    }
+    let Some(c) = control() else { return };
+    let want = Want::new(Kind::End, 0, 0);
+    point(c, t, &want);
+    event(c, t, &want);
+    ops::give_up_robust(c, number(t));
+    let me = number(t);
+    t.controlled = 0;
+    c.dying.store(tid(), Relaxed);
+    c.slots[me].status.store(status::ENDED, Ordering::Release);
+    hand_over(c, me);
+}

@@ -1,0 +1,107 @@
+//! Where a controlled process stops before `main`, and where the fork server makes a fresh process for
+//! each execution.
+//!
+//! `__libc_start_main` is what the start code of every program calls. We pass it a `main` of our own,
+//! which therefore runs after all constructors.
+
+#![allow(missing_docs)] // The name is the C library's.
+
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::{AtomicUsize, Ordering, Ordering::Relaxed};
+
+use super::wire::{self, Control};
+use super::{control, is_on, ring, sleep_on, tid};
+use crate::interpose::real;
+use crate::sys;
+
+type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+
+static MAIN: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" {
+    fn fflush(stream: usize) -> c_int;
+    fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
+}
+
+/// `__libc_start_main`
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn __libc_start_main(
+    main: Main,
+    argc: c_int,
+    argv: usize,
+    init: usize,
+    fini: usize,
+    loader_fini: usize,
+    stack_end: usize,
+) -> c_int {
+    MAIN.store(main as usize, Ordering::Release);
+    real!(__libc_start_main(before_main, argc, argv, init, fini, loader_fini, stack_end)
+        as fn(Main, c_int, usize, usize, usize, usize, usize) -> c_int)
+}
+
+unsafe extern "C" fn before_main(
+    argc: c_int,
+    argv: *mut *mut c_char,
+    envp: *mut *mut c_char,
+) -> c_int {
+    if is_on()
+        && let Some(c) = control()
+    {
+        wait_for_host(c);
+    }
+    let main = MAIN.load(Ordering::Acquire);
+    // SAFETY: the program's own `main`, with its arguments.
+    unsafe { core::mem::transmute::<usize, Main>(main)(argc, argv, envp) }
+}
+
+/// Returns in a process in which the next execution is to take place.
+fn wait_for_host(c: &Control) {
+    crate::init::write_maps();
+    crate::interpose::pthread::main_has_farewell();
+    let mut done = 0;
+    let alone = c.threads() == 1;
+    c.ready.store(if alone { 1 } else { 2 }, Ordering::Release);
+    ring(c);
+    loop {
+        while c.go.load(Ordering::Acquire) == done {
+            sleep_on(&c.go, done);
+        }
+        done = c.go.load(Ordering::Acquire);
+        if c.flags.load(Relaxed) & wire::FORK == 0 {
+            break;
+        }
+        if serve(c) {
+            break;
+        }
+    }
+    c.slots[0].tid.store(tid(), Relaxed);
+    c.child.store(sys::pid(), Ordering::Release);
+}
+
+/// Forks, and waits for the end of the child; true in the child.
+fn serve(c: &Control) -> bool {
+    const PRCTL: usize = 157;
+    const SETPGID: usize = 109;
+    const DIE_WITH_PARENT: usize = 1;
+    const SIGKILL: usize = 9;
+    // What is in the buffers would be written once by each child.
+    // SAFETY: null stands for all streams.
+    unsafe { fflush(0) };
+    let pid = real!(fork() as fn() -> c_int);
+    if pid == 0 {
+        // SAFETY: no memory involved.
+        unsafe {
+            sys::call(PRCTL, [DIE_WITH_PARENT, SIGKILL, 0, 0, 0, 0]);
+            sys::call(SETPGID, [0; 6]);
+        }
+        crate::init::after_fork();
+        return true;
+    }
+    let mut status = 0;
+    // SAFETY: the status is written here.
+    while pid > 0 && unsafe { waitpid(pid, &raw mut status, 0) } != pid {}
+    c.exit.store(if pid > 0 { status as u32 } else { u32::MAX }, Relaxed);
+    c.ended.fetch_add(1, Ordering::Release);
+    ring(c);
+    false
+}

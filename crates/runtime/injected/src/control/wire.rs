@@ -1,0 +1,439 @@
+//! The memory through which the host steers a controlled execution, and the model of what blocks.
+//!
+//! Only the thread whose turn it is writes here, or the host while it is the host's turn, except for
+//! the few words said otherwise. So everything is a relaxed atomic; the hand-over of the turn orders
+//! it. The model is the same code on both sides: the program asks whether more than one thread can go
+//! on, the host which ones.
+//!
+//! Changing anything here: raise [`VERSION`]; the host refuses a program with another one.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// First eight bytes.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
+/// Layout of everything in this file.
+pub const VERSION: u32 = 1;
+/// Environment variable with the number of the descriptor.
+pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
+
+/// Threads that one execution may create.
+pub const THREADS: usize = 512;
+/// Slots of the hash table of objects.
+pub const OBJECTS: usize = 1 << 14;
+/// Records that one execution may make.
+pub const LOG: usize = 1 << 21;
+/// Places in the code whose accesses are scheduling points.
+pub const WATCHED: usize = 256;
+
+/// Flag: a fresh process for each execution is forked before `main`.
+pub const FORK: u32 = 1;
+/// Flag: releasing a lock is a scheduling point.
+pub const RELEASES: u32 = 2;
+/// Flag: every plain access of instrumented code is recorded as an event.
+pub const ACCESSES: u32 = 4;
+
+/// [`Control::turn`] while the host decides.
+pub const HOST: u32 = u32::MAX;
+
+/// [`Control::request`]: what the host is asked for.
+pub mod request {
+    #![allow(missing_docs)]
+    pub const NONE: u32 = 0;
+    /// More than one thread can go on.
+    pub const CHOOSE: u32 = 1;
+    /// No thread can go on.
+    pub const STUCK: u32 = 2;
+    /// Too many steps, records, threads or objects.
+    pub const LIMIT: u32 = 3;
+}
+
+/// [`Slot::status`].
+pub mod status {
+    #![allow(missing_docs)]
+    pub const UNUSED: u32 = 0;
+    /// It is the thread's turn.
+    pub const RUNNING: u32 = 1;
+    /// It has said what it wants and waits for its turn.
+    pub const WAITING: u32 = 2;
+    /// It is in a system call that is not modelled; the host gave its turn to others.
+    pub const AWAY: u32 = 3;
+    pub const ENDED: u32 = 4;
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
+        /// What a thread is about to do, or has done.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum Kind { $($(#[$doc])* $name = $value,)* }
+
+        impl Kind {
+            /// The kind of a number, if it is one.
+            pub fn from_number(number: u8) -> Option<Kind> {
+                match number { $($value => Some(Kind::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// First step of a thread.
+    Begin = 1,
+    /// Last step of a thread.
+    End = 2,
+    /// Creates thread `b`.
+    Fork = 3,
+    /// Joins thread `b`.
+    Join = 4,
+    /// Reads `b` bytes at `a`.
+    Read = 5,
+    /// Writes them.
+    Write = 6,
+    /// Loads them atomically.
+    Load = 7,
+    /// Stores them atomically.
+    Store = 8,
+    /// Changes them atomically.
+    Update = 9,
+    /// A fence.
+    Fence = 10,
+    /// Acquires a lock alone.
+    Lock = 11,
+    /// Acquires a lock with other readers.
+    LockShared = 12,
+    /// Acquires a lock if it is free.
+    TryLock = 13,
+    /// The same with other readers.
+    TryShared = 14,
+    /// Releases a lock held alone.
+    Unlock = 15,
+    /// Releases a lock held with others.
+    UnlockShared = 16,
+    /// Starts to wait on a condition variable, giving up the lock that is object `b`.
+    Enroll = 17,
+    /// Stops waiting, because of a notification or the time.
+    Wake = 18,
+    /// Notifies one waiter.
+    NotifyOne = 19,
+    /// Notifies all waiters.
+    NotifyAll = 20,
+    /// Arrives at a barrier in round `b`.
+    Arrive = 21,
+    /// Leaves a barrier after round `b`.
+    Leave = 22,
+    /// Increments a semaphore.
+    Post = 23,
+    /// Decrements it.
+    Wait = 24,
+    /// Decrements it if that is possible.
+    TryWait = 25,
+    /// Gives way.
+    Yield = 26,
+    /// Compares a futex with a value and starts to wait if they are equal.
+    FutexWait = 27,
+    /// Wakes up to `b` waiters of a futex.
+    FutexWake = 28,
+}
+
+/// What a [`Record`] tells.
+pub mod class {
+    #![allow(missing_docs)]
+    /// The thread is about to do this.
+    pub const PENDING: u8 = 1;
+    /// The thread does what it was about to do.
+    pub const STEP: u8 = 2;
+    /// This has happened.
+    pub const EVENT: u8 = 3;
+}
+
+/// One line of the history of the execution.
+#[repr(C)]
+pub struct Record {
+    /// Class, kind, thread (16 bits), object number (32 bits), from the top.
+    pub what: AtomicU64,
+    /// Return address of the call, and flags in the top 16 bits.
+    pub pc: AtomicU64,
+    /// First argument: an address.
+    pub a: AtomicU64,
+    /// Second argument.
+    pub b: AtomicU64,
+}
+
+/// Flag of what is pending: the thread asks that others run.
+pub const YIELDS: u32 = 1;
+/// Flag of a pending acquisition: who holds the lock already may acquire it again, or is told that it
+/// must not.
+pub const REENTRANT: u32 = 2;
+
+/// One thread.
+#[repr(C, align(64))]
+pub struct Slot {
+    /// Futex: 1 when it may go on.
+    pub word: AtomicU32,
+    /// See [`status`]. The host and the thread both change it, by exchange.
+    pub status: AtomicU32,
+    /// The kernel's number.
+    pub tid: AtomicU32,
+    /// [`Kind`] of what it is about to do.
+    pub kind: AtomicU32,
+    /// [`YIELDS`], [`REENTRANT`].
+    pub flags: AtomicU32,
+    /// Index of the object in [`Control::objects`], plus one.
+    pub object: AtomicU32,
+    /// A notification has met it.
+    pub eligible: AtomicU32,
+    /// Steps in a row that changed nothing.
+    pub idle: AtomicU32,
+    /// Steps since it last had to wait for its turn, or yielded.
+    pub streak: AtomicU32,
+    /// A signal is to be handled.
+    pub signalled: AtomicU32,
+    /// Return address.
+    pub pc: AtomicU64,
+    /// As in [`Record`].
+    pub a: AtomicU64,
+    /// As in [`Record`].
+    pub b: AtomicU64,
+    /// Virtual time at which it stops waiting; 0 never.
+    pub deadline: AtomicU64,
+}
+
+/// One lock, condition variable, semaphore, barrier or futex.
+#[repr(C, align(64))]
+pub struct Object {
+    /// Belongs to the current execution if equal to [`Control::generation`].
+    pub generation: AtomicU32,
+    /// In order of first use.
+    pub number: AtomicU32,
+    /// Where it lies.
+    pub addr: AtomicU64,
+    /// Thread that holds it alone, plus one.
+    pub owner: AtomicU32,
+    /// How many times it does.
+    pub depth: AtomicU32,
+    /// Readers that hold it.
+    pub readers: AtomicU32,
+    /// Threads that wait on it.
+    pub waiters: AtomicU32,
+    /// Waiters that may go.
+    pub permits: AtomicU32,
+    /// Value of a semaphore; arrivals at a barrier.
+    pub value: AtomicU32,
+    /// Rounds that a barrier has completed.
+    pub round: AtomicU32,
+}
+
+/// The whole memory.
+#[repr(C)]
+pub struct Control {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// [`VERSION`].
+    pub version: AtomicU32,
+    /// [`FORK`], [`RELEASES`].
+    pub flags: AtomicU32,
+    /// Process that attached, 0 before.
+    pub program: AtomicU32,
+    /// 1 once it has come to `main`; 2 if it has more than one thread by then.
+    pub ready: AtomicU32,
+    /// Futex: how many executions the host has asked for.
+    pub go: AtomicU32,
+    /// Process of the current execution.
+    pub child: AtomicU32,
+    /// How many executions the fork server has seen to their end.
+    pub ended: AtomicU32,
+    /// How the last of them ended, as `waitpid` says.
+    pub exit: AtomicU32,
+    /// Futex: grows whenever the host should look.
+    pub bell: AtomicU32,
+    /// See [`request`].
+    pub request: AtomicU32,
+    /// The thread that asks.
+    pub asker: AtomicU32,
+    /// Whose turn it is.
+    pub turn: AtomicU32,
+    /// Slots in use.
+    pub threads: AtomicU32,
+    /// Number of the execution.
+    pub generation: AtomicU32,
+    /// Objects in use.
+    pub objects_used: AtomicU32,
+    /// Records written.
+    pub log_len: AtomicU32,
+    /// Records after which the execution is too long.
+    pub limit: AtomicU32,
+    /// Whether a thread tried to acquire without waiting, or for a limited time.
+    pub tried: AtomicU32,
+    /// Kernel number of a thread that has ended but may not be gone, 0 if none.
+    pub dying: AtomicU32,
+    /// Entries of `watched`.
+    pub watched_len: AtomicU32,
+    /// Virtual time in nanoseconds since the start.
+    pub now: AtomicU64,
+    /// State of the program's random numbers.
+    pub random: AtomicU64,
+    /// Return addresses of accesses that are scheduling points.
+    pub watched: [AtomicU64; WATCHED],
+    /// By thread number.
+    pub slots: [Slot; THREADS],
+    /// A hash table with open addressing.
+    pub objects: [Object; OBJECTS],
+    /// The history.
+    pub log: [Record; LOG],
+}
+
+impl Control {
+    /// Forgets the last execution. Thread 0 runs.
+    pub fn reset(&self, flags: u32, random: u64) {
+        for slot in &self.slots[..self.threads.load(Relaxed).min(THREADS as u32) as usize] {
+            slot.status.store(status::UNUSED, Relaxed);
+            slot.word.store(0, Relaxed);
+        }
+        self.flags.store(flags, Relaxed);
+        self.request.store(request::NONE, Relaxed);
+        self.turn.store(0, Relaxed);
+        self.threads.store(1, Relaxed);
+        self.generation.fetch_add(1, Relaxed);
+        self.objects_used.store(0, Relaxed);
+        self.log_len.store(0, Relaxed);
+        self.tried.store(0, Relaxed);
+        self.dying.store(0, Relaxed);
+        self.child.store(0, Relaxed);
+        self.now.store(0, Relaxed);
+        self.random.store(random, Relaxed);
+        self.slots[0].clear();
+        self.slots[0].status.store(status::RUNNING, Relaxed);
+    }
+
+    /// The object at an address, made if it is new; none if there are too many.
+    pub fn object(&self, addr: usize) -> Option<usize> {
+        let generation = self.generation.load(Relaxed);
+        let mut at = (addr >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        for _ in 0..OBJECTS {
+            at %= OBJECTS;
+            let object = &self.objects[at];
+            if object.generation.load(Relaxed) != generation {
+                object.clear();
+                object.generation.store(generation, Relaxed);
+                object.addr.store(addr as u64, Relaxed);
+                object.number.store(self.objects_used.fetch_add(1, Relaxed), Relaxed);
+                return Some(at);
+            }
+            if object.addr.load(Relaxed) == addr as u64 {
+                return Some(at);
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// What was known of an object does not hold any more, and it gets another number.
+    pub fn renew(&self, addr: usize) {
+        if let Some(at) = self.object(addr) {
+            let object = &self.objects[at];
+            object.clear();
+            object.number.store(self.objects_used.fetch_add(1, Relaxed), Relaxed);
+        }
+    }
+
+    /// Whether a thread can take its next step.
+    pub fn is_enabled(&self, thread: usize) -> bool {
+        let slot = &self.slots[thread];
+        if slot.status.load(Relaxed) != status::WAITING {
+            return false;
+        }
+        if slot.signalled.load(Relaxed) != 0 || self.is_over(slot) {
+            return true;
+        }
+        let Some(kind) = Kind::from_number(slot.kind.load(Relaxed) as u8) else { return true };
+        let number = slot.object.load(Relaxed) as usize;
+        let object = number.checked_sub(1).and_then(|i| self.objects.get(i));
+        let mine = |o: &Object| {
+            o.owner.load(Relaxed) == thread as u32 + 1 && slot.flags.load(Relaxed) & REENTRANT != 0
+        };
+        match (kind, object) {
+            (Kind::Join, _) => {
+                let other = slot.b.load(Relaxed) as usize;
+                self.slots.get(other).is_none_or(|s| s.status.load(Relaxed) == status::ENDED)
+            }
+            (Kind::Lock, Some(o)) => {
+                o.owner.load(Relaxed) == 0 && o.readers.load(Relaxed) == 0 || mine(o)
+            }
+            (Kind::LockShared, Some(o)) => o.owner.load(Relaxed) == 0 || mine(o),
+            (Kind::Wake, Some(o)) => {
+                slot.eligible.load(Relaxed) != 0 && o.permits.load(Relaxed) > 0
+            }
+            (Kind::Leave, Some(o)) => o.round.load(Relaxed) != slot.b.load(Relaxed) as u32,
+            (Kind::Wait, Some(o)) => o.value.load(Relaxed) > 0,
+            _ => true,
+        }
+    }
+
+    /// Whether the thread's time to wait is over.
+    pub fn is_over(&self, slot: &Slot) -> bool {
+        let deadline = slot.deadline.load(Relaxed);
+        deadline != 0 && deadline <= self.now.load(Relaxed)
+    }
+
+    /// Threads in use, all valid indices.
+    pub fn threads(&self) -> usize {
+        (self.threads.load(Relaxed) as usize).min(THREADS)
+    }
+
+    /// How many threads can go on, and the first of them.
+    pub fn enabled(&self) -> (usize, usize) {
+        let mut list = (0..self.threads()).filter(|&i| self.is_enabled(i));
+        match list.next() {
+            None => (0, 0),
+            Some(first) => (1 + list.count(), first),
+        }
+    }
+
+    /// Lets time pass until a waiting thread's time is over; false if no thread waits for a time.
+    pub fn pass_time(&self) -> bool {
+        let soonest = (0..self.threads())
+            .map(|i| &self.slots[i])
+            .filter(|s| s.status.load(Relaxed) == status::WAITING)
+            .map(|s| s.deadline.load(Relaxed))
+            .filter(|&d| d != 0)
+            .min();
+        let Some(soonest) = soonest else { return false };
+        self.now.fetch_max(soonest, Relaxed);
+        true
+    }
+
+    /// Whether a thread is in a system call that is not modelled.
+    pub fn somebody_away(&self) -> bool {
+        (0..self.threads()).any(|i| self.slots[i].status.load(Relaxed) == status::AWAY)
+    }
+}
+
+impl Slot {
+    /// As new.
+    pub fn clear(&self) {
+        for word in [&self.word, &self.kind, &self.flags, &self.object, &self.eligible] {
+            word.store(0, Relaxed);
+        }
+        self.idle.store(0, Relaxed);
+        self.streak.store(0, Relaxed);
+        self.signalled.store(0, Relaxed);
+        self.deadline.store(0, Relaxed);
+    }
+}
+
+impl Object {
+    /// Free, with nobody waiting.
+    pub fn clear(&self) {
+        for word in [
+            &self.owner,
+            &self.depth,
+            &self.readers,
+            &self.waiters,
+            &self.permits,
+            &self.value,
+            &self.round,
+        ] {
+            word.store(0, Relaxed);
+        }
+    }
+}

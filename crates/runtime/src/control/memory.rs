@@ -1,0 +1,147 @@
+//! The control memory from the host's side, and the system calls that controlling a program takes. This
+//! file and `shm` have the unsafe code of this crate.
+//!
+//! Ground rules: the mapping lives as long as [`Memory`]; all of it is atomic words, and any content is
+//! valid. Numbers that the program wrote are checked before they are used as an index.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use super::wire::{self, Control};
+
+/// Descriptors below are left to the program.
+const FIRST_FD: i32 = 200;
+
+/// A mapping of [`Control`] that the program maps as well.
+#[derive(Debug)]
+pub struct Memory {
+    fd: OwnedFd,
+    at: *mut Control,
+}
+
+// SAFETY: the mapping is not tied to a thread, and everything in it is atomic.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Makes the memory; it takes space only where it is written.
+    pub fn new() -> io::Result<Memory> {
+        let size = size_of::<Control>();
+        let fd = anonymous_file()?;
+        // SAFETY: plain system calls; every result is checked before it is used.
+        let at = unsafe {
+            check(libc::ftruncate(fd.as_raw_fd(), size as libc::off_t))?;
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let null = std::ptr::null_mut();
+            libc::mmap(null, size, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+        };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = Memory { fd, at: at.cast() };
+        memory.control().magic.store(wire::MAGIC, Ordering::Relaxed);
+        memory.control().version.store(wire::VERSION, Ordering::Relaxed);
+        Ok(memory)
+    }
+
+    /// What is there.
+    pub fn control(&self) -> &Control {
+        // SAFETY: mapped until drop; all fields are atomic.
+        unsafe { &*self.at }
+    }
+
+    /// Lets the command's process inherit the memory, die with this process, and lead a group of its
+    /// own, so that it and its children can be killed together.
+    pub fn pass_to(&self, command: &mut Command) {
+        let fd = self.fd.as_raw_fd();
+        command.env(wire::ENV_FD, fd.to_string());
+        command.process_group(0);
+        // SAFETY: between fork and exec only async-signal-safe calls are made.
+        unsafe {
+            command.pre_exec(move || {
+                check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+                check(libc::fcntl(fd, libc::F_SETFD, 0)).map(drop)
+            });
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, which nobody refers to any more.
+        unsafe { libc::munmap(self.at.cast(), size_of::<Control>()) };
+    }
+}
+
+/// A file without a name, for a program's output.
+pub fn anonymous_file() -> io::Result<OwnedFd> {
+    // SAFETY: plain system calls; every result is checked before it is used.
+    unsafe {
+        let low = check(libc::memfd_create(c"selvedge".as_ptr(), libc::MFD_CLOEXEC))?;
+        let low = OwnedFd::from_raw_fd(low);
+        let high = check(libc::fcntl(low.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FIRST_FD))?;
+        Ok(OwnedFd::from_raw_fd(high))
+    }
+}
+
+/// Waits until the word may have changed from `value`, for no longer than `timeout`.
+pub fn wait(word: &AtomicU32, value: u32, timeout: Duration) {
+    let time = libc::timespec {
+        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
+    };
+    // SAFETY: a live word and a time that outlive the call. Every result means: look again.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const time)
+    };
+}
+
+/// Wakes whoever waits for the word to change.
+pub fn wake(word: &AtomicU32) {
+    // SAFETY: a live word.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// Kills a process, or with a negative number a group; whether there was one.
+pub fn kill(process: i32) -> bool {
+    // SAFETY: no memory involved. 0, 1 and -1 mean something else.
+    process.unsigned_abs() > 1 && unsafe { libc::kill(process, libc::SIGKILL) } == 0
+}
+
+fn check(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+type Job = (Command, Sender<io::Result<Child>>);
+
+/// Starts a process from a thread that lives as long as this process: the kernel kills the process
+/// when the *thread* that started it ends.
+pub fn spawn(command: Command) -> io::Result<Child> {
+    static SPAWNER: OnceLock<Mutex<Sender<Job>>> = OnceLock::new();
+    let spawner = SPAWNER.get_or_init(|| {
+        let (send, receive) = channel::<Job>();
+        std::thread::spawn(move || {
+            while let Ok((mut command, answer)) = receive.recv() {
+                // Whoever asked may be gone; then the process is not wanted any more.
+                if let Err(unwanted) = answer.send(command.spawn())
+                    && let Ok(mut child) = unwanted.0
+                {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
+            }
+        });
+        Mutex::new(send)
+    });
+    let (send, receive) = channel();
+    let job = (command, send);
+    let gone = || io::Error::other("the thread that starts programs is gone");
+    let sent = spawner.lock().map_err(|_| gone())?.send(job);
+    sent.map_err(|_| gone())?;
+    receive.recv().map_err(|_| gone())?
+}

@@ -1,0 +1,436 @@
+//! Controlled executions of native programs: one thread at a time, and a
+//! [`Strategy`] says which.
+//!
+//! The program carries the injected runtime, which stops it before `main`. For each execution a fresh
+//! process is forked there ([`Settings::fork`]), or a new one is started. The program keeps the model of
+//! what blocks; this side decides wherever more than one thread can go on, and watches over threads that
+//! do not come back from system calls.
+//!
+//! Guarantee: the same program with the same input, schedule and seed makes the same events, unless an
+//! [`Uncontrolled`] says why not, or it depends on what is not modelled (other processes, files that
+//! change, code that is not instrumented and synchronizes without the C library). A
+//! [deadlock](Outcome::Deadlock) is reported only if no thread can ever go on, as far as signals and
+//! other processes leave it alone. Timeouts strike only when nobody else can go on.
+//!
+//! Cost: about two context switches per choice, a few hundred nanoseconds per other step.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use selvedge_explore::{Divergence, Pending, Replay, Strategy};
+use selvedge_model::schedule::landmark;
+use selvedge_model::{Event, Held, Schedule, Site, SiteId, Symbols, ThreadId};
+
+use crate::libraries::{Form, Libraries};
+use crate::modules::{ByModule, Modules, Resolve};
+use crate::session::Error;
+use crate::shm::Shm;
+
+pub mod history;
+pub mod memory;
+mod run;
+
+pub use history::Names;
+pub use selvedge_injected::control::wire;
+
+use memory::Memory;
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How the runtime gets into the program.
+    pub form: Form,
+    /// Whether executions are forked from one process that stopped before `main`.
+    pub fork: bool,
+    /// Records after which an execution is too long; a step makes two or three.
+    pub records: u32,
+    /// Time after which an execution is too long.
+    pub time: Duration,
+    /// Whether plain accesses of instrumented code become events.
+    pub accesses: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            form: Form::Linked,
+            fork: true,
+            records: 1_000_000,
+            time: Duration::from_secs(10),
+            accesses: false,
+        }
+    }
+}
+
+/// A thread that waits when nobody can go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocked {
+    /// Who.
+    pub thread: ThreadId,
+    /// What it is about to do.
+    pub pending: Pending,
+    /// What it holds, outermost first.
+    pub holds: Vec<Held>,
+    /// Whom it waits for, where that is known: the holder of a lock, the thread to be joined.
+    pub waits_for: Option<ThreadId>,
+}
+
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// With an exit code.
+    Exited(i32),
+    /// By a signal.
+    Signaled(i32),
+    /// No thread can go on.
+    Deadlock(Vec<Blocked>),
+    /// It was too long.
+    StepLimit,
+    /// It took too long.
+    TimeLimit,
+}
+
+/// Something that the host could not control, so that the execution may not be repeatable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Uncontrolled {
+    /// A thread waited in a system call that is not modelled, and others went on meanwhile.
+    SystemCall {
+        /// Who.
+        thread: ThreadId,
+        /// The call's number, if the kernel says.
+        number: Option<u32>,
+    },
+}
+
+/// One execution.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Who ran; what [`Controlled::replay`] needs.
+    pub schedule: Schedule,
+    /// What happened.
+    pub events: Vec<Event>,
+    /// What was not controlled.
+    pub uncontrolled: Vec<Uncontrolled>,
+    /// Whether a thread tried to acquire a lock without waiting for ever, and so could notice when
+    /// others release it.
+    pub releases_matter: bool,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// Where two executions that should be the same are not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// Which event, from 0.
+    pub index: usize,
+    /// What was recorded.
+    pub expected: Option<Event>,
+    /// What happened instead.
+    pub found: Option<Event>,
+}
+
+impl Execution {
+    /// The first event that differs from a recorded one.
+    pub fn difference(&self, recorded: &[Event]) -> Option<Difference> {
+        let len = self.events.len().max(recorded.len());
+        (0..len).find(|&i| self.events.get(i) != recorded.get(i)).map(|index| Difference {
+            index,
+            expected: recorded.get(index).copied(),
+            found: self.events.get(index).copied(),
+        })
+    }
+}
+
+/// A place in the code, wherever it is loaded.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CodePlace {
+    /// The file.
+    pub module: PathBuf,
+    /// Return address relative to where the file is loaded.
+    pub offset: u64,
+}
+
+impl CodePlace {
+    /// The place of a return address.
+    pub fn of(pc: u64, modules: &Modules) -> Option<CodePlace> {
+        let module = modules.find(pc)?;
+        Some(CodePlace { module: module.path.clone(), offset: pc - module.base })
+    }
+}
+
+/// A program to be run under control, again and again.
+pub struct Controlled {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    libraries: Libraries,
+    settings: Settings,
+    memory: Memory,
+    shm: Option<Shm>,
+    process: Option<Child>,
+    runs: u32,
+    stdout: File,
+    stderr: File,
+    /// What sites are called.
+    pub symbols: Symbols,
+    /// Seed of the program's random numbers.
+    pub seed: u64,
+    /// Whether releasing a lock is a step. Worth its price once
+    /// [a thread could notice](Execution::releases_matter).
+    pub releases: bool,
+    modules: Modules,
+    maps_len: u32,
+    maps_before_main: u32,
+    sites: HashMap<u64, (SiteId, u16)>,
+    resolver: Box<dyn Resolve>,
+    watched: Vec<CodePlace>,
+    names: Names,
+}
+
+impl Controlled {
+    /// A program with its arguments.
+    pub fn new(
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+        libraries: &Libraries,
+        settings: Settings,
+    ) -> Result<Controlled, Error> {
+        let file = || memory::anonymous_file().map(File::from).map_err(Error::Memory);
+        Ok(Controlled {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            libraries: libraries.clone(),
+            settings,
+            memory: Memory::new().map_err(Error::Memory)?,
+            shm: None,
+            process: None,
+            runs: 0,
+            stdout: file()?,
+            stderr: file()?,
+            symbols: Symbols::default(),
+            seed: 0,
+            releases: false,
+            modules: Modules::default(),
+            maps_len: 0,
+            maps_before_main: 0,
+            sites: HashMap::new(),
+            resolver: Box::new(ByModule),
+            watched: Vec::new(),
+            names: Names::default(),
+        })
+    }
+
+    /// Turns return addresses into sites by `resolver` instead of by module and offset.
+    pub fn resolve_with(&mut self, resolver: Box<dyn Resolve>) {
+        self.resolver = resolver;
+        self.sites.clear();
+    }
+
+    /// Names of threads and locks in the execution that runs, or ran last.
+    pub fn names(&self) -> Names {
+        self.names.clone()
+    }
+
+    /// The process that executions are forked from, or that is about to be one.
+    pub fn server_process(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
+    /// The process of the execution that runs, or ran last.
+    pub fn child_process(&self) -> u32 {
+        self.memory.control().child.load(Ordering::Acquire)
+    }
+
+    /// Makes accesses at these places scheduling points, instead of those named before. Returns their
+    /// sites.
+    pub fn watch(&mut self, places: &[CodePlace]) -> Result<Vec<SiteId>, Error> {
+        self.watched = places.iter().take(wire::WATCHED).cloned().collect();
+        self.prepare()?;
+        self.publish_watched();
+        let pcs: Vec<u64> = self.watched.iter().map(|p| self.address(p)).collect();
+        Ok(pcs.into_iter().map(|pc| self.site(pc).0).collect())
+    }
+
+    /// One execution under a strategy; none if the strategy wants no more.
+    pub fn run(&mut self, strategy: &mut dyn Strategy) -> Result<Option<Execution>, Error> {
+        if !strategy.begin() {
+            return Ok(None);
+        }
+        self.prepare()?;
+        self.publish_watched();
+        run::execute(self, strategy).map(Some)
+    }
+
+    /// The execution of a schedule, and where it could not be followed.
+    pub fn replay(
+        &mut self,
+        schedule: &Schedule,
+    ) -> Result<(Execution, Option<Divergence>), Error> {
+        let former = (self.seed, self.releases);
+        (self.seed, self.releases) = (schedule.seed, schedule.releases);
+        let mut replay = Replay::new(schedule);
+        let result = self.run(&mut replay);
+        (self.seed, self.releases) = former;
+        let execution = result?.ok_or(Error::NotControlled)?;
+        Ok((execution, replay.divergence()))
+    }
+
+    fn site(&mut self, pc: u64) -> (SiteId, u16) {
+        let Controlled { sites, symbols, modules, resolver, .. } = self;
+        *sites.entry(pc).or_insert_with(|| intern(pc, symbols, modules, resolver.as_mut()))
+    }
+
+    fn address(&self, place: &CodePlace) -> u64 {
+        self.modules.base_of(&place.module).map_or(0, |base| base + place.offset)
+    }
+
+    fn publish_watched(&self) {
+        let c = self.memory.control();
+        for (place, word) in self.watched.iter().zip(&c.watched) {
+            word.store(self.address(place), Ordering::Relaxed);
+        }
+        c.watched_len.store(self.watched.len() as u32, Ordering::Relaxed);
+    }
+
+    /// Sees to it that a process waits before `main`.
+    fn prepare(&mut self) -> Result<(), Error> {
+        if self.process.is_some() {
+            return Ok(());
+        }
+        self.runs = 0;
+        let c = self.memory.control();
+        for word in [&c.program, &c.ready, &c.go, &c.ended, &c.child] {
+            word.store(0, Ordering::Relaxed);
+        }
+        c.flags.store(0, Ordering::Relaxed);
+        c.limit.store(wire::LOG as u32, Ordering::Relaxed);
+        let process = self.start()?;
+        self.process = Some(process);
+        self.await_main()?;
+        self.maps_len = 0;
+        self.read_maps();
+        self.maps_before_main = self.maps_len;
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<Child, Error> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).stdin(Stdio::null());
+        command.stdout(self.stdout.try_clone().map_err(Error::Memory)?);
+        command.stderr(self.stderr.try_clone().map_err(Error::Memory)?);
+        let shm = Shm::new(crate::wire::NO_RACES).map_err(Error::Memory)?;
+        shm.pass_to(&mut command);
+        self.memory.pass_to(&mut command);
+        self.settings.form.put_into(&mut command, &self.libraries);
+        self.shm = Some(shm);
+        memory::spawn(command)
+            .map_err(|source| Error::Start { program: self.program.display().to_string(), source })
+    }
+
+    fn await_main(&mut self) -> Result<(), Error> {
+        let begin = Instant::now();
+        loop {
+            let c = self.memory.control();
+            let bell = c.bell.load(Ordering::SeqCst);
+            match c.ready.load(Ordering::Acquire) {
+                0 => {}
+                1 => return Ok(()),
+                // Threads are not copied by a fork.
+                _ => {
+                    self.settings.fork = false;
+                    return Ok(());
+                }
+            }
+            memory::wait(&c.bell, bell, Duration::from_millis(2));
+            let ended = self.process.as_mut().map(Child::try_wait);
+            let gone = !matches!(ended, Some(Ok(None)));
+            if gone || begin.elapsed() > self.settings.time {
+                self.stop();
+                return Err(Error::NotControlled);
+            }
+        }
+    }
+
+    /// Libraries that the last execution loaded are not there in the next.
+    fn reset_maps(&mut self) {
+        if let Some(shm) = &self.shm {
+            shm.shared().header.maps_len.store(self.maps_before_main, Ordering::Release);
+        }
+        self.read_maps();
+    }
+
+    fn read_maps(&mut self) {
+        let Some(shm) = &self.shm else { return };
+        let len = shm.shared().header.maps_len.load(Ordering::Acquire);
+        if len != self.maps_len {
+            self.maps_len = len;
+            self.modules = Modules::parse(&shm.maps());
+            self.sites.clear();
+        }
+    }
+
+    /// Ends the process that waits before `main`, and whatever belongs to it.
+    fn stop(&mut self) -> Option<ExitStatus> {
+        let mut process = self.process.take()?;
+        let child = self.memory.control().child.load(Ordering::Acquire) as i32;
+        let pid = process.id() as i32;
+        if child != 0 && child != pid {
+            memory::kill(child);
+        }
+        memory::kill(-pid);
+        let _ = process.kill();
+        let status = process.wait().ok();
+        if child != 0 && child != pid {
+            memory::kill(-child);
+        }
+        status
+    }
+
+    fn take_output(&mut self) -> (Vec<u8>, Vec<u8>) {
+        let take = |file: &mut File| {
+            let mut text = Vec::new();
+            // Whatever is there; a file in memory does not fail.
+            let _ = file.rewind().and_then(|()| file.read_to_end(&mut text));
+            text
+        };
+        (take(&mut self.stdout), take(&mut self.stderr))
+    }
+
+    fn clear_output(&mut self) -> io::Result<()> {
+        for file in [&mut self.stdout, &mut self.stderr] {
+            file.set_len(0)?;
+            file.rewind()?;
+        }
+        Ok(())
+    }
+}
+
+/// The site of a return address, and its landmark.
+fn intern(
+    pc: u64,
+    symbols: &mut Symbols,
+    modules: &Modules,
+    resolver: &mut dyn Resolve,
+) -> (SiteId, u16) {
+    let site = match pc {
+        0 => Site::Label("?".into()),
+        pc => resolver.site(pc, modules),
+    };
+    let mark = landmark(&site);
+    (SiteId(symbols.sites.intern(site)), mark)
+}
+
+impl Drop for Controlled {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,357 @@
+//! One execution: from letting the process go to its end.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use selvedge_explore::{Choice, Recorder, Strategy};
+use selvedge_model::ThreadId;
+
+use super::history::History;
+use super::memory;
+use super::wire::{self, Control, HOST, Kind, request, status};
+use super::{Blocked, Controlled, Execution, Outcome, Uncontrolled};
+use crate::session::Error;
+
+/// How long a thread may sleep in the kernel before others go on.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// How long to wait for a thread that is away before virtual time passes.
+const ABSENCE: Duration = Duration::from_millis(50);
+/// How often the bell is looked at before waiting for it.
+const SPINS: u32 = 300;
+
+struct Run<'a> {
+    program: &'a mut Controlled,
+    recorder: Recorder<&'a mut dyn Strategy>,
+    history: History,
+    choices: usize,
+    running: Option<ThreadId>,
+    uncontrolled: Vec<Uncontrolled>,
+    begin: Instant,
+    /// When anything was last seen to happen, and what.
+    active: Instant,
+    seen: (u32, u32),
+}
+
+/// How the process ended, or why it was ended.
+enum End {
+    Status(ExitStatus),
+    Because(Outcome),
+}
+
+/// Runs the process that waits before `main`. The strategy has begun.
+pub(super) fn execute(
+    program: &mut Controlled,
+    strategy: &mut dyn Strategy,
+) -> Result<Execution, Error> {
+    program.clear_output().map_err(Error::Memory)?;
+    program.reset_maps();
+    let mut flags = 0;
+    for (wanted, flag) in [
+        (program.settings.fork, wire::FORK),
+        (program.releases, wire::RELEASES),
+        (program.settings.accesses, wire::ACCESSES),
+    ] {
+        flags |= if wanted { flag } else { 0 };
+    }
+    let releases = program.releases;
+    let seed = program.seed;
+    let c = program.memory.control();
+    c.reset(flags, seed);
+    c.limit.store(program.settings.records.min(wire::LOG as u32), Ordering::Relaxed);
+    program.runs += 1;
+    c.go.store(program.runs, Ordering::Release);
+    memory::wake(&c.go);
+    let now = Instant::now();
+    let history = History::new(&program.names);
+    let mut run = Run {
+        program,
+        recorder: Recorder::new(strategy),
+        history,
+        choices: 0,
+        running: None,
+        uncontrolled: Vec::new(),
+        begin: now,
+        active: now,
+        seen: (0, 0),
+    };
+    let outcome = run.to_the_end()?;
+    let mut schedule = run.recorder.schedule().clone();
+    (schedule.seed, schedule.releases) = (seed, releases);
+    let Run { history, uncontrolled, .. } = run;
+    let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
+    let (stdout, stderr) = program.take_output();
+    Ok(Execution {
+        outcome,
+        schedule,
+        events: history.events,
+        uncontrolled,
+        releases_matter,
+        stdout,
+        stderr,
+    })
+}
+
+impl Run<'_> {
+    fn to_the_end(&mut self) -> Result<Outcome, Error> {
+        let end = loop {
+            let bell = self.control().bell.load(Ordering::SeqCst);
+            if let Some(status) = self.ended()? {
+                break End::Status(status);
+            }
+            if self.control().turn.load(Ordering::Acquire) == HOST
+                && let Some(outcome) = self.answer()
+            {
+                break End::Because(outcome);
+            }
+            self.listen(bell);
+            if self.begin.elapsed() > self.program.settings.time {
+                break End::Because(Outcome::TimeLimit);
+            }
+        };
+        self.read();
+        self.recorder.end(&self.history.pending);
+        let outcome = match end {
+            End::Because(outcome) => {
+                self.end_process()?;
+                outcome
+            }
+            End::Status(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => Outcome::Exited(code),
+                (None, signal) => Outcome::Signaled(signal.unwrap_or(0)),
+            },
+        };
+        let child = self.control().child.load(Ordering::Acquire) as i32;
+        if self.program.settings.fork {
+            // What the program started and did not wait for.
+            memory::kill(-child);
+        } else {
+            self.program.stop();
+        }
+        Ok(outcome)
+    }
+
+    fn control(&self) -> &Control {
+        self.program.memory.control()
+    }
+
+    /// Waits for the bell, first by looking, then by sleeping.
+    fn listen(&mut self, bell: u32) {
+        for _ in 0..SPINS {
+            if self.control().bell.load(Ordering::SeqCst) != bell {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        // The end of a process that nobody waits for but us does not ring.
+        let micros = if self.program.settings.fork { 5_000 } else { 300 };
+        let c = self.program.memory.control();
+        memory::wait(&c.bell, bell, Duration::from_micros(micros));
+        let now = (c.bell.load(Ordering::SeqCst), c.log_len.load(Ordering::Relaxed));
+        if now != self.seen {
+            self.seen = now;
+            self.active = Instant::now();
+        } else if self.active.elapsed() > PATIENCE {
+            self.watch_over();
+        }
+    }
+
+    /// Whether the execution is over.
+    fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
+        let c = self.program.memory.control();
+        if self.program.settings.fork {
+            if c.ended.load(Ordering::Acquire) == self.program.runs {
+                return Ok(Some(ExitStatus::from_raw(c.exit.load(Ordering::Relaxed) as i32)));
+            }
+            // The server ends only if something kills it.
+            if self.active.elapsed() > PATIENCE
+                && let Some(Ok(Some(_))) = self.program.process.as_mut().map(Child::try_wait)
+            {
+                self.program.stop();
+                return Err(Error::NotControlled);
+            }
+            return Ok(None);
+        }
+        match self.program.process.as_mut().map(Child::try_wait) {
+            Some(Ok(status)) => Ok(status),
+            Some(Err(e)) => Err(Error::Wait(e)),
+            None => Err(Error::NotControlled),
+        }
+    }
+
+    fn end_process(&mut self) -> Result<(), Error> {
+        if !self.program.settings.fork {
+            return Ok(());
+        }
+        let begin = Instant::now();
+        loop {
+            let bell = self.control().bell.load(Ordering::SeqCst);
+            if self.ended()?.is_some() {
+                return Ok(());
+            }
+            let child = self.control().child.load(Ordering::Acquire) as i32;
+            memory::kill(child);
+            memory::wait(&self.control().bell, bell, Duration::from_millis(1));
+            if begin.elapsed() > Duration::from_secs(5) {
+                self.program.stop();
+                return Ok(());
+            }
+        }
+    }
+
+    fn read(&mut self) {
+        self.program.read_maps();
+        let Run { program, history, recorder, .. } = self;
+        let Controlled { memory, sites, symbols, modules, resolver, .. } = &mut **program;
+        let mut find = |pc: u64| {
+            *sites
+                .entry(pc)
+                .or_insert_with(|| super::intern(pc, symbols, modules, resolver.as_mut()))
+        };
+        history.read(memory.control(), &mut find, recorder);
+    }
+
+    /// Answers the program's question; an outcome if there is no answer.
+    fn answer(&mut self) -> Option<Outcome> {
+        let what = self.control().request.load(Ordering::Acquire);
+        if what == request::LIMIT {
+            return Some(Outcome::StepLimit);
+        }
+        if what == request::NONE {
+            return None;
+        }
+        let c = self.program.memory.control();
+        let asker = ThreadId(c.asker.load(Ordering::Relaxed));
+        self.running = Some(asker);
+        let enabled: Vec<ThreadId> =
+            (0..c.threads()).filter(|&i| c.is_enabled(i)).map(|i| ThreadId(i as u32)).collect();
+        match enabled[..] {
+            [] => self.stuck(),
+            [only] => {
+                give(c, only);
+                None
+            }
+            _ => {
+                self.read();
+                let thread = self.choose(&enabled);
+                give(self.control(), thread);
+                None
+            }
+        }
+    }
+
+    fn choose(&mut self, enabled: &[ThreadId]) -> ThreadId {
+        let c = self.program.memory.control();
+        let yielding = self.running.is_some_and(|t| {
+            c.slots[t.index() % wire::THREADS].flags.load(Ordering::Relaxed) & wire::YIELDS != 0
+        });
+        let choice = Choice {
+            step: self.choices,
+            enabled,
+            running: self.running,
+            yielding,
+            pending: &self.history.pending,
+        };
+        self.choices += 1;
+        self.recorder.choose(&choice)
+    }
+
+    /// Nobody can go on.
+    fn stuck(&mut self) -> Option<Outcome> {
+        let c = self.program.memory.control();
+        if c.somebody_away() {
+            if self.active.elapsed() > ABSENCE {
+                c.pass_time();
+            }
+            return None;
+        }
+        let state = |i: usize| c.slots[i].status.load(Ordering::Acquire);
+        if (0..c.threads()).all(|i| state(i) == status::ENDED) {
+            return None;
+        }
+        if c.pass_time() {
+            return None;
+        }
+        self.read();
+        Some(Outcome::Deadlock(self.blocked()))
+    }
+
+    fn blocked(&self) -> Vec<Blocked> {
+        let c = self.control();
+        let waiting = |&i: &usize| c.slots[i].status.load(Ordering::Acquire) == status::WAITING;
+        (0..c.threads().min(self.history.pending.len()))
+            .filter(waiting)
+            .map(|i| Blocked {
+                thread: ThreadId(i as u32),
+                pending: self.history.pending[i],
+                holds: self.history.held[i].clone(),
+                waits_for: self.waits_for(i),
+            })
+            .collect()
+    }
+
+    fn waits_for(&self, thread: usize) -> Option<ThreadId> {
+        let c = self.control();
+        let slot = &c.slots[thread];
+        if slot.kind.load(Ordering::Relaxed) == Kind::Join as u32 {
+            return Some(ThreadId(slot.b.load(Ordering::Relaxed) as u32));
+        }
+        let object = (slot.object.load(Ordering::Relaxed) as usize).checked_sub(1)?;
+        let owner = c.objects.get(object)?.owner.load(Ordering::Relaxed);
+        owner.checked_sub(1).map(ThreadId)
+    }
+
+    /// Nothing has happened for a while: if the thread whose turn it is sleeps in the kernel, the
+    /// others go on without it.
+    fn watch_over(&mut self) {
+        let c = self.program.memory.control();
+        let turn = c.turn.load(Ordering::Acquire) as usize;
+        let child = c.child.load(Ordering::Acquire);
+        let Some(slot) = c.slots.get(turn).filter(|_| turn < c.threads() && child != 0) else {
+            return;
+        };
+        let tid = slot.tid.load(Ordering::Acquire);
+        if tid == 0 || !sleeps(child, tid) {
+            return;
+        }
+        let away = slot.status.compare_exchange(
+            status::RUNNING,
+            status::AWAY,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        if away.is_ok() {
+            self.uncontrolled.push(Uncontrolled::SystemCall {
+                thread: ThreadId(turn as u32),
+                number: system_call(child, tid),
+            });
+            c.asker.store(turn as u32, Ordering::Relaxed);
+            c.request.store(request::CHOOSE, Ordering::Relaxed);
+            c.turn.store(HOST, Ordering::Release);
+            self.active = Instant::now();
+        }
+    }
+}
+
+fn give(c: &Control, thread: ThreadId) {
+    let slot = &c.slots[thread.index() % wire::THREADS];
+    slot.status.store(status::RUNNING, Ordering::Relaxed);
+    slot.streak.store(0, Ordering::Relaxed);
+    c.request.store(request::NONE, Ordering::Relaxed);
+    c.turn.store(thread.0, Ordering::Relaxed);
+    slot.word.store(1, Ordering::Release);
+    memory::wake(&slot.word);
+}
+
+/// Whether the kernel has put the thread to sleep.
+fn sleeps(process: u32, thread: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"));
+    // The name in parentheses may contain anything.
+    stat.is_ok_and(|s| s.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['S', 'D'])))
+}
+
+fn system_call(process: u32, thread: u32) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall")).ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
