@@ -258,8 +258,7 @@ unsafe extern "C" fn read16(addr: usize, pc: usize) {
     if addr & 7 != 0 {
         return fasttrack::range(t, addr, 16, false, pc);
     }
-    fasttrack::read_after_filter(t, addr, 0xff, pc);
-    fasttrack::read_after_filter(t, addr + 8, 0xff, pc);
+    fasttrack::two(t, addr, false, pc);
 }
 
 unsafe extern "C" fn write16(addr: usize, pc: usize) {
@@ -275,8 +274,7 @@ unsafe extern "C" fn write16(addr: usize, pc: usize) {
     if addr & 7 != 0 {
         return fasttrack::range(t, addr, 16, true, pc);
     }
-    fasttrack::write(t, addr, 0xff, pc);
-    fasttrack::write(t, addr + 8, 0xff, pc);
+    fasttrack::two(t, addr, true, pc);
 }
 
 part! {

@@ -15,7 +15,7 @@
 //! Cost: the filter is one load and one compare, in `abi`; behind it two loads, two clock look-ups and
 //! a store. Sets cost a copy of up to 62 words, rarely.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::report;
 use crate::rings;
@@ -95,18 +95,7 @@ fn first(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: u
     }
     let there = other.load(Ordering::SeqCst);
     if there != 0 {
-        let here = Here { addr, cell, write, pc };
-        let mut cells = Cells::new();
-        cells.fill(there);
-        for c in cells.iter() {
-            let earlier = match (write, c.atomic()) {
-                (true, false) => Does::Read,
-                (true, true) => Does::AtomicRead,
-                (false, false) => Does::Write,
-                (false, true) => Does::AtomicWrite,
-            };
-            conflicts(t, c, earlier, &here);
-        }
+        check_again(t, there, &Here { addr, cell, write, pc });
     }
 }
 
@@ -140,29 +129,48 @@ pub fn atomic(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
     }
 }
 
-/// Everything that the fast forms leave: recording, sets, atomics, and races.
+/// Everything that the fast forms leave: recording, sets, atomics, and races. This may take long (a
+/// page of sets that is touched first), so words are changed only if they are still what was looked
+/// at, and else looked at again.
 #[inline(never)]
 fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: usize) {
+    const TRIES: u32 = 8;
     if t.ignore != 0 {
         return;
     }
-    let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
-    let freed = r == FREED;
-    let here = Here { addr, cell, write, pc };
-    let mut writes = Cells::new();
-    writes.fill(w);
-    let covered =
-        |c: Cell| (c.0 ^ cell) & EPOCH == 0 && cell & !c.0 & 0xff == 0 && c.0 & !cell & ATOMIC == 0;
-    if write && let Some(mine) = writes.iter().find(|&c| covered(c)) {
-        return known(t, w, mine);
-    }
-    if !write && is_cell(r) && r != 0 && covered(Cell(r)) {
-        return;
-    }
-    if t.record_accesses && cell & ATOMIC == 0 {
+    if t.record_accesses && cell & ATOMIC == 0 && !is_covered(g, cell, write) {
         let bytes = cell & 0xff;
         let start = (addr & !7) + bytes.trailing_zeros() as usize;
         rings::record_access(t, write, pc, start, bytes.count_ones() as usize);
+    }
+    let here = Here { addr, cell, write, pc };
+    for _ in 0..TRIES {
+        if attempt(t, g, &here) {
+            return;
+        }
+    }
+}
+
+/// Whether the cell in the word, or one of its set, is of this epoch and at least as strong.
+fn is_covered(g: &Granule, cell: u64, write: bool) -> bool {
+    let mut cells = Cells::new();
+    cells.fill(if write { &g.write } else { &g.read }.load(Ordering::Relaxed));
+    cells.iter().any(|c| c.covers(cell))
+}
+
+/// One try; false if somebody else changed the word meanwhile.
+fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
+    let &Here { cell, write, .. } = here;
+    let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
+    let freed = r == FREED;
+    let mut writes = Cells::new();
+    writes.fill(w);
+    if write && let Some(mine) = writes.iter().find(|c| c.covers(cell)) {
+        known(t, w, mine);
+        return true;
+    }
+    if !write && is_cell(r) && r != 0 && Cell(r).covers(cell) {
+        return true;
     }
     let mut raced = false;
     for c in writes.iter() {
@@ -171,25 +179,64 @@ fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc:
             (_, false) => Does::Write,
             (_, true) => Does::AtomicWrite,
         };
-        raced |= conflicts(t, c, earlier, &here);
+        raced |= conflicts(t, c, earlier, here);
     }
     if !write {
         let new = if freed { cell } else { add(t, r, None, cell, false) };
-        g.read.store(new, Ordering::Relaxed);
-        return;
+        return change(t, &g.read, r, new, &g.write, w, here);
     }
     let mut reads = Cells::new();
     reads.fill(r);
     let mut outdated = cell & ATOMIC == 0;
     for c in reads.iter() {
         let earlier = if c.atomic() { Does::AtomicRead } else { Does::Read };
-        raced |= conflicts(t, c, earlier, &here);
+        raced |= conflicts(t, c, earlier, here);
         outdated &= ordered(t, c.0) && c.bytes() & !cell & 0xff == 0;
     }
     let new = add(t, w, Some(&writes), cell, raced);
-    g.write.store(new, Ordering::Relaxed);
+    if !change(t, &g.write, w, new, &g.read, r, here) {
+        return false;
+    }
     if r != 0 && (freed || outdated) {
-        g.read.store(0, Ordering::Relaxed);
+        let _ = g.read.compare_exchange(r, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    true
+}
+
+/// Changes a word from what was looked at, and looks at the other word again if that has changed.
+fn change(
+    t: &mut Thread,
+    word: &AtomicU64,
+    old: u64,
+    new: u64,
+    other: &AtomicU64,
+    other_old: u64,
+    here: &Here,
+) -> bool {
+    if word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        return false;
+    }
+    let there = other.load(Ordering::SeqCst);
+    if there != other_old {
+        check_again(t, there, here);
+    }
+    true
+}
+
+/// Checks against a word of the other kind than the access that appeared meanwhile: writes for a read,
+/// reads for a write.
+#[cold]
+fn check_again(t: &mut Thread, there: u64, here: &Here) {
+    let mut cells = Cells::new();
+    cells.fill(there);
+    for c in cells.iter() {
+        let earlier = match (here.write, c.atomic()) {
+            (true, false) => Does::Read,
+            (true, true) => Does::AtomicRead,
+            (false, false) => Does::Write,
+            (false, true) => Does::AtomicWrite,
+        };
+        conflicts(t, c, earlier, here);
     }
 }
 
@@ -248,7 +295,7 @@ fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) 
     let mut out = Cells::new();
     let mut new = cell;
     for c in cells.iter() {
-        if (c.0 ^ cell) & EPOCH == 0 && cell & !c.0 & 0xff == 0 && c.0 & !cell & ATOMIC == 0 {
+        if c.covers(cell) {
             known(t, old, c);
             return old;
         }
@@ -337,5 +384,41 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, pc: usize) {
 pub fn read_after_filter(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
     if !filtered(t, granule(addr).write.load(Ordering::Relaxed), bytes) {
         read(t, addr, bytes, pc);
+    }
+}
+
+/// A plain access to two whole granules. The usual case, in which all that was there is in the past,
+/// makes no call; everything else is left to the forms for one granule.
+#[inline(always)]
+pub fn two(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
+    let (first, second) = (granule(addr), granule(addr + 8));
+    let words = [&first.write, &first.read, &second.write, &second.read];
+    let [w, r, x, s] = words.map(|word| word.load(Ordering::Relaxed));
+    let past = ordered(t, w) & ordered(t, r) & ordered(t, x) & ordered(t, s);
+    let touched = (w | r != 0) & (x | s != 0);
+    if past & touched & !t.unusual {
+        let cell = t.epoch | 0xff | (pc as u64) << PC_SHIFT;
+        if is_write {
+            first.write.store(cell, Ordering::Relaxed);
+            first.read.store(0, Ordering::Relaxed);
+            second.write.store(cell, Ordering::Relaxed);
+            second.read.store(0, Ordering::Relaxed);
+        } else {
+            first.read.store(cell, Ordering::Relaxed);
+            second.read.store(cell, Ordering::Relaxed);
+        }
+        return;
+    }
+    one_by_one(t, addr, is_write, pc);
+}
+
+#[inline(never)]
+fn one_by_one(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
+    for at in [addr, addr + 8] {
+        if is_write {
+            write(t, at, 0xff, pc);
+        } else {
+            read_after_filter(t, at, 0xff, pc);
+        }
     }
 }

@@ -101,6 +101,14 @@ impl Cell {
         self.0 >> PC_SHIFT
     }
 
+    /// Whether this is an access of the same epoch as `other`, at least as strong.
+    #[inline(always)]
+    pub fn covers(self, other: u64) -> bool {
+        (self.0 ^ other) & EPOCH == 0
+            && other & !self.0 & 0xff == 0
+            && self.0 & !other & ATOMIC == 0
+    }
+
     /// Whether the two agree in all but the bytes.
     #[inline(always)]
     pub fn same_access(self, other: Cell) -> bool {

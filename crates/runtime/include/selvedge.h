@@ -1,0 +1,40 @@
+/* What a program can tell Selvedge about itself. Without Selvedge's runtime in the program every
+ * annotation is a test of a null pointer, and with -DSELVEDGE_DISABLE nothing at all.
+ *
+ *   SELVEDGE_HAPPENS_BEFORE(p)  what this thread has done so far comes before …
+ *   SELVEDGE_HAPPENS_AFTER(p)   … what a thread does after this, with the same p
+ *   SELVEDGE_IGNORE_BEGIN()     accesses of this thread are not looked at …
+ *   SELVEDGE_IGNORE_END()       … until here; pairs nest
+ *   SELVEDGE_ATOMIC_BEGIN(name), SELVEDGE_DETERMINISTIC_BEGIN(name), SELVEDGE_REGION_END()
+ *                               a region that claims to be atomic or deterministic; name is a literal
+ */
+#ifndef SELVEDGE_H
+#define SELVEDGE_H
+
+#if defined(SELVEDGE_DISABLE) || !defined(__GNUC__)
+#define SELVEDGE_CALL(function, arguments) ((void)0)
+#else
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern void selvedge_happens_before(const volatile void *) __attribute__((weak));
+extern void selvedge_happens_after(const volatile void *) __attribute__((weak));
+extern void selvedge_ignore_begin(void) __attribute__((weak));
+extern void selvedge_ignore_end(void) __attribute__((weak));
+extern void selvedge_region_enter(const char *, int) __attribute__((weak));
+extern void selvedge_region_exit(void) __attribute__((weak));
+#ifdef __cplusplus
+}
+#endif
+#define SELVEDGE_CALL(function, arguments) ((function) ? (function) arguments : (void)0)
+#endif
+
+#define SELVEDGE_HAPPENS_BEFORE(p) SELVEDGE_CALL(selvedge_happens_before, (p))
+#define SELVEDGE_HAPPENS_AFTER(p) SELVEDGE_CALL(selvedge_happens_after, (p))
+#define SELVEDGE_IGNORE_BEGIN() SELVEDGE_CALL(selvedge_ignore_begin, ())
+#define SELVEDGE_IGNORE_END() SELVEDGE_CALL(selvedge_ignore_end, ())
+#define SELVEDGE_ATOMIC_BEGIN(name) SELVEDGE_CALL(selvedge_region_enter, ("" name, 0))
+#define SELVEDGE_DETERMINISTIC_BEGIN(name) SELVEDGE_CALL(selvedge_region_enter, ("" name, 1))
+#define SELVEDGE_REGION_END() SELVEDGE_CALL(selvedge_region_exit, ())
+
+#endif
