@@ -74,7 +74,7 @@ pub(super) fn execute(
         active: now,
         seen: (0, 0),
     };
-    let outcome = run.to_the_end()?;
+    let outcome = run.finish()?;
     let mut schedule = run.recorder.schedule().clone();
     (schedule.seed, schedule.releases) = (seed, releases);
     let Run { history, uncontrolled, .. } = run;
@@ -92,7 +92,7 @@ pub(super) fn execute(
 }
 
 impl Run<'_> {
-    fn to_the_end(&mut self) -> Result<Outcome, Error> {
+    fn finish(&mut self) -> Result<Outcome, Error> {
         let end = loop {
             let bell = self.control().bell.load(Ordering::SeqCst);
             if let Some(status) = self.ended()? {
