@@ -39,7 +39,7 @@ mod run;
 pub use history::Names;
 pub use selvedge_injected::control::wire;
 
-use memory::Memory;
+use memory::{Memory, OneProcessor};
 
 /// How to run.
 #[derive(Clone, Debug)]
@@ -178,6 +178,7 @@ pub struct Controlled {
     shm: Option<Shm>,
     process: Option<Child>,
     runs: u32,
+    processor: Option<usize>,
     stdout: File,
     stderr: File,
     /// What sites are called.
@@ -214,6 +215,7 @@ impl Controlled {
             shm: None,
             process: None,
             runs: 0,
+            processor: None,
             stdout: file()?,
             stderr: file()?,
             symbols: Symbols::default(),
@@ -267,6 +269,7 @@ impl Controlled {
         }
         self.prepare()?;
         self.publish_watched();
+        let _stay = self.processor.and_then(OneProcessor::stay);
         run::execute(self, strategy).map(Some)
     }
 
@@ -329,7 +332,15 @@ impl Controlled {
         command.stderr(self.stderr.try_clone().map_err(Error::Memory)?);
         let shm = Shm::new(crate::wire::NO_RACES).map_err(Error::Memory)?;
         shm.pass_to(&mut command);
-        self.memory.pass_to(&mut command);
+        // The program is not told that it has one processor only.
+        let choice = OneProcessor::choose();
+        for (word, mask) in
+            self.memory.control().processors.iter().zip(choice.map_or([0; 16], |c| c.1))
+        {
+            word.store(mask, Ordering::Relaxed);
+        }
+        self.processor = choice.map(|c| c.0);
+        self.memory.pass_to(&mut command, self.processor);
         self.settings.form.put_into(&mut command, &self.libraries);
         self.shm = Some(shm);
         memory::spawn(command)

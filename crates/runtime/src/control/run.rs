@@ -18,8 +18,6 @@ use crate::session::Error;
 const PATIENCE: Duration = Duration::from_millis(20);
 /// How long to wait for a thread that is away before virtual time passes.
 const ABSENCE: Duration = Duration::from_millis(50);
-/// How often the bell is looked at before waiting for it.
-const SPINS: u32 = 300;
 
 struct Run<'a> {
     program: &'a mut Controlled,
@@ -76,7 +74,7 @@ pub(super) fn execute(
         active: now,
         seen: (0, 0),
     };
-    let outcome = run.to_the_end()?;
+    let outcome = run.finish()?;
     let mut schedule = run.recorder.schedule().clone();
     (schedule.seed, schedule.releases) = (seed, releases);
     let Run { history, uncontrolled, .. } = run;
@@ -94,7 +92,7 @@ pub(super) fn execute(
 }
 
 impl Run<'_> {
-    fn to_the_end(&mut self) -> Result<Outcome, Error> {
+    fn finish(&mut self) -> Result<Outcome, Error> {
         let end = loop {
             let bell = self.control().bell.load(Ordering::SeqCst);
             if let Some(status) = self.ended()? {
@@ -136,14 +134,8 @@ impl Run<'_> {
         self.program.memory.control()
     }
 
-    /// Waits for the bell, first by looking, then by sleeping.
+    /// Waits for the bell.
     fn listen(&mut self, bell: u32) {
-        for _ in 0..SPINS {
-            if self.control().bell.load(Ordering::SeqCst) != bell {
-                return;
-            }
-            std::hint::spin_loop();
-        }
         // The end of a process that nobody waits for but us does not ring.
         let micros = if self.program.settings.fork { 5_000 } else { 300 };
         let c = self.program.memory.control();

@@ -69,6 +69,13 @@ pub fn attach(fd: usize, main: &mut Thread) {
     ON.store(true, Ordering::Release);
 }
 
+/// The processors that the program may believe to have.
+pub fn processors() -> Option<[u64; 16]> {
+    let (c, _) = me()?;
+    let mask = core::array::from_fn(|i| c.processors[i].load(Relaxed));
+    (mask != [0; 16]).then_some(mask)
+}
+
 /// The process goes on by itself: in the child of a fork of the program's own.
 pub fn leave() {
     ON.store(false, Ordering::Release);
@@ -213,12 +220,8 @@ fn hand_over(c: &Control, from: usize) {
 fn wait_for_turn(c: &Control, t: &mut Thread) {
     let me = number(t);
     let slot = &c.slots[me];
-    let mut spins = 0;
     while slot.word.swap(0, Ordering::Acquire) == 0 {
-        spins += 1;
-        if spins < 200 {
-            core::hint::spin_loop();
-        } else if !sleep_on(&slot.word, 0) && t.pending != 0 {
+        if !sleep_on(&slot.word, 0) && t.pending != 0 {
             slot.signalled.store(1, Ordering::Release);
             ring(c);
         }

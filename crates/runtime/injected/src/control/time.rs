@@ -34,7 +34,7 @@ fn offset(clock: usize) -> u64 {
 pub fn read(clock: usize, pc: usize) -> Option<u64> {
     let (c, _) = me()?;
     let now = c.now.fetch_add(READING, Relaxed) + READING;
-    if now / READING % PATIENCE == 0 {
+    if (now / READING).is_multiple_of(PATIENCE) {
         ops::yield_now(pc);
     }
     Some(c.now.load(Relaxed) + offset(clock))

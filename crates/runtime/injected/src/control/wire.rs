@@ -272,6 +272,8 @@ pub struct Control {
     pub now: AtomicU64,
     /// State of the program's random numbers.
     pub random: AtomicU64,
+    /// The processors that the program may believe to have; none if it may ask the kernel.
+    pub processors: [AtomicU64; 16],
     /// Return addresses of accesses that are scheduling points.
     pub watched: [AtomicU64; WATCHED],
     /// By thread number.

@@ -46,12 +46,12 @@ fn leave(t: &mut Thread, barrier: usize, round: u32) {
 unsafe extern "C" fn wait(barrier: usize, pc: usize) -> c_int {
     const SERIAL: c_int = -1;
     const PARTIES: usize = 8;
-    // SAFETY: the number of parties is the third int of the program's barrier.
-    if control::is_on()
-        && let parties = unsafe { ((barrier + PARTIES) as *const u32).read() }
-        && let Some(last) = ops::barrier(barrier, parties, pc)
-    {
-        return if last { SERIAL } else { 0 };
+    if control::is_on() {
+        // SAFETY: the number of parties is the third int of the program's barrier.
+        let parties = unsafe { ((barrier + PARTIES) as *const u32).read() };
+        if let Some(last) = ops::barrier(barrier, parties, pc) {
+            return if last { SERIAL } else { 0 };
+        }
     }
     let mut round = 0;
     if let Some(t) = thread::me() {

@@ -65,17 +65,16 @@ unsafe extern "C" fn perform(
     if number != FUTEX {
         return call();
     }
-    // SAFETY: the program's own call.
-    if control::is_on()
-        && let Some(result) = unsafe { controlled([a, b, c, d, e, f], pc) }
-    {
-        return match result {
-            Ok(n) => n as isize,
-            Err(error) => {
+    if control::is_on() {
+        // SAFETY: the program's own call.
+        match unsafe { controlled([a, b, c, d, e, f], pc) } {
+            None => {}
+            Some(Ok(count)) => return count as isize,
+            Some(Err(error)) => {
                 super::Errno::set(error);
-                -1
+                return -1;
             }
-        };
+        }
     }
     let operation = b & 0x7f;
     if matches!(operation, WAKE | WAKE_BITSET | WAKE_OP | REQUEUE | CMP_REQUEUE)

@@ -1,4 +1,4 @@
-//! Clocks, sleeps, yields and random numbers. They matter to controlled executions only, where time is
+//! Clocks, sleeps, yields, random numbers and processors. They matter to controlled executions only, where time is
 //! virtual and random numbers are the same every time.
 
 #![allow(missing_docs)] // The names are the C library's.
@@ -137,7 +137,22 @@ unsafe extern "C" fn entropy(at: usize, len: usize, _pc: usize) -> c_int {
     real!(getentropy(at, len) as fn(usize, usize) -> c_int)
 }
 
+/// Under control all threads share one processor; how many there are is not the program's business.
+unsafe extern "C" fn affinity(process: c_int, len: usize, into: *mut u8, _pc: usize) -> c_int {
+    let result = real!(sched_getaffinity(process, len, into) as fn(c_int, usize, *mut u8) -> c_int);
+    if result == 0
+        && let Some(mask) = crate::control::processors()
+    {
+        for i in 0..len.min(128) {
+            // SAFETY: the program's set of that length.
+            unsafe { into.add(i).write(mask[i / 8].to_le_bytes()[i % 8]) };
+        }
+    }
+    result
+}
+
 with_pc! {
+    sched_getaffinity => affinity, "rcx";
     clock_gettime => gettime, "rdx";
     gettimeofday => timeofday, "rdx";
     time => seconds, "rsi";
