@@ -64,6 +64,7 @@ fn test() -> Outcome {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?;
     cargo(&["build", "--release"])?;
+    demo()?;
     // Other people's tools, for comparison, are measured but not tested.
     cargo(&["test", "--workspace", "--exclude", "selvedge-bench-rust"])?;
     shell::cargo_with("RUSTDOCFLAGS", "--deny warnings", &["doc", "--workspace", "--no-deps"])?;
