@@ -327,6 +327,17 @@ fn what_is_outside_the_program_does_not_stop_it() {
 }
 
 #[test]
+fn signals_cancellation_and_an_early_end_of_main_are_no_deadlock() {
+    for source in ["handler.c", "main_leaves.c", "cancel.c"] {
+        let mut program = control(&build(source, false), true);
+        for seed in 0..20 {
+            let execution = run(&mut program, seed);
+            assert_eq!(execution.outcome, Outcome::Exited(0), "{source}: {execution:?}");
+        }
+    }
+}
+
+#[test]
 fn nondeterminism_is_noticed_and_named() {
     let mut program = control(&build("whim.c", false), true);
     let recorded = run(&mut program, 0);

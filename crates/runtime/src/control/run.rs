@@ -265,6 +265,10 @@ impl Run<'_> {
         if c.pass_time() {
             return None;
         }
+        let child = c.child.load(Ordering::Acquire);
+        if !settled(child) || c.enabled().0 > 0 {
+            return None;
+        }
         self.read();
         Some(Outcome::Deadlock(self.blocked()))
     }
@@ -341,6 +345,31 @@ fn sleeps(process: u32, thread: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"));
     // The name in parentheses may contain anything.
     stat.is_ok_and(|s| s.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['S', 'D'])))
+}
+
+/// Whether all threads of the process sleep and none has a signal to handle. Waits a little for those
+/// that are about to.
+fn settled(process: u32) -> bool {
+    let quiet = |status: &str| {
+        let field = |name: &str| {
+            status.lines().find_map(|l| l.strip_prefix(name)).map(str::trim).unwrap_or_default()
+        };
+        let signals = |name: &str| u64::from_str_radix(field(name), 16).unwrap_or(0);
+        let pending = (signals("SigPnd:") | signals("ShdPnd:")) & !signals("SigBlk:");
+        field("State:").starts_with(['S', 'Z']) && pending == 0
+    };
+    let all_quiet = || {
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return true };
+        threads.flatten().all(|thread| {
+            std::fs::read_to_string(thread.path().join("status")).is_ok_and(|s| quiet(&s))
+        })
+    };
+    (0..50).any(|i| {
+        if i > 0 {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        all_quiet()
+    })
 }
 
 fn system_call(process: u32, thread: u32) -> Option<u32> {

@@ -185,12 +185,12 @@ pub fn wake(word: &AtomicU32) {
     unsafe { sys::call(sys::FUTEX, [at, WAKE, usize::MAX >> 33, 0, 0, 0]) };
 }
 
-/// Waits until the word may have changed from `value`; false if a signal came.
-pub fn sleep_on(word: &AtomicU32, value: u32) -> bool {
+/// Waits until the word may have changed from `value`.
+pub fn sleep_on(word: &AtomicU32, value: u32) {
     const WAIT: usize = 0;
     let at = core::ptr::from_ref(word) as usize;
     // SAFETY: a word in shared memory.
-    unsafe { sys::call(sys::FUTEX, [at, WAIT, value as usize, 0, 0, 0]) != sys::EINTR }
+    unsafe { sys::call(sys::FUTEX, [at, WAIT, value as usize, 0, 0, 0]) };
 }
 
 fn give(c: &Control, from: usize, to: usize) {
@@ -221,10 +221,7 @@ fn wait_for_turn(c: &Control, t: &mut Thread) {
     let me = number(t);
     let slot = &c.slots[me];
     while slot.word.swap(0, Ordering::Acquire) == 0 {
-        if !sleep_on(&slot.word, 0) && t.pending != 0 {
-            slot.signalled.store(1, Ordering::Release);
-            ring(c);
-        }
+        sleep_on(&slot.word, 0);
     }
     let dying = c.dying.swap(0, Relaxed);
     if dying != 0 {
@@ -262,7 +259,30 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
             break;
         }
     }
+    if matches!(want.kind, Kind::Wake | Kind::Wait | Kind::Join) {
+        slot.cancelled.store(0, Relaxed);
+    }
     log(c, class::STEP, me, want);
+}
+
+/// A signal came for the thread while it was busy, probably waiting for its turn.
+pub fn interrupted(t: &Thread) {
+    if is_on()
+        && t.controlled != 0
+        && let Some(c) = control()
+    {
+        c.slots[number(t)].signalled.store(1, Ordering::Release);
+        ring(c);
+    }
+}
+
+/// Somebody wants to cancel a thread, given by its number plus one.
+pub fn cancelled(thread: u32) {
+    if let Some((c, _)) = me()
+        && thread != 0
+    {
+        c.slots[thread as usize - 1].cancelled.store(1, Relaxed);
+    }
 }
 
 fn state(c: &Control, me: usize, want: &Want) {
@@ -399,7 +419,8 @@ pub fn end(t: &mut Thread) {
     ops::give_up_robust(c, number(t));
     let me = number(t);
     t.controlled = 0;
-    c.dying.store(tid(), Relaxed);
+    // The first thread of a process is not gone before the last.
+    c.dying.store(if tid() == sys::pid() { 0 } else { tid() }, Relaxed);
     c.slots[me].status.store(status::ENDED, Ordering::Release);
     hand_over(c, me);
 }

@@ -188,6 +188,8 @@ pub struct Slot {
     pub streak: AtomicU32,
     /// A signal is to be handled.
     pub signalled: AtomicU32,
+    /// Somebody wants to cancel the thread: it stops waiting where that can happen.
+    pub cancelled: AtomicU32,
     /// Return address.
     pub pc: AtomicU64,
     /// As in [`Record`].
@@ -353,6 +355,10 @@ impl Control {
         let mine = |o: &Object| {
             o.owner.load(Relaxed) == thread as u32 + 1 && slot.flags.load(Relaxed) & REENTRANT != 0
         };
+        let cancellable = matches!(kind, Kind::Wake | Kind::Wait | Kind::Join);
+        if cancellable && slot.cancelled.load(Relaxed) != 0 {
+            return true;
+        }
         match (kind, object) {
             (Kind::Join, _) => {
                 let other = slot.b.load(Relaxed) as usize;
@@ -419,6 +425,7 @@ impl Slot {
         self.idle.store(0, Relaxed);
         self.streak.store(0, Relaxed);
         self.signalled.store(0, Relaxed);
+        self.cancelled.store(0, Relaxed);
         self.deadline.store(0, Relaxed);
     }
 }

@@ -28,6 +28,7 @@ unsafe extern "C" {
         routine: unsafe extern "C" fn(*mut c_void),
         arg: *mut c_void,
     );
+    fn pthread_testcancel();
     fn _pthread_cleanup_pop(buffer: *mut Cleanup, execute: c_int);
 }
 
@@ -59,6 +60,8 @@ pub fn wait(
         && let Some(notified) =
             ops::wait_on_condition(cond, mutex, deadline, pc, || unlock(mutex), || relock(mutex))
     {
+        // SAFETY: a thread that is cancelled here has the mutex, as it should.
+        unsafe { pthread_testcancel() };
         return if notified || deadline == 0 { 0 } else { timed_out };
     }
     mutex::releasing(mutex, pc);

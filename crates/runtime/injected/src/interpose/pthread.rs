@@ -255,6 +255,15 @@ unsafe extern "C" fn detach(id: usize, _pc: usize) -> c_int {
     result
 }
 
+unsafe extern "C" fn cancel(id: usize, _pc: usize) -> c_int {
+    let block = thread::find(id);
+    let result = real!(pthread_cancel(id) as fn(usize) -> c_int);
+    if result == 0 && control::is_on() {
+        control::cancelled(block.map_or(0, Thread::joinable));
+    }
+    result
+}
+
 unsafe extern "C" fn setname(id: usize, name: *const u8, pc: usize) -> c_int {
     let result = real!(pthread_setname_np(id, name) as fn(usize, *const u8) -> c_int);
     // SAFETY: no memory involved, and the name was accepted.
@@ -296,5 +305,6 @@ with_pc! {
     pthread_timedjoin_np => timedjoin, "rcx";
     pthread_clockjoin_np => clockjoin, "r8";
     pthread_detach => detach, "rsi";
+    pthread_cancel => cancel, "rsi";
     pthread_setname_np => setname, "rdx";
 }

@@ -68,6 +68,7 @@ unsafe extern "C" fn on_signal(signal: c_int, info: usize, context: usize) {
             return call_handler(number, info, context);
         }
         (*t).pending |= 1 << (number - 1);
+        crate::control::interrupted(&*t);
     }
 }
 
