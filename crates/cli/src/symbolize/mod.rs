@@ -171,10 +171,12 @@ fn outside_libraries(frames: Vec<Frame>) -> Vec<Frame> {
     }
 }
 
-/// Whether a file belongs to the standard library of C++ or Rust.
+/// Whether a file belongs to the standard library of C++ or Rust, or to our own runtime, which stands
+/// between the C library and `main`.
 pub(crate) fn is_library(file: &str) -> bool {
     let cxx = file.starts_with("/usr/") && file.contains("/c++/");
-    file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/") || cxx
+    let rust = file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/");
+    cxx || rust || file.contains("crates/runtime/injected/src/")
 }
 
 fn shortened(frame: Frame, root: &Path) -> Frame {
