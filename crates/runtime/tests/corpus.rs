@@ -6,8 +6,8 @@
 //! succeed.
 //!
 //! A race may be missed if both threads access within the same few nanoseconds (the runtime's
-//! Guarantee), which on a loaded machine happens about once in a thousand runs. So a buggy program in
-//! which one is missed is run again, a few times; nothing unexpected is forgiven in any run.
+//! Guarantee). So a buggy program in which one is missed is run again, a few times; nothing unexpected
+//! is forgiven in any run.
 
 mod common;
 
