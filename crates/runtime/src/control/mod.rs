@@ -34,11 +34,13 @@ use crate::shm::Shm;
 
 pub mod history;
 pub mod memory;
+mod naming;
 mod run;
 
 pub use history::Names;
 pub use selvedge_injected::control::wire;
 
+use history::{Code, Objects};
 use memory::{Memory, OneProcessor};
 
 /// How to run.
@@ -191,10 +193,12 @@ pub struct Controlled {
     modules: Modules,
     maps_len: u32,
     maps_before_main: u32,
-    sites: HashMap<u64, (SiteId, u16)>,
+    sites: HashMap<Code, (SiteId, u16)>,
     resolver: Box<dyn Resolve>,
     watched: Vec<CodePlace>,
     names: Names,
+    /// What the ids of the execution that ran last stand for.
+    last: Objects,
 }
 
 impl Controlled {
@@ -228,6 +232,7 @@ impl Controlled {
             resolver: Box::new(ByModule),
             watched: Vec::new(),
             names: Names::default(),
+            last: Objects::default(),
         })
     }
 
@@ -258,6 +263,7 @@ impl Controlled {
         self.watched = places.iter().take(wire::WATCHED).cloned().collect();
         self.prepare()?;
         self.publish_watched();
+        self.sites.clear();
         let pcs: Vec<u64> = self.watched.iter().map(|p| self.address(p)).collect();
         Ok(pcs.into_iter().map(|pc| self.site(pc).0).collect())
     }
@@ -289,7 +295,8 @@ impl Controlled {
 
     fn site(&mut self, pc: u64) -> (SiteId, u16) {
         let Controlled { sites, symbols, modules, resolver, .. } = self;
-        *sites.entry(pc).or_insert_with(|| intern(pc, symbols, modules, resolver.as_mut()))
+        let code = (pc, [0; wire::CALLERS]);
+        *sites.entry(code).or_insert_with(|| intern(code, symbols, modules, resolver.as_mut()))
     }
 
     fn address(&self, place: &CodePlace) -> u64 {
@@ -427,14 +434,14 @@ impl Controlled {
 
 /// The site of a return address, and its landmark.
 fn intern(
-    pc: u64,
+    (pc, callers): Code,
     symbols: &mut Symbols,
     modules: &Modules,
     resolver: &mut dyn Resolve,
 ) -> (SiteId, u16) {
     let site = match pc {
         0 => Site::Label("?".into()),
-        pc => resolver.site(pc, modules),
+        pc => resolver.site_within(pc, &callers, modules),
     };
     let mark = landmark(&site);
     (SiteId(symbols.sites.intern(site)), mark)
