@@ -16,7 +16,8 @@
 //! | [`replay`] | [`Replay`] | doing again what was recorded by a [`Recorder`] |
 //! | [`races`], [`deadlocks`], [`atomicity`] | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
 //!
-//! [`minimise()`] takes preemptions out of a schedule that fails.
+//! [`minimise()`] takes preemptions out of a schedule that fails. A [`Witness`] tells of any strategy's
+//! execution whether it reached a target. [`mod@explain`] says what of an execution matters, and lays it out.
 
 #![forbid(unsafe_code)]
 
@@ -26,6 +27,7 @@ pub mod deadlocks;
 pub mod dependence;
 pub mod dfs;
 pub mod dpor;
+pub mod explain;
 pub mod minimise;
 pub mod pct;
 pub mod pos;
@@ -35,6 +37,7 @@ pub mod replay;
 pub mod rng;
 pub mod round_robin;
 pub mod surw;
+pub mod witness;
 
 pub use atomicity::AtomFuzzer;
 pub use deadlocks::{Abstraction, DeadlockFuzzer};
@@ -50,6 +53,7 @@ pub use replay::{Divergence, Recorder, Replay};
 pub use rng::Rng;
 pub use round_robin::RoundRobin;
 pub use surw::Surw;
+pub use witness::Witness;
 
 use selvedge_model::{CondId, Event, Fingerprint, LockId, Mode, Op, SiteId, ThreadId};
 

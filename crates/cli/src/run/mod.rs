@@ -5,7 +5,7 @@
 //! the program (a crash, a signal, `exit` in the middle) is its ending and not ours: the report comes
 //! all the same.
 
-mod ending;
+pub(crate) mod ending;
 mod heap;
 mod signals;
 mod watch;

@@ -430,7 +430,7 @@ impl Explain {
             options: &setting.options_in_words(),
             words: &words,
             schedule: &schedule,
-            interleaving: Some((&shown, worker.symbols())),
+            interleaving: Some((&shown, &cause, worker.symbols())),
             note: None,
         });
         Some(Box::new(Failure { cause, execution, schedule, text }))
@@ -461,7 +461,7 @@ impl Explain {
             options: "replayed",
             words: &words,
             schedule: &self.schedule,
-            interleaving: Some((&shown, worker.symbols())),
+            interleaving: Some((&shown, &cause, worker.symbols())),
             note: note.as_deref(),
         });
         Err(Box::new(Failure { cause, execution: 1, schedule: self.schedule, text }))
