@@ -35,11 +35,13 @@ use crate::shm::Shm;
 
 pub mod history;
 pub mod memory;
+mod naming;
 mod run;
 
 pub use history::{NameTable, Names};
 pub use selvedge_injected::control::wire;
 
+use history::{Code, Objects};
 use memory::{Memory, OneProcessor};
 
 /// How to run.
@@ -198,10 +200,12 @@ pub struct Controlled {
     modules: Modules,
     maps_len: u32,
     maps_before_main: u32,
-    sites: HashMap<u64, (SiteId, u16)>,
+    sites: HashMap<Code, (SiteId, u16)>,
     resolver: Box<dyn Resolve>,
     watched: Vec<CodePlace>,
     names: Names,
+    /// What the ids of the execution that ran last stand for.
+    last: Objects,
 }
 
 impl Controlled {
@@ -235,6 +239,7 @@ impl Controlled {
             resolver: Box::new(ByModule),
             watched: Vec::new(),
             names: Names::default(),
+            last: Objects::default(),
         })
     }
 
@@ -265,6 +270,7 @@ impl Controlled {
         self.watched = places.iter().take(wire::WATCHED).cloned().collect();
         self.prepare()?;
         self.publish_watched();
+        self.sites.clear();
         let pcs: Vec<u64> = self.watched.iter().map(|p| self.address(p)).collect();
         Ok(pcs.into_iter().map(|pc| self.site(pc).0).collect())
     }
@@ -296,7 +302,8 @@ impl Controlled {
 
     fn site(&mut self, pc: u64) -> (SiteId, u16) {
         let Controlled { sites, symbols, modules, resolver, .. } = self;
-        *sites.entry(pc).or_insert_with(|| intern(pc, symbols, modules, resolver.as_mut()))
+        let code = (pc, [0; wire::CALLERS]);
+        *sites.entry(code).or_insert_with(|| intern(code, symbols, modules, resolver.as_mut()))
     }
 
     fn address(&self, place: &CodePlace) -> u64 {
@@ -441,14 +448,14 @@ impl Controlled {
 
 /// The site of a return address, and its landmark.
 fn intern(
-    pc: u64,
+    (pc, callers): Code,
     symbols: &mut Symbols,
     modules: &Modules,
     resolver: &mut dyn Resolve,
 ) -> (SiteId, u16) {
     let site = match pc {
         0 => Site::Label("?".into()),
-        pc => resolver.site(pc, modules),
+        pc => resolver.site_within(pc, &callers, modules),
     };
     let mark = landmark(&site);
     (SiteId(symbols.sites.intern(site)), mark)
