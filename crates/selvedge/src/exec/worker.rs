@@ -103,10 +103,7 @@ impl Worker {
     fn collect(&mut self) -> Execution {
         let exec = &mut self.exec;
         if exec.noting {
-            exec.analyse(exec.contents);
-        }
-        for analysis in &mut exec.analyses {
-            analysis.finish(&mut exec.findings);
+            exec.finish_analyses();
         }
         let mut findings: Vec<Finding> = std::mem::take(&mut exec.findings).into_iter().collect();
         let mut cause = exec.cause.take().or_else(|| unhandled_panic(exec));
