@@ -4,7 +4,9 @@ use std::fmt;
 
 use selvedge_explore::Step;
 use selvedge_explore::explain::step_in_words;
-use selvedge_model::{Finding, Kind, Op, Schedule, SiteId, Symbols, ThreadId};
+use selvedge_model::{Finding, Kind, Op, Schedule, SiteId, Status, Symbols, ThreadId};
+
+use crate::analyses::RACES;
 
 /// A panic of a controlled thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -251,5 +253,12 @@ pub(crate) fn finding_in_words(finding: &Finding, symbols: &Symbols) -> String {
         .map(|p| format!("\n  thread {} {} at {}", p.thread.0, role(p.role), symbols.site(p.site)))
         .collect();
     let by = finding.analyses.join(", ");
-    format!("{}, {} by {by}{places}", finding.kind.name(), finding.status.name())
+    // `races` predicts nothing by itself: see `exec::ownership`.
+    let perhaps = match finding.analyses[..] {
+        [RACES] if finding.status < Status::Observed => {
+            "\n  unless the later access is made by the owner of the last `Arc`, which orders it"
+        }
+        _ => "",
+    };
+    format!("{}, {} by {by}{places}{perhaps}", finding.kind.name(), finding.status.name())
 }

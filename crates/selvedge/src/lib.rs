@@ -39,7 +39,6 @@ pub mod failure;
 #[cfg(feature = "check")]
 pub mod hint;
 #[cfg(feature = "check")]
-mod plan;
 #[cfg(feature = "check")]
 pub mod rand;
 #[cfg(feature = "check")]
@@ -56,7 +55,7 @@ pub use explore::{Explore, Summary, atomic, check, check_dfs, check_pct, check_r
 #[cfg(feature = "check")]
 pub use failure::{Cause, Failure};
 #[cfg(feature = "check")]
-pub use plan::{Plan, UnknownStrategy};
+pub use selvedge_explore::plan::{Plan, UnknownStrategy};
 #[cfg(feature = "check")]
 pub use selvedge_macros::test;
 #[cfg(feature = "check")]

@@ -57,16 +57,17 @@ impl Ids {
 /// Names of threads and locks that are the same in every execution: who made or first used it, where,
 /// and how many like it came before. For the directed strategies.
 #[derive(Clone, Debug, Default)]
-pub struct Names(Rc<RefCell<Table>>);
+pub struct Names(Rc<RefCell<NameTable>>);
 
+/// The [`Names`] of an execution that has ended, which can be given to another thread.
 #[derive(Clone, Debug, Default)]
-struct Table {
+pub struct NameTable {
     threads: Vec<u64>,
     locks: Vec<u64>,
     counts: HashMap<u64, u64>,
 }
 
-impl Table {
+impl NameTable {
     fn name(&mut self, maker: ThreadId, site: SiteId, what: u64) -> u64 {
         let maker = self.threads.get(maker.index()).copied().unwrap_or(0);
         let class = mix(mix(maker, u64::from(site.0)), what);
@@ -82,17 +83,26 @@ fn mix(a: u64, b: u64) -> u64 {
 
 impl Names {
     /// The names of the execution that ended last, which do not change with the next one.
-    pub fn snapshot(&self) -> Names {
-        Names(Rc::new(RefCell::new(self.0.borrow().clone())))
+    pub fn snapshot(&self) -> NameTable {
+        self.0.borrow().clone()
+    }
+}
+
+impl Abstraction for NameTable {
+    fn thread(&self, thread: ThreadId) -> u64 {
+        self.threads.get(thread.index()).copied().unwrap_or(0)
+    }
+    fn lock(&self, lock: LockId) -> u64 {
+        self.locks.get(lock.index()).copied().unwrap_or(0)
     }
 }
 
 impl Abstraction for Names {
     fn thread(&self, thread: ThreadId) -> u64 {
-        self.0.borrow().threads.get(thread.index()).copied().unwrap_or(0)
+        self.0.borrow().thread(thread)
     }
     fn lock(&self, lock: LockId) -> u64 {
-        self.0.borrow().locks.get(lock.index()).copied().unwrap_or(0)
+        self.0.borrow().lock(lock)
     }
 }
 
@@ -143,7 +153,7 @@ struct Line {
 impl History {
     /// Of a new execution, whose names are known by `names`.
     pub fn new(names: &Names) -> History {
-        let table = Table { threads: vec![1], ..Table::default() };
+        let table = NameTable { threads: vec![1], ..NameTable::default() };
         names.0.replace(table);
         History { names: names.clone(), ..History::default() }
     }

@@ -20,7 +20,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_explore::explain::Stop;
@@ -39,7 +40,7 @@ mod naming;
 mod run;
 mod shorten;
 
-pub use history::Names;
+pub use history::{NameTable, Names};
 pub use selvedge_injected::control::wire;
 pub use shorten::Sought;
 
@@ -59,6 +60,10 @@ pub struct Settings {
     pub time: Duration,
     /// Whether plain accesses of instrumented code become events.
     pub accesses: bool,
+    /// Where the program runs; where this process does if nothing is said.
+    pub directory: Option<PathBuf>,
+    /// Ends an execution early once it is true: whoever runs it gets [`Error::Interrupted`].
+    pub interrupt: Arc<AtomicBool>,
 }
 
 impl Default for Settings {
@@ -69,6 +74,8 @@ impl Default for Settings {
             records: 1_000_000,
             time: Duration::from_secs(10),
             accesses: false,
+            directory: None,
+            interrupt: Arc::default(),
         }
     }
 }
@@ -342,6 +349,9 @@ impl Controlled {
     fn start(&mut self) -> Result<Child, Error> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::null());
+        if let Some(directory) = &self.settings.directory {
+            command.current_dir(directory);
+        }
         command.stdout(self.stdout.try_clone().map_err(Error::Memory)?);
         command.stderr(self.stderr.try_clone().map_err(Error::Memory)?);
         let shm = Shm::new(crate::wire::NO_RACES).map_err(Error::Memory)?;
@@ -376,6 +386,10 @@ impl Controlled {
                 }
             }
             memory::wait(&c.bell, bell, Duration::from_millis(2));
+            if self.settings.interrupt.load(Ordering::Relaxed) {
+                self.stop();
+                return Err(Error::Interrupted);
+            }
             let ended = self.process.as_mut().map(Child::try_wait);
             let gone = !matches!(ended, Some(Ok(None)));
             if gone || begin.elapsed() > self.settings.time {

@@ -117,6 +117,10 @@ impl Run<'_> {
             if self.begin.elapsed() > self.program.settings.time {
                 break End::Because(Outcome::TimeLimit);
             }
+            if self.program.settings.interrupt.load(Ordering::Relaxed) {
+                self.program.stop();
+                return Err(Error::Interrupted);
+            }
         };
         self.read();
         self.recorder.end(&self.history.pending);

@@ -435,7 +435,18 @@ pub(crate) fn access(slot: &Slot, write: bool, here: Here) {
         if e.is_observed() {
             let access = e.memory(slot);
             let site = e.place(here).site;
-            e.emit(site, if write { Op::Write(access) } else { Op::Read(access) });
+            e.accessed(site, access, write);
+        }
+    });
+}
+
+/// A cell is destroyed.
+pub(crate) fn destroy(slot: &Slot) {
+    with(|e| {
+        // One that this execution has not met has nothing to tell.
+        if slot.get(e.generation).is_some() {
+            let cell = e.memory(slot);
+            e.destroyed(cell);
         }
     });
 }
