@@ -23,6 +23,8 @@
 //!
 //! A failure shows what happened, the interleaving, and a schedule that replays it.
 //!
+//! The feature `async` adds `future`: tasks, and what they synchronize by.
+//!
 //! Outside a check the types behave as the standard library's. With `default-features = false` they are
 //! the standard library's: production builds pay nothing.
 
@@ -36,6 +38,8 @@ mod exec;
 mod explore;
 #[cfg(feature = "check")]
 pub mod failure;
+#[cfg(feature = "async")]
+pub mod future;
 #[cfg(feature = "check")]
 pub mod hint;
 #[cfg(feature = "check")]
