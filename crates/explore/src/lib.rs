@@ -16,6 +16,7 @@
 //! | [`replay`] | [`Replay`] | doing again what was recorded by a [`Recorder`] |
 //! | [`races`], [`deadlocks`], [`atomicity`] | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
 //!
+//! [`Directed`] chooses among the last three by the target, [`Plan`] among the others by name.
 //! [`minimise()`] takes preemptions out of a schedule that fails.
 
 #![forbid(unsafe_code)]
@@ -25,30 +26,36 @@ pub mod atomicity;
 pub mod deadlocks;
 pub mod dependence;
 pub mod dfs;
+pub mod directed;
 pub mod dpor;
 pub mod minimise;
 pub mod pct;
+pub mod plan;
 pub mod pos;
 pub mod races;
 pub mod random;
 pub mod replay;
 pub mod rng;
 pub mod round_robin;
+pub mod shared;
 pub mod surw;
 
 pub use atomicity::AtomFuzzer;
 pub use deadlocks::{Abstraction, DeadlockFuzzer};
 pub use dependence::dependent;
 pub use dfs::Dfs;
+pub use directed::Directed;
 pub use dpor::Dpor;
 pub use minimise::minimise;
 pub use pct::Pct;
+pub use plan::{Plan, Planned};
 pub use pos::Pos;
 pub use races::RaceFuzzer;
 pub use random::RandomWalk;
 pub use replay::{Divergence, Recorder, Replay};
 pub use rng::Rng;
 pub use round_robin::RoundRobin;
+pub use shared::Shared;
 pub use surw::Surw;
 
 use selvedge_model::{CondId, Event, Fingerprint, LockId, Mode, Op, SiteId, ThreadId};

@@ -46,7 +46,6 @@ pub mod hint;
 #[cfg(all(feature = "check", feature = "parking_lot"))]
 pub mod parking_lot;
 #[cfg(feature = "check")]
-mod plan;
 #[cfg(feature = "check")]
 pub mod rand;
 #[cfg(feature = "check")]
@@ -63,7 +62,7 @@ pub use explore::{Explore, Summary, atomic, check, check_dfs, check_pct, check_r
 #[cfg(feature = "check")]
 pub use failure::{Cause, Failure};
 #[cfg(feature = "check")]
-pub use plan::{Plan, UnknownStrategy};
+pub use selvedge_explore::plan::{Plan, UnknownStrategy};
 #[cfg(feature = "check")]
 pub use selvedge_macros::test;
 #[cfg(feature = "check")]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use selvedge_explore::{Choice, Recorder, Strategy};
 use selvedge_model::ThreadId;
 
-use super::history::History;
+use super::history::{Code, History};
 use super::memory;
 use super::wire::{self, Control, HOST, Kind, request, status};
 use super::{Blocked, Controlled, Execution, Outcome, Uncontrolled};
@@ -18,6 +18,8 @@ use crate::session::Error;
 const PATIENCE: Duration = Duration::from_millis(20);
 /// How long to wait for a thread that is away before virtual time passes.
 const ABSENCE: Duration = Duration::from_millis(50);
+
+const NOBODY: [u64; wire::CALLERS] = [0; wire::CALLERS];
 
 struct Run<'a> {
     program: &'a mut Controlled,
@@ -78,6 +80,7 @@ pub(super) fn execute(
     let mut schedule = run.recorder.schedule().clone();
     (schedule.seed, schedule.releases) = (seed, releases);
     let Run { history, uncontrolled, .. } = run;
+    program.last = history.objects;
     let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
     let (stdout, stderr) = program.take_output();
     Ok(Execution {
@@ -106,6 +109,10 @@ impl Run<'_> {
             self.listen(bell);
             if self.begin.elapsed() > self.program.settings.time {
                 break End::Because(Outcome::TimeLimit);
+            }
+            if self.program.settings.interrupt.load(Ordering::Relaxed) {
+                self.program.stop();
+                return Err(Error::Interrupted);
             }
         };
         self.read();
@@ -196,10 +203,15 @@ impl Run<'_> {
         self.program.read_maps();
         let Run { program, history, recorder, .. } = self;
         let Controlled { memory, sites, symbols, modules, resolver, .. } = &mut **program;
-        let mut find = |pc: u64| {
-            *sites
-                .entry(pc)
-                .or_insert_with(|| super::intern(pc, symbols, modules, resolver.as_mut()))
+        let c = memory.control();
+        let watched = c.watched.iter().take(c.watched_len.load(Ordering::Relaxed) as usize);
+        let mut find = |code: Code| {
+            *sites.entry(code).or_insert_with(|| {
+                // The site of a watched access is what `watch` said it is.
+                let is_watched = watched.clone().any(|w| w.load(Ordering::Relaxed) == code.0);
+                let code = if is_watched { (code.0, NOBODY) } else { code };
+                super::intern(code, symbols, modules, resolver.as_mut())
+            })
         };
         history.read(memory.control(), &mut find, recorder);
     }

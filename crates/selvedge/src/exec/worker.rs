@@ -1,12 +1,10 @@
 //! Executions one after the other on one OS thread.
 
-use std::cell::RefCell;
 use std::panic::Location;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use selvedge_explore::{Choice, Pending, Replay, Strategy};
+use selvedge_explore::{Replay, Shared, Strategy};
 use selvedge_model::{Event, Finding, Op, Schedule, Status, Symbols, ThreadId};
 
 use super::fiber::{self, Pool, with};
@@ -174,40 +172,4 @@ fn unhandled_panic(exec: &Exec) -> Option<Cause> {
     let thread = exec.threads.iter().position(|t| t.panicked.is_some() && !t.handled)?;
     let panicked = exec.threads[thread].panicked.clone()?;
     Some(Cause::Panic { thread: exec.thread_name(ThreadId(thread as u32)), panicked })
-}
-
-/// A strategy that can be looked at while the executor has it.
-pub(crate) struct Shared<S>(pub(crate) Rc<RefCell<S>>);
-
-impl<S> Shared<S> {
-    pub(crate) fn new(strategy: S) -> Shared<S> {
-        Shared(Rc::new(RefCell::new(strategy)))
-    }
-}
-
-impl<S> Clone for Shared<S> {
-    fn clone(&self) -> Shared<S> {
-        Shared(Rc::clone(&self.0))
-    }
-}
-
-impl<S: Strategy> Strategy for Shared<S> {
-    fn begin(&mut self) -> bool {
-        self.0.borrow_mut().begin()
-    }
-    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
-        self.0.borrow_mut().choose(choice)
-    }
-    fn follows_steps(&self) -> bool {
-        self.0.borrow().follows_steps()
-    }
-    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        self.0.borrow_mut().step(thread, pending);
-    }
-    fn observe(&mut self, event: &Event) {
-        self.0.borrow_mut().observe(event);
-    }
-    fn end(&mut self, pending: &[Pending]) {
-        self.0.borrow_mut().end(pending);
-    }
 }

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 use selvedge_explore::rng::derive;
-use selvedge_explore::{AtomFuzzer, DeadlockFuzzer, RaceFuzzer, Strategy, minimise};
+use selvedge_explore::{Directed, Shared, Strategy, minimise};
 use selvedge_model::{Finding, FindingId, Schedule, Status, Target};
 
 use super::{Explore, Summary};
-use crate::exec::worker::{Body, Execution, Observe, Shared, Worker};
+use crate::exec::worker::{Body, Execution, Observe, Worker};
 use crate::exec::{Limits, Names};
 use crate::failure::{Cause, Failure};
 use crate::report;
@@ -338,35 +338,14 @@ impl Shard<'_> {
         let seed = derive(self.seed, 0xd1ec7ed ^ self.executions);
         let attempts = self.setting.options.attempts;
         let now = self.worker.names();
-        match target {
-            Target::Race { first, second } => {
-                let fuzzer = RaceFuzzer::new(*first, *second, seed, attempts);
-                self.direct(finding, fuzzer, |f| f.reached().is_some())
-            }
-            Target::Deadlock(cycle) => {
-                let fuzzer = DeadlockFuzzer::new(cycle, names, now, seed, attempts);
-                self.direct(finding, fuzzer, |f| !f.reached().is_empty())
-            }
-            Target::Split { first, second, between, .. } => {
-                let fuzzer = AtomFuzzer::aimed([*first, *second], *between, seed, attempts);
-                self.direct(finding, fuzzer, |f| !f.violations().is_empty())
-            }
-        }
-    }
-
-    fn direct<S: Strategy + 'static>(
-        &mut self,
-        finding: &Finding,
-        fuzzer: S,
-        reached: impl Fn(&S) -> bool,
-    ) -> Result<bool, Box<Found>> {
-        let shared = Shared::new(fuzzer);
+        let directed = Directed::new(target, names, now, seed, attempts);
+        let shared = Shared::new(directed);
         let mut strategy: Box<dyn Strategy> = Box::new(shared.clone());
         while strategy.begin() {
             let observe = Observe { analyses: true, ..Observe::default() };
             let taken = std::mem::replace(&mut strategy, Box::new(Nothing));
             let execution = self.execute(taken, observe, &mut strategy)?;
-            if reached(&shared.0.borrow()) {
+            if shared.0.borrow().reached() {
                 let finding = Finding { status: Status::Confirmed, ..finding.clone() };
                 return Err(self.found(Cause::Finding(Box::new(finding)), execution.schedule));
             }
