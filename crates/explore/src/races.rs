@@ -9,9 +9,6 @@
 //! Deviations: of several paused threads that race with the chosen one, the first is taken. The
 //! executor has to ask at accesses of the target's sites, which are not choices otherwise.
 //!
-//! [`RaceFuzzer::witnessed`] looks only at the steps that are taken, whoever chose them, so that a replay can be
-//! watched for the same state.
-//!
 //! Guarantee: [`RaceFuzzer::reached`] only if two threads were both about to make conflicting accesses at
 //! the target's sites. May miss a race whose second access comes only after the first one's thread has
 //! been released.
@@ -28,8 +25,8 @@ use crate::{Choice, Pending, Step, Strategy};
 pub struct RaceFuzzer {
     active: Active,
     sites: (SiteId, SiteId),
-    reached: Option<[ThreadId; 2]>,
-    witnessed: Option<[ThreadId; 2]>,
+    /// Who raced and where, the one that went first first.
+    reached: Option<[(ThreadId, SiteId); 2]>,
     swapped: bool,
 }
 
@@ -40,7 +37,6 @@ impl RaceFuzzer {
             active: Active::new(seed, limit),
             sites: (first, second),
             reached: None,
-            witnessed: None,
             swapped: false,
         }
     }
@@ -52,14 +48,13 @@ impl RaceFuzzer {
         self
     }
 
-    /// Two threads of this execution that were both about to make conflicting accesses at the two
-    /// sites when the first of them made its own, whoever let it.
-    pub fn witnessed(&self) -> Option<[ThreadId; 2]> {
-        self.witnessed
-    }
-
     /// The threads that raced in this execution, the one that went first first.
     pub fn reached(&self) -> Option<[ThreadId; 2]> {
+        self.reached.map(|pair| pair.map(|(thread, _)| thread))
+    }
+
+    /// As [`RaceFuzzer::reached`], with the site of each.
+    pub fn order(&self) -> Option<[(ThreadId, SiteId); 2]> {
         self.reached
     }
 
@@ -96,7 +91,6 @@ pub(crate) fn race(a: Step, b: Step) -> bool {
 impl Strategy for RaceFuzzer {
     fn begin(&mut self) -> bool {
         self.reached = None;
-        self.witnessed = None;
         self.active.begin()
     }
 
@@ -117,9 +111,9 @@ impl Strategy for RaceFuzzer {
                     theirs.site == other && race(mine.step, theirs.step) && choice.is_enabled(p)
                 });
                 let Some(partner) = partner else { return Verdict::Partial };
-                let pair =
-                    if rng.chance(0.5) != swapped { [thread, partner] } else { [partner, thread] };
-                *reached = Some(pair);
+                let me_first = rng.chance(0.5) != swapped;
+                let pair = if me_first { [thread, partner] } else { [partner, thread] };
+                *reached = Some(pair.map(|t| (t, choice.next(t).site)));
                 Verdict::Reached(pair[0])
             },
         )
@@ -129,18 +123,7 @@ impl Strategy for RaceFuzzer {
         true
     }
 
-    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+    fn step(&mut self, thread: ThreadId, _: &[Pending]) {
         self.active.forced(thread);
-        if self.witnessed.is_some() {
-            return;
-        }
-        let (first, second) = self.sites;
-        let mine = &pending[thread.index()];
-        let meets = |theirs: &Pending| {
-            let sites = (mine.site, theirs.site);
-            (sites == (first, second) || sites == (second, first)) && race(mine.step, theirs.step)
-        };
-        let other = (0..pending.len()).find(|&i| i != thread.index() && meets(&pending[i]));
-        self.witnessed = other.map(|i| [thread, ThreadId(i as u32)]);
     }
 }
