@@ -17,7 +17,9 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
-  bench NAME     measurements: trace, races
+  bench NAME     measurements: trace, races, tsan
+  corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
+  real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
   tidy           only the checks of the source tree itself
   setup          only install what is missing";
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["bench", rest @ ..] => bench(rest),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
+        ["corpus", rest @ ..] => corpus(rest.first().copied().unwrap_or("10")),
+        ["real", rest @ ..] => real(rest),
         ["tidy"] => tidy::run(),
         ["setup"] => setup::run(),
         ["help" | "--help" | "-h"] => {
@@ -55,6 +59,19 @@ fn demo() -> Outcome {
 fn bench(args: &[&str]) -> Outcome {
     setup::run()?;
     let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--"];
+    cargo(&[&run, args].concat())
+}
+
+fn corpus(runs: &str) -> Outcome {
+    setup::run()?;
+    shell::cargo_with("CORPUS_RUNS", runs, &["test", "-p", "selvedge-runtime", "--test", "corpus"])
+}
+
+fn real(args: &[&str]) -> Outcome {
+    setup::run()?;
+    setup::for_real_programs()?;
+    cargo(&["build", "--release", "--package", "selvedge-cli", "--package", "selvedge-bench"])?;
+    let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--", "real"];
     cargo(&[&run, args].concat())
 }
 
