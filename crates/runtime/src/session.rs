@@ -56,6 +56,9 @@ pub enum Error {
     /// Built with something else.
     #[error("the program was built with another version of selvedge; build it again")]
     Version,
+    /// Whoever wanted the execution does not want it any more.
+    #[error("interrupted")]
+    Interrupted,
     /// The program does not stop before `main`.
     #[error("the program cannot be controlled: it does not carry the runtime, or ends before main")]
     NotControlled,

@@ -14,12 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
+use selvedge_explore::Plan;
+use selvedge_explore::directed::ATTEMPTS;
 use selvedge_model::{RegionKind, Schedule, ScheduleError};
 
 use crate::exec::worker::Body;
 use crate::exec::{Limits, ops};
 use crate::failure::Failure;
-use crate::plan::Plan;
 use running::Setting;
 
 /// What to check and how; the methods set options, [`Explore::check`] runs.
@@ -50,7 +51,7 @@ impl Default for Explore {
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             max_steps: 1_000_000,
             stack_size: 512 << 10,
-            attempts: 20,
+            attempts: ATTEMPTS,
             minimise: 400,
             stall: Duration::from_secs(30),
             replay: None,

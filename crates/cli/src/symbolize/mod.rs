@@ -6,6 +6,8 @@
 
 mod binary;
 mod earlier;
+#[cfg(test)]
+mod replays;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{HashMap, HashSet};

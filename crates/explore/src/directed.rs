@@ -1,0 +1,166 @@
+//! The directed strategy for a target, whatever the target is.
+//!
+//! Guarantee: [`Directed::reached`] only if the execution that began last was in the target's state, which
+//! the strategy itself has seen: [`RaceFuzzer::reached`], [`DeadlockFuzzer::reached`],
+//! [`AtomFuzzer::violations`]. Nothing else confirms a finding.
+
+use selvedge_model::{Event, Target, ThreadId};
+
+use crate::{Abstraction, AtomFuzzer, Choice, DeadlockFuzzer, Pending, RaceFuzzer, Strategy};
+
+/// How many directed executions a prediction is worth unless the user says otherwise.
+pub const ATTEMPTS: u64 = 20;
+
+/// Aims at a target.
+#[allow(missing_debug_implementations)]
+pub enum Directed<A> {
+    /// At two accesses.
+    Race(RaceFuzzer),
+    /// At a cycle of waiting threads.
+    Deadlock(DeadlockFuzzer<A>),
+    /// At a step between two others.
+    Split(AtomFuzzer),
+}
+
+impl<A: Abstraction> Directed<A> {
+    /// Aims at `target` in each of `limit` executions. `names` are those of the execution that the
+    /// target comes from, `now` those of the one that runs.
+    pub fn new(
+        target: &Target,
+        names: &dyn Abstraction,
+        now: A,
+        seed: u64,
+        limit: u64,
+    ) -> Directed<A> {
+        match target {
+            Target::Race { first, second } => {
+                Directed::Race(RaceFuzzer::new(*first, *second, seed, limit))
+            }
+            Target::Deadlock(cycle) => {
+                Directed::Deadlock(DeadlockFuzzer::new(cycle, names, now, seed, limit))
+            }
+            Target::Split { first, second, between, .. } => {
+                Directed::Split(AtomFuzzer::aimed([*first, *second], *between, seed, limit))
+            }
+        }
+    }
+
+    /// Whether the execution has been in the target's state.
+    pub fn reached(&self) -> bool {
+        match self {
+            Directed::Race(race) => race.reached().is_some(),
+            Directed::Deadlock(deadlock) => !deadlock.reached().is_empty(),
+            Directed::Split(split) => !split.violations().is_empty(),
+        }
+    }
+
+    /// Whether the execution was in the target's state, whoever chose its steps.
+    pub fn witnessed(&self) -> bool {
+        match self {
+            Directed::Race(race) => race.witnessed().is_some(),
+            Directed::Deadlock(_) | Directed::Split(_) => self.reached(),
+        }
+    }
+
+    /// Of a race: lets the other thread go first. Nothing else has an order to be swapped.
+    pub fn swapped(self) -> Directed<A> {
+        match self {
+            Directed::Race(race) => Directed::Race(race.swapped()),
+            other => other,
+        }
+    }
+
+    /// How many threads were paused in vain in this execution.
+    pub fn thrashes(&self) -> u64 {
+        match self {
+            Directed::Race(race) => race.thrashes(),
+            Directed::Deadlock(deadlock) => deadlock.thrashes(),
+            Directed::Split(split) => split.thrashes(),
+        }
+    }
+
+    fn strategy(&self) -> &dyn Strategy {
+        match self {
+            Directed::Race(race) => race,
+            Directed::Deadlock(deadlock) => deadlock,
+            Directed::Split(split) => split,
+        }
+    }
+
+    fn strategy_mut(&mut self) -> &mut dyn Strategy {
+        match self {
+            Directed::Race(race) => race,
+            Directed::Deadlock(deadlock) => deadlock,
+            Directed::Split(split) => split,
+        }
+    }
+}
+
+impl<A: Abstraction> Strategy for Directed<A> {
+    fn begin(&mut self) -> bool {
+        self.strategy_mut().begin()
+    }
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        self.strategy_mut().choose(choice)
+    }
+    fn follows_steps(&self) -> bool {
+        self.strategy().follows_steps()
+    }
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+        self.strategy_mut().step(thread, pending);
+    }
+    fn observe(&mut self, event: &Event) {
+        self.strategy_mut().observe(event);
+    }
+    fn end(&mut self, pending: &[Pending]) {
+        self.strategy_mut().end(pending);
+    }
+}
+
+/// Lets one strategy choose, and watches whether a target is reached.
+#[allow(missing_debug_implementations)]
+pub struct Witness<S, A> {
+    /// Who chooses.
+    pub strategy: S,
+    watcher: Directed<A>,
+}
+
+impl<S: Strategy, A: Abstraction> Witness<S, A> {
+    /// Watches for what `target` aims at, with `names` and `now` as in [`Directed::new`].
+    pub fn new(strategy: S, target: &Target, names: &dyn Abstraction, now: A) -> Witness<S, A> {
+        Witness { strategy, watcher: Directed::new(target, names, now, 0, u64::MAX) }
+    }
+
+    /// Whether the execution has been in the target's state.
+    pub fn witnessed(&self) -> bool {
+        self.watcher.witnessed()
+    }
+}
+
+impl<S: Strategy, A: Abstraction> Strategy for Witness<S, A> {
+    fn begin(&mut self) -> bool {
+        self.watcher.begin() && self.strategy.begin()
+    }
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        self.strategy.choose(choice)
+    }
+    fn follows_steps(&self) -> bool {
+        true
+    }
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+        self.watcher.step(thread, pending);
+        if self.strategy.follows_steps() {
+            self.strategy.step(thread, pending);
+        }
+    }
+    fn observe(&mut self, event: &Event) {
+        self.watcher.observe(event);
+        if self.strategy.follows_steps() {
+            self.strategy.observe(event);
+        }
+    }
+    fn end(&mut self, pending: &[Pending]) {
+        self.watcher.end(pending);
+        self.strategy.end(pending);
+    }
+}
