@@ -7,15 +7,18 @@
 //! both outcomes are seen over several executions.
 //!
 //! Deviations: of several paused threads that race with the chosen one, the first is taken. The
-//! executor has to ask at accesses of the target's sites, which are not choices otherwise.
+//! executor has to ask at accesses of the target's sites, which are not choices otherwise. The two
+//! accesses are made one right after the other, so that nobody comes between them. A compare-exchange
+//! may turn out not to write; against a plain read it is a race only if it did, so what it did is waited
+//! for.
 //!
 //! Guarantee: [`RaceFuzzer::reached`] only if two threads were both about to make conflicting accesses at
-//! the target's sites. May miss a race whose second access comes only after the first one's thread has
+//! the target's sites, at least one of them a write and at least one not atomic. May miss a race whose second access comes only after the first one's thread has
 //! been released.
 //!
 //! Cost: O(n) per choice.
 
-use selvedge_model::{Access, AtomicOp, Op, SiteId, ThreadId};
+use selvedge_model::{Access, AtomicOp, Event, Op, SiteId, ThreadId};
 
 use crate::active::{Active, Verdict};
 use crate::{Choice, Pending, Step, Strategy};
@@ -26,12 +29,22 @@ pub struct RaceFuzzer {
     active: Active,
     sites: (SiteId, SiteId),
     reached: Option<[ThreadId; 2]>,
+    /// The second of the two, until it has gone.
+    due: Option<ThreadId>,
+    /// A pair that is a race if the update that this thread is about to make writes.
+    doubt: Option<(ThreadId, [ThreadId; 2])>,
 }
 
 impl RaceFuzzer {
     /// Aims at accesses at `first` and `second` in each of `limit` executions.
     pub fn new(first: SiteId, second: SiteId, seed: u64, limit: u64) -> RaceFuzzer {
-        RaceFuzzer { active: Active::new(seed, limit), sites: (first, second), reached: None }
+        RaceFuzzer {
+            active: Active::new(seed, limit),
+            sites: (first, second),
+            reached: None,
+            due: None,
+            doubt: None,
+        }
     }
 
     /// The threads that raced in this execution, the one that went first first.
@@ -59,8 +72,14 @@ fn access(step: Step) -> Option<(Access, bool, bool)> {
     }
 }
 
+/// Whether the first step is an atomic update and the second a plain read.
+fn depends_on_update(update: Step, read: Step) -> bool {
+    matches!(update, Step::Do(Op::Atomic(_, AtomicOp::Update(_))))
+        && matches!(read, Step::Do(Op::Read(_)))
+}
+
 /// Whether two steps about to be taken race. Two atomic accesses do not.
-fn race(a: Step, b: Step) -> bool {
+pub(crate) fn race(a: Step, b: Step) -> bool {
     match (access(a), access(b)) {
         (Some((x, wx, px)), Some((y, wy, py))) => {
             (wx || wy) && (px || py) && x.range().overlaps(y.range())
@@ -71,19 +90,22 @@ fn race(a: Step, b: Step) -> bool {
 
 impl Strategy for RaceFuzzer {
     fn begin(&mut self) -> bool {
-        self.reached = None;
+        (self.reached, self.due, self.doubt) = (None, None, None);
         self.active.begin()
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        if let Some(second) = self.due.take().filter(|&t| choice.is_enabled(t)) {
+            return self.active.let_run(second);
+        }
         let (first, second) = self.sites;
-        let reached = &mut self.reached;
-        self.active.choose(
+        let RaceFuzzer { active, reached, due, doubt, .. } = self;
+        active.choose(
             choice,
             |_| false,
             |thread, paused, rng| {
                 let mine = choice.next(thread);
-                if (mine.site != first && mine.site != second) || access(mine.step).is_none() {
+                if !is_at(mine, first, second) {
                     return Verdict::Irrelevant;
                 }
                 let other = if mine.site == first { second } else { first };
@@ -93,7 +115,15 @@ impl Strategy for RaceFuzzer {
                 });
                 let Some(partner) = partner else { return Verdict::Partial };
                 let pair = if rng.chance(0.5) { [thread, partner] } else { [partner, thread] };
-                *reached = Some(pair);
+                let theirs = choice.next(partner).step;
+                if depends_on_update(mine.step, theirs) {
+                    *doubt = Some((thread, pair));
+                } else if depends_on_update(theirs, mine.step) {
+                    *doubt = Some((partner, pair));
+                } else {
+                    *reached = Some(pair);
+                }
+                *due = Some(pair[1]);
                 Verdict::Reached(pair[0])
             },
         )
@@ -103,7 +133,28 @@ impl Strategy for RaceFuzzer {
         true
     }
 
-    fn step(&mut self, thread: ThreadId, _: &[Pending]) {
-        self.active.forced(thread);
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+        let (first, second) = self.sites;
+        self.active.stepped(thread, is_at(&pending[thread.index()], first, second));
+        if self.due == Some(thread) {
+            self.due = None;
+        }
     }
+
+    fn observe(&mut self, event: &Event) {
+        let Some((_, pair)) = self.doubt.filter(|(t, _)| *t == event.thread) else { return };
+        if let Op::Atomic(_, op) = event.op {
+            self.doubt = None;
+            if op.writes() {
+                self.reached = Some(pair);
+            } else {
+                self.active.resume();
+            }
+        }
+    }
+}
+
+/// Whether a thread is about to access memory at one of the sites.
+fn is_at(pending: &Pending, first: SiteId, second: SiteId) -> bool {
+    (pending.site == first || pending.site == second) && access(pending.step).is_some()
 }

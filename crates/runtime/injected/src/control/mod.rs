@@ -122,9 +122,9 @@ pub struct Want {
 }
 
 impl Want {
-    /// With the rest 0.
+    /// With the object's address as first argument and the rest 0.
     pub fn new(kind: Kind, object: usize, pc: usize) -> Want {
-        Want { kind, object, pc, a: 0, b: 0, flags: 0, deadline: 0 }
+        Want { kind, object, pc, a: object, b: 0, flags: 0, deadline: 0 }
     }
 }
 
