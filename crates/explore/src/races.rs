@@ -12,9 +12,12 @@
 //! may turn out not to write; against a plain read it is a race only if it did, so what it did is waited
 //! for.
 //!
+//! [`RaceFuzzer::witnessed`] looks only at the steps that are taken, whoever chose them, so that a replay
+//! can be watched for the same state.
+//!
 //! Guarantee: [`RaceFuzzer::reached`] only if two threads were both about to make conflicting accesses at
-//! the target's sites, at least one of them a write and at least one not atomic. May miss a race whose second access comes only after the first one's thread has
-//! been released.
+//! the target's sites, at least one of them a write and at least one not atomic. May miss a race whose
+//! second access comes only after the first one's thread has been released.
 //!
 //! Cost: O(n) per choice.
 
@@ -33,6 +36,10 @@ pub struct RaceFuzzer {
     due: Option<ThreadId>,
     /// A pair that is a race if the update that this thread is about to make writes.
     doubt: Option<(ThreadId, [ThreadId; 2])>,
+    witnessed: Option<[ThreadId; 2]>,
+    swapped: bool,
+    /// The same for `witnessed`.
+    witness_doubt: Option<(ThreadId, [ThreadId; 2])>,
 }
 
 impl RaceFuzzer {
@@ -44,7 +51,23 @@ impl RaceFuzzer {
             reached: None,
             due: None,
             doubt: None,
+            witness_doubt: None,
+            witnessed: None,
+            swapped: false,
         }
+    }
+
+    /// Lets the other thread go first once the race is reached: what was tossed up, upside down. The
+    /// same seed leads to the same race.
+    pub fn swapped(mut self) -> RaceFuzzer {
+        self.swapped = !self.swapped;
+        self
+    }
+
+    /// Two threads of this execution that were both about to make conflicting accesses at the two
+    /// sites when the first of them made its own, whoever let it.
+    pub fn witnessed(&self) -> Option<[ThreadId; 2]> {
+        self.witnessed
     }
 
     /// The threads that raced in this execution, the one that went first first.
@@ -91,6 +114,7 @@ pub(crate) fn race(a: Step, b: Step) -> bool {
 impl Strategy for RaceFuzzer {
     fn begin(&mut self) -> bool {
         (self.reached, self.due, self.doubt) = (None, None, None);
+        (self.witnessed, self.witness_doubt) = (None, None);
         self.active.begin()
     }
 
@@ -99,7 +123,8 @@ impl Strategy for RaceFuzzer {
             return self.active.let_run(second);
         }
         let (first, second) = self.sites;
-        let RaceFuzzer { active, reached, due, doubt, .. } = self;
+        let RaceFuzzer { active, reached, due, doubt, swapped, .. } = self;
+        let swapped = *swapped;
         active.choose(
             choice,
             |_| false,
@@ -114,7 +139,8 @@ impl Strategy for RaceFuzzer {
                     theirs.site == other && race(mine.step, theirs.step) && choice.is_enabled(p)
                 });
                 let Some(partner) = partner else { return Verdict::Partial };
-                let pair = if rng.chance(0.5) { [thread, partner] } else { [partner, thread] };
+                let pair =
+                    if rng.chance(0.5) != swapped { [thread, partner] } else { [partner, thread] };
                 let theirs = choice.next(partner).step;
                 if depends_on_update(mine.step, theirs) {
                     *doubt = Some((thread, pair));
@@ -139,17 +165,40 @@ impl Strategy for RaceFuzzer {
         if self.due == Some(thread) {
             self.due = None;
         }
+        if self.witnessed.is_some() || self.witness_doubt.is_some() {
+            return;
+        }
+        let mine = &pending[thread.index()];
+        let meets = |theirs: &Pending| {
+            let sites = (mine.site, theirs.site);
+            (sites == (first, second) || sites == (second, first)) && race(mine.step, theirs.step)
+        };
+        let other = (0..pending.len()).find(|&i| i != thread.index() && meets(&pending[i]));
+        let Some(other) = other else { return };
+        let pair = [thread, ThreadId(other as u32)];
+        let theirs = pending[other].step;
+        if depends_on_update(mine.step, theirs) {
+            self.witness_doubt = Some((pair[0], pair));
+        } else if depends_on_update(theirs, mine.step) {
+            self.witness_doubt = Some((pair[1], pair));
+        } else {
+            self.witnessed = Some(pair);
+        }
     }
 
     fn observe(&mut self, event: &Event) {
-        let Some((_, pair)) = self.doubt.filter(|(t, _)| *t == event.thread) else { return };
-        if let Op::Atomic(_, op) = event.op {
+        let Op::Atomic(_, op) = event.op else { return };
+        if let Some((_, pair)) = self.doubt.filter(|(t, _)| *t == event.thread) {
             self.doubt = None;
             if op.writes() {
                 self.reached = Some(pair);
             } else {
                 self.active.resume();
             }
+        }
+        if let Some((_, pair)) = self.witness_doubt.filter(|(t, _)| *t == event.thread) {
+            self.witness_doubt = None;
+            self.witnessed = Some(pair).filter(|_| op.writes());
         }
     }
 }

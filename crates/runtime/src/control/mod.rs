@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use selvedge_explore::explain::Stop;
 use selvedge_explore::{Divergence, Pending, Replay, Strategy};
 use selvedge_model::schedule::landmark;
 use selvedge_model::symbols::Table;
@@ -39,9 +40,11 @@ pub mod memory;
 pub mod names;
 mod naming;
 mod run;
+mod shorten;
 
 pub use names::{NameTable, Names, Scheme};
 pub use selvedge_injected::control::wire;
+pub use shorten::Sought;
 
 use history::{Code, Objects};
 use memory::{Memory, OneProcessor};
@@ -128,6 +131,10 @@ pub struct Execution {
     pub schedule: Schedule,
     /// What happened.
     pub events: Vec<Event>,
+    /// Where threads were stopped although they could have gone on.
+    pub stops: Vec<Stop>,
+    /// Whose turn it was last.
+    pub last: ThreadId,
     /// What was not controlled.
     pub uncontrolled: Vec<Uncontrolled>,
     /// Whether a thread tried to acquire a lock without waiting for ever, and so could notice when
