@@ -39,8 +39,10 @@ impl<A: Abstraction> Directed<A> {
             Target::Deadlock(cycle) => {
                 Directed::Deadlock(DeadlockFuzzer::new(cycle, names, now, seed, limit))
             }
-            Target::Split { first, second, between, .. } => {
-                Directed::Split(AtomFuzzer::aimed([*first, *second], *between, seed, limit))
+            Target::Split { first, second, between, region, .. } => {
+                let split = AtomFuzzer::aimed([*first, *second], *between, seed, limit);
+                // What is claimed of a region is claimed of each execution of it.
+                Directed::Split(if region.is_some() { split.inside_region() } else { split })
             }
         }
     }
