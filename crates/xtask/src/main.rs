@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod port;
 mod setup;
 mod shell;
 mod tidy;
@@ -19,6 +20,7 @@ usage: cargo xtask TASK
   test           everything that CI checks
   bench NAME     measurements: trace, races
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
+  port [NAME…]   crates of other people under the selvedge crate, by changing their imports
   tidy           only the checks of the source tree itself
   setup          only install what is missing";
 
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["bench", rest @ ..] => bench(rest),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
+        ["port", rest @ ..] => port::run(rest),
         ["tidy"] => tidy::run(),
         ["setup"] => setup::run(),
         ["help" | "--help" | "-h"] => {
