@@ -17,7 +17,8 @@
 //! | [`races`], [`deadlocks`], [`atomicity`] | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
 //!
 //! [`Directed`] chooses among the last three by the target, [`Plan`] among the others by name.
-//! [`minimise()`] takes preemptions out of a schedule that fails.
+//! [`minimise()`] takes preemptions out of a schedule that fails. A [`Witness`] tells of any strategy's
+//! execution whether it reached a target. [`mod@explain`] says what of an execution matters, and lays it out.
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ pub mod dependence;
 pub mod dfs;
 pub mod directed;
 pub mod dpor;
+pub mod explain;
 pub mod minimise;
 pub mod pct;
 pub mod plan;
@@ -39,12 +41,13 @@ pub mod rng;
 pub mod round_robin;
 pub mod shared;
 pub mod surw;
+pub mod witness;
 
 pub use atomicity::AtomFuzzer;
 pub use deadlocks::{Abstraction, DeadlockFuzzer};
 pub use dependence::dependent;
 pub use dfs::Dfs;
-pub use directed::Directed;
+pub use directed::{Directed, Witness};
 pub use dpor::Dpor;
 pub use minimise::minimise;
 pub use pct::Pct;
@@ -57,6 +60,7 @@ pub use rng::Rng;
 pub use round_robin::RoundRobin;
 pub use shared::Shared;
 pub use surw::Surw;
+pub use witness::Witness;
 
 use selvedge_model::{CondId, Event, Fingerprint, LockId, Mode, Op, SiteId, ThreadId};
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use selvedge_explore::RandomWalk;
 use selvedge_model::{Op, Site};
-use selvedge_runtime::control::Outcome;
+use selvedge_runtime::control::{Outcome, Sought};
 use selvedge_runtime::{ByModule, Controlled, Execution, Libraries, Resolve, Settings};
 
 use super::SharedSymbolizer;
@@ -196,4 +196,30 @@ fn locks_of_the_standard_library_are_taken_where_the_user_takes_them() {
         assert_eq!(names, ["from", "to"]);
         assert_eq!(symbols.thread(selvedge_model::ThreadId(0)), "main");
     }
+}
+
+/// A deadlock of a program that does other things before, minimised and shown.
+#[test]
+fn a_deadlock_is_minimised_and_explained() {
+    let here = Folder::new("explained");
+    let source = include_str!("../../tests/programs/edits/opposite.c");
+    let program = compile(source, "c", true, &here);
+    let mut program = controlled(&program, &here, None);
+    let mut walk = RandomWalk::new(7, 500);
+    let found = std::iter::from_fn(|| program.run(&mut walk).expect("it is controlled"))
+        .filter(|e| matches!(e.outcome, Outcome::Deadlock(_)))
+        .max_by_key(|e| e.schedule.preemptions())
+        .expect("some schedule deadlocks");
+    let sought = Sought { outcome: Some(&found.outcome), target: None };
+    let shorter = program.minimise(&found.schedule, 100, sought).expect("it is controlled");
+    assert!(found.schedule.preemptions() > 1, "{}", found.schedule);
+    assert_eq!(shorter.schedule.preemptions(), 1, "{}", shorter.schedule);
+    let (execution, divergence) = program.replay(&shorter.schedule).expect("it is controlled");
+    assert_eq!(divergence, None);
+    assert!(execution.outcome.is_like(&found.outcome));
+    let symbols = program.named(&execution.events);
+    let mut sources = crate::report::sources::Sources::new(std::slice::from_ref(&here.0));
+    let text =
+        crate::report::interleaving::text(&execution, &symbols, &[], &mut sources, Some(120));
+    insta::assert_snapshot!("deadlock", anstream::adapter::strip_str(&text));
 }

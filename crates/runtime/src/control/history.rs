@@ -28,6 +28,18 @@ pub type Sites<'a> = &'a mut dyn FnMut(Code) -> (SiteId, u16);
 #[derive(Debug, Default)]
 pub(super) struct Ids(HashMap<u64, u32>);
 
+impl Objects {
+    /// The id of the object of a line.
+    fn id(&mut self, kind: fn(&mut Objects) -> &mut Ids, line: &Line) -> u32 {
+        let ids = kind(self);
+        let (before, id) = (ids.0.len(), ids.id(line.object));
+        if ids.0.len() > before {
+            self.addresses.insert(line.object, line.a);
+        }
+        id
+    }
+}
+
 impl Ids {
     fn id(&mut self, key: u64) -> u32 {
         let next = self.0.len() as u32;
@@ -103,6 +115,8 @@ pub(super) struct Objects {
     pub(super) conds: Ids,
     pub(super) semaphores: Ids,
     pub(super) barriers: Ids,
+    /// Where objects lie, by their numbers.
+    pub(super) addresses: HashMap<u64, u64>,
     /// Numbers of pieces of memory by address, both divided by [`GRANULE`].
     pub(super) granules: HashMap<u64, u64>,
     /// The first line of each thread's function.
@@ -235,6 +249,9 @@ impl History {
         let mut table = self.names.0.borrow_mut();
         if table.locks.len() == id as usize {
             self.objects.lock_sites.push(site);
+            if object == line.object {
+                self.objects.addresses.insert(object, line.a);
+            }
             let name = table.name(line.thread, site, 1);
             table.locks.push(name);
         }
@@ -275,17 +292,23 @@ impl History {
             Kind::LockShared => Op::Acquire(self.lock(line, object, site), Mode::Shared),
             Kind::Unlock => Op::Release(self.lock(line, object, site), Mode::Exclusive),
             Kind::UnlockShared => Op::Release(self.lock(line, object, site), Mode::Shared),
-            Kind::Wake => Op::Wake(CondId(self.objects.conds.id(object))),
-            Kind::NotifyOne => Op::Notify(CondId(self.objects.conds.id(object)), Wakes::One),
-            Kind::NotifyAll => Op::Notify(CondId(self.objects.conds.id(object)), Wakes::All),
+            Kind::Wake => Op::Wake(CondId(self.objects.id(|o| &mut o.conds, line))),
+            Kind::NotifyOne => {
+                Op::Notify(CondId(self.objects.id(|o| &mut o.conds, line)), Wakes::One)
+            }
+            Kind::NotifyAll => {
+                Op::Notify(CondId(self.objects.id(|o| &mut o.conds, line)), Wakes::All)
+            }
             Kind::FutexWake => {
                 let wakes = if b == 1 { Wakes::One } else { Wakes::All };
-                Op::Notify(CondId(self.objects.conds.id(object)), wakes)
+                Op::Notify(CondId(self.objects.id(|o| &mut o.conds, line)), wakes)
             }
-            Kind::Arrive => Op::Arrive(BarrierId(self.objects.barriers.id(object)), b),
-            Kind::Leave => Op::Leave(BarrierId(self.objects.barriers.id(object)), b),
-            Kind::Post => Op::Post(SemaphoreId(self.objects.semaphores.id(object))),
-            Kind::Wait | Kind::TryWait => Op::Wait(SemaphoreId(self.objects.semaphores.id(object))),
+            Kind::Arrive => Op::Arrive(BarrierId(self.objects.id(|o| &mut o.barriers, line)), b),
+            Kind::Leave => Op::Leave(BarrierId(self.objects.id(|o| &mut o.barriers, line)), b),
+            Kind::Post => Op::Post(SemaphoreId(self.objects.id(|o| &mut o.semaphores, line))),
+            Kind::Wait | Kind::TryWait => {
+                Op::Wait(SemaphoreId(self.objects.id(|o| &mut o.semaphores, line)))
+            }
             Kind::FutexWait => Op::Atomic(self.access(line), AtomicOp::Load(LoadOrder::SeqCst)),
             Kind::TryLock | Kind::TryShared | Kind::Enroll | Kind::Yield => return None,
         })
@@ -296,7 +319,7 @@ impl History {
             Kind::TryLock => Step::TryAcquire(self.lock(line, line.object, site), Mode::Exclusive),
             Kind::TryShared => Step::TryAcquire(self.lock(line, line.object, site), Mode::Shared),
             Kind::Enroll => {
-                let cond = CondId(self.objects.conds.id(line.object));
+                let cond = CondId(self.objects.id(|o| &mut o.conds, line));
                 Step::Enroll(cond, self.lock(line, line.b, site))
             }
             _ => self.op(line, site).map_or(Step::Yield, Step::Do),

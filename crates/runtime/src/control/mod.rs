@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use selvedge_explore::explain::Stop;
 use selvedge_explore::{Divergence, Pending, Replay, Strategy};
 use selvedge_model::schedule::landmark;
 use selvedge_model::{Event, Held, Schedule, Site, SiteId, Symbols, ThreadId};
@@ -37,9 +38,11 @@ pub mod history;
 pub mod memory;
 mod naming;
 mod run;
+mod shorten;
 
 pub use history::{NameTable, Names};
 pub use selvedge_injected::control::wire;
+pub use shorten::Sought;
 
 use history::{Code, Objects};
 use memory::{Memory, OneProcessor};
@@ -126,6 +129,10 @@ pub struct Execution {
     pub schedule: Schedule,
     /// What happened.
     pub events: Vec<Event>,
+    /// Where threads were stopped although they could have gone on.
+    pub stops: Vec<Stop>,
+    /// Whose turn it was last.
+    pub last: ThreadId,
     /// What was not controlled.
     pub uncontrolled: Vec<Uncontrolled>,
     /// Whether a thread tried to acquire a lock without waiting for ever, and so could notice when

@@ -4,7 +4,6 @@
 //! numbers, and of the one that ran last the names can be had.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::Relaxed;
 
 use selvedge_model::{Access, Event, Op, Range, Site, SiteId, Symbols};
 
@@ -44,16 +43,8 @@ impl Controlled {
     }
 
     fn name_objects(&mut self, symbols: &mut Symbols) {
-        let c = self.memory.control();
-        let generation = c.generation.load(Relaxed);
-        let there: HashMap<u64, u64> = c
-            .objects
-            .iter()
-            .filter(|o| o.generation.load(Relaxed) == generation)
-            .map(|o| (u64::from(o.number.load(Relaxed)), o.addr.load(Relaxed)))
-            .collect();
         let Controlled { resolver, modules, last, .. } = self;
-        let mut name = |number: u64| resolver.object(*there.get(&number)?, modules);
+        let mut name = |number: u64| resolver.object(*last.addresses.get(&number)?, modules);
         let place = |site: SiteId, symbols: &Symbols| match symbols.site(site) {
             Site::Source(frame, _) => {
                 let file = frame.file.rsplit('/').next().unwrap_or_default().to_owned();

@@ -5,6 +5,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use selvedge_explore::explain::Stop;
 use selvedge_explore::{Choice, Recorder, Strategy};
 use selvedge_model::ThreadId;
 
@@ -28,6 +29,7 @@ struct Run<'a> {
     choices: usize,
     running: Option<ThreadId>,
     uncontrolled: Vec<Uncontrolled>,
+    stops: Vec<Stop>,
     begin: Instant,
     /// When anything was last seen to happen, and what.
     active: Instant,
@@ -72,6 +74,7 @@ pub(super) fn execute(
         choices: 0,
         running: None,
         uncontrolled: Vec::new(),
+        stops: Vec::new(),
         begin: now,
         active: now,
         seen: (0, 0),
@@ -79,7 +82,9 @@ pub(super) fn execute(
     let outcome = run.finish()?;
     let mut schedule = run.recorder.schedule().clone();
     (schedule.seed, schedule.releases) = (seed, releases);
-    let Run { history, uncontrolled, .. } = run;
+    let Run { history, uncontrolled, stops, running, .. } = run;
+    let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
+    let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
     program.last = history.objects;
     let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
     let (stdout, stderr) = program.take_output();
@@ -87,6 +92,8 @@ pub(super) fn execute(
         outcome,
         schedule,
         events: history.events,
+        stops,
+        last: turn.or(running).unwrap_or(ThreadId(0)),
         uncontrolled,
         releases_matter,
         stdout,
@@ -234,6 +241,7 @@ impl Run<'_> {
             [] => self.stuck(),
             [only] => {
                 give(c, only);
+                self.running = Some(only);
                 None
             }
             _ => {
@@ -258,7 +266,15 @@ impl Run<'_> {
             pending: &self.history.pending,
         };
         self.choices += 1;
-        self.recorder.choose(&choice)
+        let thread = self.recorder.choose(&choice);
+        if let Some(next) = choice.preempted_by(thread)
+            && let Some(stopped) = choice.running
+        {
+            let at = self.history.events.len();
+            self.stops.push(Stop { at, thread: stopped, next: *next });
+        }
+        self.running = Some(thread);
+        thread
     }
 
     /// Nobody can go on.

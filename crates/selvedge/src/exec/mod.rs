@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use selvedge_analyses::Analysis;
+use selvedge_explore::explain::Stop;
 use selvedge_explore::{Abstraction, Choice, Pending, Rng, Step, Strategy};
 use selvedge_model::{
     Access, Event, Findings, Fingerprint, LockId, Op, Schedule, SiteId, Symbols, ThreadId,
@@ -127,6 +128,8 @@ pub(crate) struct Exec {
     strategy: Option<Box<dyn Strategy>>,
     follows: bool,
     pub(crate) schedule: Schedule,
+    /// Where threads were stopped although they could have gone on, if events are kept.
+    pub(crate) stops: Vec<Stop>,
     /// Which thread runs now.
     pub(crate) current: ThreadId,
     /// Which thread took the last step.
@@ -205,6 +208,7 @@ impl Exec {
             strategy: None,
             follows: false,
             schedule: Schedule::default(),
+            stops: Vec::new(),
             current: ThreadId(0),
             running: None,
             yielding: false,
@@ -259,6 +263,7 @@ impl Exec {
         self.strategy = Some(strategy);
         self.schedule.seed = seed;
         self.schedule.segments.clear();
+        self.stops.clear();
         self.schedule.releases = self.release_points;
         self.running = None;
         self.yielding = false;
@@ -477,8 +482,14 @@ impl Exec {
             // The common case, without looking at what would be preempted.
             Some(last) if last.thread == thread => last.steps += 1,
             _ => {
-                let preempted = choice.preempted_by(thread).map(Pending::fingerprint);
-                self.schedule.push(thread, preempted);
+                let preempted = choice.preempted_by(thread);
+                self.schedule.push(thread, preempted.map(Pending::fingerprint));
+                if self.keep
+                    && let (Some(next), Some(stopped)) = (preempted, choice.running)
+                {
+                    let at = self.log.len();
+                    self.stops.push(Stop { at, thread: stopped, next: *next });
+                }
             }
         }
         self.choices += 1;

@@ -4,6 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use selvedge_explore::explain::Stop;
 use selvedge_explore::{Replay, Shared, Strategy};
 use selvedge_model::{Event, Finding, Op, Schedule, Status, Symbols, ThreadId};
 
@@ -28,6 +29,8 @@ pub(crate) struct Execution {
     pub(crate) schedule: Schedule,
     pub(crate) findings: Vec<Finding>,
     pub(crate) events: Vec<Event>,
+    /// Where threads were stopped, if the events are there.
+    pub(crate) stops: Vec<Stop>,
     pub(crate) taken: Vec<Taken>,
     pub(crate) choices: usize,
     pub(crate) steps: usize,
@@ -120,6 +123,7 @@ impl Worker {
             schedule: exec.schedule.clone(),
             findings,
             events: if exec.keep { std::mem::take(&mut exec.log) } else { Vec::new() },
+            stops: std::mem::take(&mut exec.stops),
             taken: exec.taken.take().unwrap_or_default(),
             choices,
             steps,

@@ -383,7 +383,7 @@ impl Explain {
         let observe = Observe { analyses: !setting.selected.is_empty(), ..Observe::default() };
         let all = Observe { events: true, ..observe };
         let (_, mut shown) = worker.replay(&self.schedule, all);
-        let cause = shown.cause.take()?;
+        let mut cause = shown.cause.take()?;
         let mut schedule = self.schedule;
         if setting.options.minimise > 0 && !worker.tainted() {
             let result = minimise(schedule.clone(), setting.options.minimise, |candidate| {
@@ -395,8 +395,10 @@ impl Explain {
                 same.then_some(execution.schedule)
             });
             if result.schedule != schedule && !worker.tainted() {
-                let (_, smaller) = worker.replay(&result.schedule, all);
-                if smaller.cause.as_ref().is_some_and(|c| c.same(&cause)) {
+                let (_, mut smaller) = worker.replay(&result.schedule, all);
+                if let Some(same) = smaller.cause.take().filter(|c| c.same(&cause)) {
+                    // The same, but perhaps of other threads.
+                    cause = same;
                     schedule = result.schedule;
                     shown = smaller;
                 }
@@ -409,7 +411,7 @@ impl Explain {
             options: &setting.options_in_words(),
             words: &words,
             schedule: &schedule,
-            interleaving: Some((&shown, worker.symbols())),
+            interleaving: Some((&shown, &cause, worker.symbols())),
             note: None,
         });
         Some(Box::new(Failure { cause, execution, schedule, text }))
@@ -440,7 +442,7 @@ impl Explain {
             options: "replayed",
             words: &words,
             schedule: &self.schedule,
-            interleaving: Some((&shown, worker.symbols())),
+            interleaving: Some((&shown, &cause, worker.symbols())),
             note: note.as_deref(),
         });
         Err(Box::new(Failure { cause, execution: 1, schedule: self.schedule, text }))

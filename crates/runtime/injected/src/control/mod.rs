@@ -166,7 +166,8 @@ fn log(c: &Control, what: u8, thread: usize, want: &Want, callers: Callers) {
     let head = u64::from(what) << 56 | (want.kind as u64) << 48 | (thread as u64) << 32;
     record.what.store(head | u64::from(object), Relaxed);
     record.pc.store(want.pc as u64, Relaxed);
-    record.a.store(want.a as u64, Relaxed);
+    // What is about no memory tells where its object lies.
+    record.a.store(if want.a == 0 { want.object } else { want.a } as u64, Relaxed);
     record.b.store(want.b as u64, Relaxed);
     for (word, caller) in record.callers.iter().zip(callers) {
         word.store(caller, Relaxed);

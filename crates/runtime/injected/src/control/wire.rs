@@ -156,7 +156,7 @@ pub struct Record {
     pub what: AtomicU64,
     /// Return address of the call, and flags in the top 16 bits.
     pub pc: AtomicU64,
-    /// First argument: an address.
+    /// First argument: an address of memory, or else of the object.
     pub a: AtomicU64,
     /// Second argument.
     pub b: AtomicU64,
