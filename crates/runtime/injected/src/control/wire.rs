@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -48,6 +48,8 @@ pub mod request {
     pub const STUCK: u32 = 2;
     /// Too many steps, records, threads or objects.
     pub const LIMIT: u32 = 3;
+    /// No thread can go on, but the program handles signals, and one may be on its way.
+    pub const STUCK_UNLESS_SIGNALLED: u32 = 4;
 }
 
 /// [`Slot::status`].
