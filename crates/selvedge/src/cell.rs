@@ -7,6 +7,8 @@
 use std::fmt;
 use std::panic::Location;
 
+pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCell, RefMut};
+
 use crate::exec::ops;
 use crate::exec::slot::Slot;
 

@@ -23,6 +23,9 @@
 //!
 //! A failure shows what happened, the interleaving, and a schedule that replays it.
 //!
+//! The feature `async` adds `future`: tasks, and what they synchronize by. The feature `parking_lot` adds a
+//! module with the API of that crate.
+//!
 //! Outside a check the types behave as the standard library's. With `default-features = false` they are
 //! the standard library's: production builds pay nothing.
 
@@ -36,8 +39,12 @@ mod exec;
 mod explore;
 #[cfg(feature = "check")]
 pub mod failure;
+#[cfg(feature = "async")]
+pub mod future;
 #[cfg(feature = "check")]
 pub mod hint;
+#[cfg(all(feature = "check", feature = "parking_lot"))]
+pub mod parking_lot;
 #[cfg(feature = "check")]
 #[cfg(feature = "check")]
 pub mod rand;
@@ -60,6 +67,10 @@ pub use selvedge_explore::plan::{Plan, UnknownStrategy};
 pub use selvedge_macros::test;
 #[cfg(feature = "check")]
 pub use selvedge_model as model;
+
+/// The `parking_lot` crate.
+#[cfg(all(not(feature = "check"), feature = "parking_lot"))]
+pub use ::parking_lot;
 
 #[cfg(not(feature = "check"))]
 mod plain;

@@ -20,7 +20,7 @@ pub mod hint {
 
 /// See [`std::time`].
 pub mod time {
-    pub use std::time::{Duration, Instant};
+    pub use std::time::*;
 }
 
 /// Runs `f`.

@@ -678,7 +678,7 @@ impl Exec {
         let theirs = slot.generation();
         let runs = |l: &Arc<AtomicU64>| l.load(Ordering::Relaxed) == theirs;
         if theirs != self.generation && live().iter().any(runs) {
-            let made = slot.made().to_string();
+            let made = slot.made().map_or_else(|| "a constant".to_owned(), ToString::to_string);
             let _ = self.stop(Cause::SharedBetweenExecutions { made });
         }
     }
