@@ -43,7 +43,6 @@ pub mod rng;
 pub mod round_robin;
 pub mod shared;
 pub mod surw;
-pub mod witness;
 
 pub use atomicity::AtomFuzzer;
 pub use deadlocks::{Abstraction, DeadlockFuzzer};
@@ -63,7 +62,6 @@ pub use rng::Rng;
 pub use round_robin::RoundRobin;
 pub use shared::Shared;
 pub use surw::Surw;
-pub use witness::Witness;
 
 use selvedge_model::{CondId, Event, Fingerprint, LockId, Mode, Op, SiteId, ThreadId};
 

@@ -102,7 +102,7 @@ fn depends_on_update(update: Step, read: Step) -> bool {
 }
 
 /// Whether two steps about to be taken race. Two atomic accesses do not.
-pub(crate) fn race(a: Step, b: Step) -> bool {
+fn race(a: Step, b: Step) -> bool {
     match (access(a), access(b)) {
         (Some((x, wx, px)), Some((y, wy, py))) => {
             (wx || wy) && (px || py) && x.range().overlaps(y.range())

@@ -253,7 +253,7 @@ impl Run<'_> {
         let enabled: Vec<ThreadId> =
             (0..c.threads()).filter(|&i| c.is_enabled(i)).map(|i| ThreadId(i as u32)).collect();
         match enabled[..] {
-            [] => self.stuck(),
+            [] => self.stuck(what == request::STUCK_UNLESS_SIGNALLED),
             [only] => {
                 give(c, only);
                 self.running = Some(only);
@@ -292,8 +292,8 @@ impl Run<'_> {
         thread
     }
 
-    /// Nobody can go on.
-    fn stuck(&mut self) -> Option<Outcome> {
+    /// Nobody can go on, unless a signal comes.
+    fn stuck(&mut self, signals: bool) -> Option<Outcome> {
         let c = self.program.memory.control();
         if c.somebody_away() {
             if self.active.elapsed() > ABSENCE {
@@ -309,7 +309,7 @@ impl Run<'_> {
             return None;
         }
         let child = c.child.load(Ordering::Acquire);
-        if !settled(child) || c.enabled().0 > 0 {
+        if signals && !settled(child) || c.enabled().0 > 0 {
             return None;
         }
         self.read();
@@ -391,7 +391,7 @@ fn sleeps(process: u32, thread: u32) -> bool {
 }
 
 /// Whether all threads of the process sleep and none has a signal to handle. Waits a little for those
-/// that are about to.
+/// that are about to. Dear: the kernel takes milliseconds to clear away a process that was looked at so.
 fn settled(process: u32) -> bool {
     let quiet = |status: &str| {
         let field = |name: &str| {

@@ -48,6 +48,8 @@ pub mod request {
     pub const STUCK: u32 = 2;
     /// Too many steps, records, threads or objects.
     pub const LIMIT: u32 = 3;
+    /// No thread can go on, but the program handles signals, and one may be on its way.
+    pub const STUCK_UNLESS_SIGNALLED: u32 = 4;
 }
 
 /// [`Slot::status`].
