@@ -7,8 +7,10 @@
 
 mod measure;
 mod races;
+mod real;
 mod synthetic;
 mod trace;
+mod tsan;
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -16,8 +18,12 @@ fn main() -> std::process::ExitCode {
     match args.as_slice() {
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
+        ["real", rest @ ..] => real::run(rest),
+        ["tsan", rest @ ..] => tsan::run(rest),
         _ => {
-            eprintln!("usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…]");
+            eprintln!(
+                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | real [NAME…]"
+            );
             std::process::ExitCode::from(2)
         }
     }

@@ -224,8 +224,7 @@ pub(crate) fn watched(
     aim: &Aim,
 ) -> Result<(Execution, Option<Divergence>, bool), Failure> {
     let target = target(stage, aim);
-    let (execution, divergence, reached) = stage.controlled.replay_to(schedule, &target)?;
-    Ok((execution, divergence, !reached.is_empty()))
+    Ok(stage.controlled.replay_to(schedule, &target)?)
 }
 
 /// A stored target in terms of a stage.
