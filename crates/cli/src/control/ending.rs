@@ -297,11 +297,17 @@ fn waits(b: &Blocked, symbols: &Symbols) -> String {
     format!("thread {} waits for {what}{holder}, at {site}", symbols.thread(b.thread))
 }
 
+/// To wait in one of these is to be about to end: `exit` and `exit_group`.
+const ENDS: [u32; 2] = [60, 231];
+
 /// What was not under control, each once, in words.
 pub(crate) fn uncontrolled(execution: &Execution) -> Vec<String> {
     let mut words: Vec<String> = execution
         .uncontrolled
         .iter()
+        .filter(
+            |u| !matches!(u, Uncontrolled::SystemCall { number: Some(n), .. } if ENDS.contains(n)),
+        )
         .map(|u| match u {
             Uncontrolled::SystemCall { number: Some(number), .. } => {
                 format!("a thread waited in system call {number}")

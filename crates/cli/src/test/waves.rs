@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use selvedge_model::{Status, Verdict};
-use selvedge_runtime::Error;
 
 use super::trial::{Confirmed, Court, Outcome, SharedCourt, Trial};
 use super::verdict::{Harm, Result as Left};
@@ -173,7 +172,7 @@ impl Wave<'_> {
                         }
                     });
                     match held {
-                        Ok(()) | Err(Failure::Session(Error::Interrupted)) => {}
+                        Ok(()) | Err(Failure::Interrupted) => {}
                         Err(other) => {
                             if let Ok(mut failure) = failure.lock() {
                                 failure.get_or_insert(other);
