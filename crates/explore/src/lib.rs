@@ -48,7 +48,7 @@ pub use atomicity::AtomFuzzer;
 pub use deadlocks::{Abstraction, DeadlockFuzzer};
 pub use dependence::dependent;
 pub use dfs::Dfs;
-pub use directed::Directed;
+pub use directed::{Directed, Witness};
 pub use dpor::Dpor;
 pub use meet::Meet;
 pub use minimise::minimise;
