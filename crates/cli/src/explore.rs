@@ -103,7 +103,7 @@ fn explore(
         halt,
         tally: Tally::default(),
         spent,
-        watched: wishes.watched.clone(),
+        watched: Arc::new(wishes.watched.clone()),
         remarks: Vec::new(),
         until_failure: !args.keep_going,
         by: "explore",
@@ -160,7 +160,8 @@ pub(crate) struct Search<'a> {
     pub(crate) tally: Tally,
     /// Executions of the command before this search.
     pub(crate) spent: u64,
-    pub(crate) watched: Vec<Watched>,
+    /// The accesses that are scheduling points.
+    pub(crate) watched: Arc<Vec<Watched>>,
     pub(crate) remarks: Vec<String>,
     pub(crate) until_failure: bool,
     /// What findings are said to be found by.
@@ -173,7 +174,7 @@ impl Search<'_> {
         self.spent + self.tally.executions()
     }
 
-    fn limits(&mut self, watched: usize) {
+    pub(crate) fn limits(&mut self, watched: usize) {
         let most = selvedge_runtime::control::wire::WATCHED;
         if watched > most {
             self.remarks.push(format!(
@@ -230,6 +231,12 @@ impl Search<'_> {
     }
 
     fn take(&mut self, done: Done) {
+        let watched = Arc::clone(&self.watched);
+        self.count(done, &watched);
+    }
+
+    /// One more execution; its number.
+    pub(crate) fn count(&mut self, done: Done, watched: &Arc<Vec<Watched>>) -> u64 {
         for what in done.uncontrolled {
             let remark = format!("not everything was under control: {what}");
             if !self.remarks.contains(&remark) {
@@ -237,7 +244,8 @@ impl Search<'_> {
             }
         }
         let number = self.executions() + 1;
-        self.tally.add(number, done.ending, &done.schedule);
+        self.tally.add(number, done.ending, &done.schedule, watched);
+        number
     }
 
     /// What is worth saying besides the findings.
@@ -276,9 +284,6 @@ impl Search<'_> {
         let mut findings = Vec::new();
         for one in &found {
             let mut finding = one.finding(self.by);
-            if let Some(control) = &mut finding.control {
-                control.watched.clone_from(&self.watched);
-            }
             match &mut stage {
                 None => finding.notes.push("its schedule was not replayed: interrupted".to_owned()),
                 Some(stage) => match replays(stage, one, self.tally.usual_exit()) {
@@ -307,6 +312,7 @@ fn unforced(job: &Job<'_>) -> Schedule {
 
 /// Whether a failure happens again, or what happens instead.
 fn replays(stage: &mut Stage, found: &Found, usual: Option<i32>) -> Result<(), String> {
+    stage.watch(&found.times.watched).map_err(|e| format!("not replayed: {e}"))?;
     let (execution, divergence) =
         stage.controlled.replay(&found.times.schedule).map_err(|e| format!("not replayed: {e}"))?;
     let done = Done::new(stage, execution);

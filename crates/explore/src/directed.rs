@@ -4,7 +4,7 @@
 //! the strategy itself has seen: [`RaceFuzzer::reached`], [`DeadlockFuzzer::reached`],
 //! [`AtomFuzzer::violations`]. Nothing else confirms a finding.
 
-use selvedge_model::{Event, Target, ThreadId};
+use selvedge_model::{Event, SiteId, Target, ThreadId};
 
 use crate::{Abstraction, AtomFuzzer, Choice, DeadlockFuzzer, Pending, RaceFuzzer, Strategy};
 
@@ -39,8 +39,10 @@ impl<A: Abstraction> Directed<A> {
             Target::Deadlock(cycle) => {
                 Directed::Deadlock(DeadlockFuzzer::new(cycle, names, now, seed, limit))
             }
-            Target::Split { first, second, between, .. } => {
-                Directed::Split(AtomFuzzer::aimed([*first, *second], *between, seed, limit))
+            Target::Split { first, second, between, region, .. } => {
+                let split = AtomFuzzer::aimed([*first, *second], *between, seed, limit);
+                // What is claimed of a region is claimed of each execution of it.
+                Directed::Split(if region.is_some() { split.inside_region() } else { split })
             }
         }
     }
@@ -51,6 +53,14 @@ impl<A: Abstraction> Directed<A> {
             Directed::Race(race) => race.reached().is_some(),
             Directed::Deadlock(deadlock) => !deadlock.reached().is_empty(),
             Directed::Split(split) => !split.violations().is_empty(),
+        }
+    }
+
+    /// Of a race: who raced and where, the one that went first first.
+    pub fn order(&self) -> Option<[(ThreadId, SiteId); 2]> {
+        match self {
+            Directed::Race(race) => race.order(),
+            Directed::Deadlock(_) | Directed::Split(_) => None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use selvedge_explore::minimise;
-use selvedge_model::{Schedule, Site, Symbols};
+use selvedge_model::{Schedule, Site, Status, Symbols};
 use selvedge_runtime::Execution;
 
 use super::stage::Stage;
@@ -14,11 +14,14 @@ use crate::replay::follow;
 use crate::report::interleaving;
 use crate::report::sources::Sources;
 use crate::report::{Aim, ReportedFinding};
+use crate::store::Journal;
 
 /// The most executions that making a schedule shorter is worth.
 pub(crate) const BUDGET: usize = 100;
 /// And the most time.
 const TIME: Duration = Duration::from_secs(5);
+/// Of so many findings of a test an account is given; the others have a schedule all the same.
+const EXPLAINED: usize = 10;
 /// A candidate may take this much longer than the execution that it is to replace, and at least this.
 const PATIENCE: (u32, Duration) = (20, Duration::from_millis(500));
 
@@ -43,6 +46,24 @@ pub(crate) fn complete(
     if let Some(control) = &mut finding.control {
         control.schedule = Some(schedule.to_string());
         control.interleaving = text;
+    }
+    Ok(())
+}
+
+/// The same for those of many that are confirmed, up to [`EXPLAINED`] of them; what is stored changes
+/// too.
+pub(crate) fn complete_all(
+    stage: &mut Stage,
+    findings: &mut [ReportedFinding],
+    root: &Path,
+    journal: &mut Journal,
+) -> Result<(), Failure> {
+    let confirmed = findings.iter_mut().filter(|f| f.status == Status::Confirmed);
+    for finding in confirmed.take(EXPLAINED) {
+        let watched = finding.control.as_ref().map(|c| c.watched.clone()).unwrap_or_default();
+        stage.watch(&watched)?;
+        complete(stage, finding, root)?;
+        journal.add(finding);
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! One execution: from letting the process go to its end.
 
+use std::hash::{Hash, Hasher};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
@@ -7,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use selvedge_explore::explain::Stop;
 use selvedge_explore::{Choice, Recorder, Strategy};
-use selvedge_model::ThreadId;
+use selvedge_model::{Region, RegionId, RegionKind, ThreadId};
 
-use super::history::{Code, History};
+use super::history::{Code, History, Lookup};
 use super::memory;
 use super::wire::{self, Control, HOST, Kind, request, status};
 use super::{Blocked, Controlled, Execution, Outcome, Uncontrolled};
-use crate::session::Error;
+use crate::session::{Error, read_text};
 
 /// How long a thread may sleep in the kernel before others go on.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -222,7 +223,7 @@ impl Run<'_> {
     fn read(&mut self) {
         self.program.read_maps();
         let Run { program, history, recorder, .. } = self;
-        let Controlled { memory, sites, symbols, modules, resolver, .. } = &mut **program;
+        let Controlled { memory, sites, symbols, modules, resolver, process, .. } = &mut **program;
         let c = memory.control();
         let watched = c.watched.iter().take(c.watched_len.load(Ordering::Relaxed) as usize);
         let mut find = |code: Code| {
@@ -230,10 +231,24 @@ impl Run<'_> {
                 // The site of a watched access is what `watch` said it is.
                 let is_watched = watched.clone().any(|w| w.load(Ordering::Relaxed) == code.0);
                 let code = if is_watched { (code.0, NOBODY) } else { code };
-                super::intern(code, symbols, modules, resolver.as_mut())
+                super::intern(code, &mut symbols.sites, modules, resolver.as_mut())
             })
         };
-        history.read(memory.control(), &mut find, recorder);
+        // The server has the same constants at the same place, and is still there.
+        let server = process.as_ref().map(Child::id);
+        let mut regions = |addr: u64, len: usize, kind: RegionKind| {
+            let name = server.and_then(|pid| read_text(pid, addr, len));
+            let name = name.unwrap_or_else(|| "region".to_owned()).into();
+            RegionId(symbols.regions.intern(Region { kind, name }))
+        };
+        let statics = |addr: u64| {
+            let (path, offset) = modules.image(addr)?;
+            let mut hasher = std::hash::DefaultHasher::new();
+            (path.file_name(), offset).hash(&mut hasher);
+            Some(hasher.finish())
+        };
+        let mut lookup = Lookup { sites: &mut find, regions: &mut regions, statics: &statics };
+        history.read(memory.control(), &mut lookup, recorder);
     }
 
     /// Answers the program's question; an outcome if there is no answer.

@@ -102,9 +102,9 @@ kinds! {
     Update = 9,
     /// A fence.
     Fence = 10,
-    /// Acquires a lock alone.
+    /// Acquires a lock alone; before it does, `b` is 1 if it waits for a limited time only.
     Lock = 11,
-    /// Acquires a lock with other readers.
+    /// Acquires a lock with other readers; `b` likewise.
     LockShared = 12,
     /// Acquires a lock if it is free.
     TryLock = 13,
@@ -138,6 +138,12 @@ kinds! {
     FutexWait = 27,
     /// Wakes up to `b` waiters of a futex.
     FutexWake = 28,
+    /// Enters the region whose name is at `a`; `b` is its kind and, 8 bits up, the length of the name.
+    RegionEnter = 29,
+    /// Leaves the innermost region.
+    RegionExit = 30,
+    /// A lock is made.
+    Init = 31,
 }
 
 /// What a [`Record`] tells.
