@@ -117,6 +117,7 @@ fn explore(
         watched: Arc::new(wishes.watched.clone()),
         remarks: Vec::new(),
         until_failure: !args.keep_going,
+        known: Vec::new(),
         by: "explore",
     };
     search.limits(wishes.watched.len());
@@ -177,6 +178,8 @@ pub(crate) struct Search<'a> {
     pub(crate) watched: Arc<Vec<Watched>>,
     pub(crate) remarks: Vec<String>,
     pub(crate) until_failure: bool,
+    /// Findings that are confirmed already, and need not be found again.
+    pub(crate) known: Vec<String>,
     /// What findings are said to be found by.
     pub(crate) by: &'static str,
 }
@@ -217,7 +220,7 @@ impl Search<'_> {
         let mut hopeless = false;
         let mut each = |search: &mut Self, done: Done| {
             search.take(done);
-            let found = search.tally.found();
+            let found = search.found();
             for new in found.iter().filter(|f| !stored.contains(&f.fault.id)) {
                 journal.add(&new.finding(search.by));
             }
@@ -261,6 +264,13 @@ impl Search<'_> {
         number
     }
 
+    /// The failures that depend on the schedule and are not known from elsewhere.
+    fn found(&self) -> Vec<Found> {
+        let mut found = self.tally.found();
+        found.retain(|f| !self.known.contains(&f.fault.id));
+        found
+    }
+
     /// What is worth saying besides the findings.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = self.remarks.clone();
@@ -285,7 +295,7 @@ impl Search<'_> {
         wishes: &Wishes,
         journal: &mut Journal,
     ) -> Result<Vec<ReportedFinding>, Failure> {
-        let found = self.tally.found();
+        let found = self.found();
         if found.is_empty() {
             return Ok(Vec::new());
         }

@@ -15,6 +15,7 @@ mod waves;
 use std::sync::Arc;
 
 use selvedge_explore::Plan;
+use selvedge_model::Status;
 
 use crate::args::Test;
 use crate::control::halt::Halt;
@@ -25,7 +26,7 @@ use crate::control::tally::Tally;
 use crate::exit::{Exit, Failure};
 use crate::explore::{self, Search};
 use crate::progress::Schedules;
-use crate::report::{Effort, Report, Stats};
+use crate::report::{Effort, Report, ReportedFinding, Stats};
 use crate::store::Journal;
 use crate::suppress::Suppressions;
 
@@ -68,11 +69,14 @@ fn test(
         watched: Arc::new(watched.clone()),
         remarks: Vec::new(),
         until_failure: false,
+        known: Vec::new(),
         by: "schedules",
     };
     search.limits(watched.len());
     count_baseline(&mut search, &observation);
     let findings = waves::confirm(args, &observation, &mut search, journal, &mut progress)?;
+    let confirmed = findings.iter().filter(|f| f.status == Status::Confirmed);
+    search.known = confirmed.map(|f| f.id.clone()).collect();
     report.findings = findings.into_iter().chain(report.findings).collect();
     let wishes = Wishes {
         seed: budget.seed,
@@ -94,10 +98,11 @@ fn test(
     }
     progress.clear();
     let failures = search.confirm(&wishes, journal)?;
-    failures
-        .into_iter()
-        .filter(|f| !suppressions.match_finding(f, &[]))
-        .for_each(|f| report.add(f));
+    for failure in failures {
+        if !suppressions.match_finding(&failure, &[]) {
+            journal.add(add(&mut report, failure));
+        }
+    }
     report.stats.traces = usize::try_from(search.executions()).unwrap_or(usize::MAX);
     report.stats.control = Some(Effort {
         schedules: search.executions(),
@@ -107,6 +112,27 @@ fn test(
         remarks: search.remarks(),
     });
     Ok(report)
+}
+
+/// Adds a failure that undirected schedules have shown. One that directed executions have tried in vain
+/// keeps what is known of that.
+fn add(report: &mut Report, mut failure: ReportedFinding) -> &ReportedFinding {
+    let at = match report.findings.iter().position(|f| f.id == failure.id) {
+        Some(at) => {
+            let known = &report.findings[at];
+            if let (Some(control), Some(before)) = (&mut failure.control, &known.control) {
+                control.attempts = before.attempts;
+            }
+            failure.analyses = known.analyses.iter().cloned().chain(failure.analyses).collect();
+            report.findings[at] = failure;
+            at
+        }
+        None => {
+            report.findings.push(failure);
+            report.findings.len() - 1
+        }
+    };
+    &report.findings[at]
 }
 
 /// The observed execution in which threads run until they block is an execution like others.

@@ -46,12 +46,17 @@ pub(super) enum Outcome {
     Missed,
     /// The target was reached, but the replay did not show it.
     Unstable(String),
-    Confirmed {
-        schedule: Schedule,
-        orders: Vec<Order>,
-        harm: Harm,
-        aim: Option<Aim>,
-    },
+    Confirmed(Box<Confirmed>),
+}
+
+/// A target that was reached.
+pub(super) struct Confirmed {
+    /// Shows it, and the most harm that was seen.
+    pub(super) schedule: Schedule,
+    /// What each order led to.
+    pub(super) orders: Vec<Order>,
+    pub(super) harm: Harm,
+    pub(super) aim: Option<Aim>,
 }
 
 /// One execution that aims at the target.
@@ -87,13 +92,21 @@ impl Court {
             trial.outcome = Outcome::Unstable(why);
             return Ok(trial);
         }
-        let schedule = first.schedule.clone();
         let mut seen = vec![first];
         self.judge(stage, prediction, seed, &mut seen)?;
         let (orders, harm) = self.orders(&seen);
+        // The execution to show is the one that did the most harm, if it can be had again.
+        let mut schedule = seen[0].schedule.clone();
+        let worst = seen.iter().position(|a| a.reached && self.harm(a) == harm);
+        if let Some(worst) = worst.filter(|&i| i > 0) {
+            trial.replays += 1;
+            if again(stage, prediction, &seen[worst])?.is_ok() {
+                schedule = seen[worst].schedule.clone();
+            }
+        }
         trial.runs.extend(seen.into_iter().map(|a| a.done));
         let aim = aim_of(stage, prediction);
-        trial.outcome = Outcome::Confirmed { schedule, orders, harm, aim };
+        trial.outcome = Outcome::Confirmed(Box::new(Confirmed { schedule, orders, harm, aim }));
         Ok(trial)
     }
 
@@ -146,11 +159,15 @@ impl Court {
         Ok(())
     }
 
+    fn harm(&self, aimed: &Aimed) -> Harm {
+        self.usual.as_ref().map_or(Harm::Nothing, |usual| aimed.left.harm(usual))
+    }
+
     /// What each order led to at worst, and the worst of all.
     fn orders(&self, seen: &[Aimed]) -> (Vec<Order>, Harm) {
         let mut orders: Vec<(Harm, Order)> = Vec::new();
         for aimed in seen.iter().filter(|a| a.reached) {
-            let harm = self.usual.as_ref().map_or(Harm::Nothing, |u| aimed.left.harm(u));
+            let harm = self.harm(aimed);
             let order = Order {
                 order: aimed.order.clone(),
                 outcome: aimed.left.words(harm),

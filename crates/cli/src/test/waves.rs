@@ -13,7 +13,7 @@ use std::time::Duration;
 use selvedge_model::{Status, Verdict};
 use selvedge_runtime::Error;
 
-use super::trial::{Court, Outcome, SharedCourt, Trial};
+use super::trial::{Confirmed, Court, Outcome, SharedCourt, Trial};
 use super::verdict::{Harm, Result as Left};
 use crate::args::Test;
 use crate::control::observe::{Observation, Prediction};
@@ -102,7 +102,8 @@ impl Attempted {
                     self.finding.notes.push(why);
                 }
             }
-            Outcome::Confirmed { schedule, orders, harm, aim } => {
+            Outcome::Confirmed(confirmed) => {
+                let Confirmed { schedule, orders, harm, aim } = *confirmed;
                 self.settled = true;
                 self.finding.status = Status::Confirmed;
                 self.finding.verdict = Some(match harm {
