@@ -21,6 +21,10 @@ pub(crate) fn render(report: &Report, output: &Output) -> String {
     for group in grouped(report, output.all) {
         text.push_str(&finding(group[0], &group[1..], &mut sources));
         text.push_str("\n\n");
+        if let Some(control) = group[0].control.as_ref().filter(|c| !c.interleaving.is_empty()) {
+            text.push_str(&control.interleaving);
+            text.push('\n');
+        }
     }
     for bound in &report.stats.bounds {
         text.push_str(&format!("{}: {bound}\n", crate::exit::warning_label()));
