@@ -277,7 +277,7 @@ fn prepend(command: &mut Command, variable: &str, path: &Path) {
 }
 
 /// Text in the memory of the running program.
-fn read_text(pid: u32, addr: u64, len: usize) -> Option<String> {
+pub(crate) fn read_text(pid: u32, addr: u64, len: usize) -> Option<String> {
     use std::os::unix::fs::FileExt;
     let memory = std::fs::File::open(format!("/proc/{pid}/mem")).ok()?;
     let mut bytes = vec![0; len.min(4096)];

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod port;
 mod setup;
 mod shell;
 mod tidy;
@@ -17,10 +18,11 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
-  bench NAME     measurements: trace, races, tsan
+  bench NAME     measurements: trace, races, tsan, confirm
   corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
   real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
+  port [NAME…]   crates of other people under the selvedge crate, by changing their imports
   tidy           only the checks of the source tree itself
   setup          only install what is missing";
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
         ["corpus", rest @ ..] => corpus(rest.first().copied().unwrap_or("10")),
         ["real", rest @ ..] => real(rest),
+        ["port", rest @ ..] => port::run(rest),
         ["tidy"] => tidy::run(),
         ["setup"] => setup::run(),
         ["help" | "--help" | "-h"] => {
@@ -58,6 +61,10 @@ fn demo() -> Outcome {
 
 fn bench(args: &[&str]) -> Outcome {
     setup::run()?;
+    if args.first() == Some(&"confirm") {
+        // The tool itself is what is measured.
+        cargo(&["build", "--release", "--package", "selvedge-cli"])?;
+    }
     let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--"];
     cargo(&[&run, args].concat())
 }

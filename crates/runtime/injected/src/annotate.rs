@@ -6,6 +6,7 @@
 use core::ffi::{c_char, c_int};
 
 use crate::abi::with_pc;
+use crate::control;
 use crate::rings;
 use crate::sync;
 use crate::thread;
@@ -180,12 +181,14 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
         while len < 4096 && unsafe { name.add(len).read() } != 0 {
             len += 1;
         }
+        control::ops::region_enter(name as usize, len, kind as u8, pc);
         rings::record(t, RecordKind::RegionEnter, kind as u8, pc, name as usize, len);
     }
 }
 
 unsafe extern "C" fn region_exit(pc: usize) {
     if let Some(t) = thread::me() {
+        control::ops::region_exit(pc);
         rings::record(t, RecordKind::RegionExit, 0, pc, 0, 0);
     }
 }
