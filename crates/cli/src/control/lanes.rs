@@ -19,6 +19,7 @@ use selvedge_model::Schedule;
 
 use super::ending::{Ending, uncontrolled};
 use super::halt::Halt;
+use super::meeting::Meeting;
 use super::stage::{Stage, Subject, Wishes};
 use crate::exit::Failure;
 
@@ -32,8 +33,19 @@ pub(crate) struct Job<'a> {
     pub(crate) seed: u64,
     pub(crate) schedules: u64,
     pub(crate) wishes: &'a Wishes,
+    /// Where threads are to meet, which then decides instead of the plan.
+    pub(crate) meeting: Option<&'a Meeting>,
     /// Releasing a lock is a step from the first execution on.
     pub(crate) releases: bool,
+}
+
+impl Job<'_> {
+    fn planned(&self, seed: u64) -> Planned {
+        match self.meeting {
+            Some(meeting) => Planned::aimless(meeting.strategy(seed, self.schedules)),
+            None => self.plan.strategy(seed, self.schedules),
+        }
+    }
 }
 
 /// What became of one execution.
@@ -134,7 +146,7 @@ fn work(
 ) -> Result<(), Failure> {
     let lane = |&number: &u64| {
         let seed = if lanes == 1 { job.seed } else { derive(job.seed, number) };
-        let planned = job.plan.strategy(seed, job.schedules);
+        let planned = job.planned(seed);
         Lane { number, planned, releases: job.releases }
     };
     let mut all: Vec<Lane> = mine.iter().map(lane).collect();
@@ -170,7 +182,7 @@ impl Lane {
             self.releases = true;
             if job.plan.is_systematic() {
                 // There are more points now than in the schedules seen so far: from the start.
-                self.planned = job.plan.strategy(job.seed, job.schedules);
+                self.planned = job.planned(job.seed);
             }
         }
         Ok(Some(Done::new(stage, execution)))
