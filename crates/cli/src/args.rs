@@ -202,6 +202,12 @@ pub(crate) struct Replay {
     /// How often
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) times: u64,
+    /// Run it under gdb, with breakpoints at the critical points
+    #[arg(long)]
+    pub(crate) gdb: bool,
+    /// What gdb does when the program has stopped, instead of asking; can be given several times
+    #[arg(long, value_name = "COMMAND", requires = "gdb")]
+    pub(crate) gdb_command: Vec<String>,
     /// The program of the schedule, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,

@@ -10,6 +10,7 @@ use selvedge_model::{Schedule, Status};
 
 use crate::args::Explore;
 use crate::check;
+use crate::control::account;
 use crate::control::halt::Halt;
 use crate::control::lanes::{self, Done, Job};
 use crate::control::meeting::Meeting;
@@ -310,7 +311,10 @@ impl Search<'_> {
             match &mut stage {
                 None => finding.notes.push("its schedule was not replayed: interrupted".to_owned()),
                 Some(stage) => match replays(stage, one, self.tally.usual_exit()) {
-                    Ok(()) => finding.status = Status::Confirmed,
+                    Ok(()) => {
+                        finding.status = Status::Confirmed;
+                        account::complete(stage, &mut finding, &self.subject.root)?;
+                    }
                     Err(why) => finding.notes.push(why),
                 },
             }

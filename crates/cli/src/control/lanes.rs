@@ -16,7 +16,6 @@ use std::time::Duration;
 use selvedge_explore::rng::derive;
 use selvedge_explore::{Plan, Planned};
 use selvedge_model::Schedule;
-use selvedge_runtime::Error;
 
 use super::ending::{Ending, uncontrolled};
 use super::halt::Halt;
@@ -161,7 +160,7 @@ fn work(
             let message = match lane.run(&mut stage, job) {
                 Ok(Some(done)) => Message::Done(number, Box::new(done)),
                 Ok(None) => Message::Exhausted(lane.planned.complete()),
-                Err(Failure::Session(Error::Interrupted)) => return Ok(()),
+                Err(Failure::Interrupted) => return Ok(()),
                 Err(failure) => return Err(failure),
             };
             let last = matches!(message, Message::Exhausted(_));

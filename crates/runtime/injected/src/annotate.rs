@@ -61,6 +61,28 @@ with_pc! {
     selvedge_acquire_all => acquire_all, "rdi";
 }
 
+// What the stubs around Rust's standard library say of its locks (see `rust_std` of the host): the slow
+// ways in and out of a lock, at the address at which the fast ways, which are atomics, release too.
+
+unsafe extern "C" fn locked(addr: usize, shared: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        sync::acquire(t, addr);
+        rings::record(t, RecordKind::Acquire, shared as u8, pc, addr, 0);
+    }
+}
+
+unsafe extern "C" fn unlocking(addr: usize, shared: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::Release, shared as u8, pc, addr, 0);
+        sync::release_also(t, addr);
+    }
+}
+
+with_pc! {
+    selvedge_std_locked => locked, "rdx";
+    selvedge_std_unlocking => unlocking, "rdx";
+}
+
 /// Flags of ThreadSanitizer's mutex annotations.
 const READ_LOCK: u32 = 1 << 3;
 const TRY_FAILED: u32 = 1 << 5;
