@@ -18,7 +18,7 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
-  bench NAME     measurements: trace, races
+  bench NAME     measurements: trace, races, rust
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
   port [NAME…]   crates of other people under the selvedge crate, by changing their imports
   tidy           only the checks of the source tree itself
@@ -57,7 +57,12 @@ fn demo() -> Outcome {
 
 fn bench(args: &[&str]) -> Outcome {
     setup::run()?;
-    let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--"];
+    // The comparison with shuttle and loom is a package of its own, so that nothing else builds them.
+    let (package, args) = match args {
+        ["rust", rest @ ..] => ("selvedge-bench-rust", rest),
+        _ => ("selvedge-bench", args),
+    };
+    let run = ["run", "--quiet", "--release", "--package", package, "--"];
     cargo(&[&run, args].concat())
 }
 
