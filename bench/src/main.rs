@@ -5,19 +5,27 @@
 
 #![forbid(unsafe_code)]
 
+mod confirm;
 mod measure;
 mod races;
+mod real;
 mod synthetic;
 mod trace;
+mod tsan;
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
+        ["confirm", rest @ ..] => confirm::run(rest),
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
+        ["real", rest @ ..] => real::run(rest),
+        ["tsan", rest @ ..] => tsan::run(rest),
         _ => {
-            eprintln!("usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…]");
+            eprintln!(
+                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…]"
+            );
             std::process::ExitCode::from(2)
         }
     }

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     },
     /// Run a program, observe it, and report what is wrong in it
     Run(Run),
+    /// Observe a program, predict what can go wrong in it, and make it happen
+    Test(Test),
     /// Run a program under many schedules, and report those that make it fail
     Explore(Explore),
     /// Run a program once more, with the schedule of a finding
@@ -122,6 +124,13 @@ pub(crate) struct Explore {
     pub(crate) pct_depth: usize,
     #[command(flatten)]
     pub(crate) budget: Budget,
+    /// Let threads meet at these lines, such as a.c:10,b.c:20, instead of a strategy: each is held where
+    /// it comes to one, until every line has a thread
+    #[arg(long, value_name = "FILE:LINE", value_delimiter = ',')]
+    pub(crate) meet: Vec<String>,
+    /// They only meet if they are about to use the same lock, or memory in common
+    #[arg(long, requires = "meet")]
+    pub(crate) same_object: bool,
     /// Stop at the first failure that depends on the schedule (the default)
     #[arg(long, conflicts_with = "keep_going")]
     pub(crate) until_failure: bool,
@@ -130,6 +139,38 @@ pub(crate) struct Explore {
     pub(crate) keep_going: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+First the program runs natively and under control, and analyses predict data races, deadlocks and broken
+atomicity. Then directed schedules try to make each prediction happen: those that they do are confirmed,
+with a schedule that replays them and a verdict by what each order led to. What is left of the budget goes
+to schedules of every kind, as `selvedge explore` tries them.
+Time passes only when every thread waits, random numbers come from the seed, standard input is empty, and
+output is kept back.")]
+pub(crate) struct Test {
+    /// Native runs to be observed before
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) observe: u64,
+    /// Directed executions for each prediction
+    #[arg(long, value_name = "N", default_value_t = selvedge_explore::directed::ATTEMPTS)]
+    pub(crate) attempts: u64,
+    #[command(flatten)]
+    pub(crate) budget: Budget,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// Findings not to report, in the format of ThreadSanitizer's suppression files
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Vec<PathBuf>,
     /// The program and its arguments
     #[arg(
         required = true,
@@ -161,6 +202,12 @@ pub(crate) struct Replay {
     /// How often
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) times: u64,
+    /// Run it under gdb, with breakpoints at the critical points
+    #[arg(long)]
+    pub(crate) gdb: bool,
+    /// What gdb does when the program has stopped, instead of asking; can be given several times
+    #[arg(long, value_name = "COMMAND", requires = "gdb")]
+    pub(crate) gdb_command: Vec<String>,
     /// The program of the schedule, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,

@@ -10,8 +10,10 @@ use selvedge_model::{Schedule, Status};
 
 use crate::args::Explore;
 use crate::check;
+use crate::control::account;
 use crate::control::halt::Halt;
 use crate::control::lanes::{self, Done, Job};
+use crate::control::meeting::Meeting;
 use crate::control::observe::{Observation, observe};
 use crate::control::stage::{Stage, Subject, Watched, Wishes};
 use crate::control::tally::{Found, Tally};
@@ -90,10 +92,21 @@ fn explore(
         false => None,
     };
     let known = observation.as_ref();
+    let meeting = match (args.meet.as_slice(), known) {
+        ([], _) => None,
+        (lines, Some(known)) => Some(Meeting::find(lines, args.same_object, known)?),
+        (_, None) => {
+            let why = "--meet needs a program built by `selvedge cc` or `cargo selvedge`";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+    };
     let wishes = Wishes {
         seed: budget.seed,
         symbols: known.map(|o| o.symbols.clone()).unwrap_or_default(),
-        watched: known.map(Observation::racing).unwrap_or_default(),
+        watched: meeting.as_ref().map_or_else(
+            || known.map(Observation::racing).unwrap_or_default(),
+            |m| m.watched.clone(),
+        ),
         ..Wishes::default()
     };
     let spent = known.map_or(0, |o| o.executions);
@@ -102,9 +115,10 @@ fn explore(
         halt,
         tally: Tally::default(),
         spent,
-        watched: wishes.watched.clone(),
+        watched: Arc::new(wishes.watched.clone()),
         remarks: Vec::new(),
         until_failure: !args.keep_going,
+        known: Vec::new(),
         by: "explore",
     };
     search.limits(wishes.watched.len());
@@ -114,10 +128,12 @@ fn explore(
         seed: budget.seed,
         schedules: budget.schedules.saturating_sub(spent + 1),
         wishes: &wishes,
+        meeting: meeting.as_ref(),
         releases: known.is_some_and(|o| o.releases),
     };
     let complete = search.run(&job, journal, &mut progress)?;
     progress.clear();
+    search.remarks.extend(meeting.as_ref().map(Meeting::remark));
     let mut report = Report::default();
     report.stats.analyses = vec!["explore".to_owned()];
     report.stats.traces = usize::try_from(search.executions()).unwrap_or(usize::MAX);
@@ -159,9 +175,12 @@ pub(crate) struct Search<'a> {
     pub(crate) tally: Tally,
     /// Executions of the command before this search.
     pub(crate) spent: u64,
-    pub(crate) watched: Vec<Watched>,
+    /// The accesses that are scheduling points.
+    pub(crate) watched: Arc<Vec<Watched>>,
     pub(crate) remarks: Vec<String>,
     pub(crate) until_failure: bool,
+    /// Findings that are confirmed already, and need not be found again.
+    pub(crate) known: Vec<String>,
     /// What findings are said to be found by.
     pub(crate) by: &'static str,
 }
@@ -172,7 +191,7 @@ impl Search<'_> {
         self.spent + self.tally.executions()
     }
 
-    fn limits(&mut self, watched: usize) {
+    pub(crate) fn limits(&mut self, watched: usize) {
         let most = selvedge_runtime::control::wire::WATCHED;
         if watched > most {
             self.remarks.push(format!(
@@ -202,7 +221,7 @@ impl Search<'_> {
         let mut hopeless = false;
         let mut each = |search: &mut Self, done: Done| {
             search.take(done);
-            let found = search.tally.found();
+            let found = search.found();
             for new in found.iter().filter(|f| !stored.contains(&f.fault.id)) {
                 journal.add(&new.finding(search.by));
             }
@@ -229,6 +248,12 @@ impl Search<'_> {
     }
 
     fn take(&mut self, done: Done) {
+        let watched = Arc::clone(&self.watched);
+        self.count(done, &watched);
+    }
+
+    /// One more execution; its number.
+    pub(crate) fn count(&mut self, done: Done, watched: &Arc<Vec<Watched>>) -> u64 {
         for what in done.uncontrolled {
             let remark = format!("not everything was under control: {what}");
             if !self.remarks.contains(&remark) {
@@ -236,7 +261,15 @@ impl Search<'_> {
             }
         }
         let number = self.executions() + 1;
-        self.tally.add(number, done.ending, &done.schedule);
+        self.tally.add(number, done.ending, &done.schedule, watched);
+        number
+    }
+
+    /// The failures that depend on the schedule and are not known from elsewhere.
+    fn found(&self) -> Vec<Found> {
+        let mut found = self.tally.found();
+        found.retain(|f| !self.known.contains(&f.fault.id));
+        found
     }
 
     /// What is worth saying besides the findings.
@@ -263,7 +296,7 @@ impl Search<'_> {
         wishes: &Wishes,
         journal: &mut Journal,
     ) -> Result<Vec<ReportedFinding>, Failure> {
-        let found = self.tally.found();
+        let found = self.found();
         if found.is_empty() {
             return Ok(Vec::new());
         }
@@ -275,13 +308,13 @@ impl Search<'_> {
         let mut findings = Vec::new();
         for one in &found {
             let mut finding = one.finding(self.by);
-            if let Some(control) = &mut finding.control {
-                control.watched.clone_from(&self.watched);
-            }
             match &mut stage {
                 None => finding.notes.push("its schedule was not replayed: interrupted".to_owned()),
                 Some(stage) => match replays(stage, one, self.tally.usual_exit()) {
-                    Ok(()) => finding.status = Status::Confirmed,
+                    Ok(()) => {
+                        finding.status = Status::Confirmed;
+                        account::complete(stage, &mut finding, &self.subject.root)?;
+                    }
                     Err(why) => finding.notes.push(why),
                 },
             }
@@ -303,6 +336,7 @@ fn unforced(job: &Job<'_>) -> Schedule {
 
 /// Whether a failure happens again, or what happens instead.
 fn replays(stage: &mut Stage, found: &Found, usual: Option<i32>) -> Result<(), String> {
+    stage.watch(&found.times.watched).map_err(|e| format!("not replayed: {e}"))?;
     let (execution, divergence) =
         stage.controlled.replay(&found.times.schedule).map_err(|e| format!("not replayed: {e}"))?;
     let done = Done::new(stage, execution);

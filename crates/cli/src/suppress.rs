@@ -13,12 +13,12 @@ use crate::exit::Failure;
 use crate::report::ReportedFinding;
 
 /// What not to report.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Suppressions {
     rules: Vec<Rule>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rule {
     about: About,
     pattern: Pattern,
@@ -118,7 +118,7 @@ fn named_in(options: &str) -> Option<PathBuf> {
 }
 
 /// A pattern with wildcards.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pattern {
     from_start: bool,
     to_end: bool,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use selvedge_model::Site;
+use selvedge_model::{Mode, Site};
 
 use crate::wire::SHADOW_PC_BITS;
 
@@ -29,6 +29,8 @@ pub struct Module {
 #[derive(Debug, Default)]
 pub struct Modules {
     by_start: BTreeMap<u64, Module>,
+    /// First address of each image in memory, code and data, and the first address after it.
+    images: BTreeMap<u64, (u64, PathBuf)>,
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
@@ -37,7 +39,7 @@ impl Modules {
     pub fn parse(text: &[u8]) -> Modules {
         let text = String::from_utf8_lossy(text);
         let mut bases: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut modules = Modules::default();
+        let mut modules = Modules { images: images(&text), ..Modules::default() };
         for line in text.lines() {
             let Some((start, end, offset, code, path)) = parse_line(line) else { continue };
             let base = *bases.entry(path).and_modify(|b| *b = start.min(*b)).or_insert(start);
@@ -62,6 +64,12 @@ impl Modules {
     /// Where a file is loaded.
     pub fn base_of(&self, path: &Path) -> Option<u64> {
         self.by_start.values().find(|m| m.path == path).map(|m| m.base)
+    }
+
+    /// The file whose code or static data lies at `addr`, and how far behind where it is loaded.
+    pub fn image(&self, addr: u64) -> Option<(&Path, u64)> {
+        let (base, (end, path)) = self.images.range(..=addr).next_back()?;
+        (addr < *end).then_some((path, addr - base))
     }
 
     /// The return address whose low bits are `low`: in the module of `near` if there is one, else in
@@ -100,6 +108,33 @@ impl Modules {
     }
 }
 
+/// Where files are loaded: consecutive pieces of one file, and what is zero at the start behind them.
+fn images(text: &str) -> BTreeMap<u64, (u64, PathBuf)> {
+    let mut images: BTreeMap<u64, (u64, PathBuf)> = BTreeMap::new();
+    let mut current: Option<u64> = None;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let hex = |s: &str| u64::from_str_radix(s, 16).ok();
+        let range = fields.first().and_then(|f| f.split_once('-'));
+        let Some((start, end)) = range.and_then(|(a, b)| Some((hex(a)?, hex(b)?))) else {
+            continue;
+        };
+        let path = fields.get(5).copied();
+        let last = current.and_then(|base| images.get_mut(&base));
+        match (path, last) {
+            (Some(path), Some((until, file))) if Path::new(path) == file => *until = end,
+            (None, Some((until, _))) if *until == start => *until = end,
+            (Some(path), _) if path.starts_with('/') => {
+                images.insert(start, (end, path.into()));
+                current = Some(start);
+                continue;
+            }
+            _ => current = None,
+        }
+    }
+    images
+}
+
 fn parse_line(line: &str) -> Option<(u64, u64, u64, bool, &str)> {
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;
@@ -109,6 +144,19 @@ fn parse_line(line: &str) -> Option<(u64, u64, u64, bool, &str)> {
     let path = fields.nth(2)?.trim_start();
     path.starts_with('/').then_some(())?;
     Some((hex(start)?, hex(end)?, offset, code, path))
+}
+
+/// What an atomic operation does to the lock that it is a part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockStep {
+    /// If it writes, the lock is taken; if it does not, it will be waited for out of sight.
+    Take(Mode),
+    /// If it writes, the lock is taken; if it does not, it is not wanted any more.
+    Try(Mode),
+    /// The lock is given up.
+    Give(Mode),
+    /// Inside of a lock: neither taken nor given up.
+    Inside,
 }
 
 /// Turns return addresses into sites. The command line has one that reads debug information.
@@ -121,6 +169,18 @@ pub trait Resolve {
     fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         let _ = callers;
         self.site(pc, modules)
+    }
+
+    /// Whether the atomic operation whose call returns to `pc` is part of a lock, and who uses the lock
+    /// there.
+    fn lock_step(
+        &mut self,
+        pc: u64,
+        callers: &[u64],
+        modules: &Modules,
+    ) -> Option<(LockStep, Site)> {
+        let _ = (pc, callers, modules);
+        None
     }
 
     /// What to call the synchronization object at `addr`, if it has a name.

@@ -18,7 +18,9 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
-  bench NAME     measurements: trace, races, rust
+  bench NAME     measurements: trace, races, tsan, confirm, rust
+  corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
+  real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
   port [NAME…]   crates of other people under the selvedge crate, by changing their imports
   tidy           only the checks of the source tree itself
@@ -32,6 +34,8 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["bench", rest @ ..] => bench(rest),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
+        ["corpus", rest @ ..] => corpus(rest.first().copied().unwrap_or("10")),
+        ["real", rest @ ..] => real(rest),
         ["port", rest @ ..] => port::run(rest),
         ["tidy"] => tidy::run(),
         ["setup"] => setup::run(),
@@ -52,17 +56,37 @@ fn main() -> ExitCode {
 
 fn demo() -> Outcome {
     setup::run()?;
-    cargo(&["run", "--quiet", "--release", "--package", "selvedge-cli", "--", "demo"])
+    // The tour also uses `cargo selvedge`.
+    cargo(&["build", "--quiet", "--release", "--package", "selvedge-cli", "--bins"])?;
+    let run = ["run", "--quiet", "--release", "--package", "selvedge-cli", "--bin", "selvedge"];
+    cargo(&[&run[..], &["--", "demo"]].concat())
 }
 
 fn bench(args: &[&str]) -> Outcome {
     setup::run()?;
+    if args.first() == Some(&"confirm") {
+        // The tool itself is what is measured.
+        cargo(&["build", "--release", "--package", "selvedge-cli"])?;
+    }
     // The comparison with shuttle and loom is a package of its own, so that nothing else builds them.
     let (package, args) = match args {
         ["rust", rest @ ..] => ("selvedge-bench-rust", rest),
         _ => ("selvedge-bench", args),
     };
     let run = ["run", "--quiet", "--release", "--package", package, "--"];
+    cargo(&[&run, args].concat())
+}
+
+fn corpus(runs: &str) -> Outcome {
+    setup::run()?;
+    shell::cargo_with("CORPUS_RUNS", runs, &["test", "-p", "selvedge-runtime", "--test", "corpus"])
+}
+
+fn real(args: &[&str]) -> Outcome {
+    setup::run()?;
+    setup::for_real_programs()?;
+    cargo(&["build", "--release", "--package", "selvedge-cli", "--package", "selvedge-bench"])?;
+    let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--", "real"];
     cargo(&[&run, args].concat())
 }
 

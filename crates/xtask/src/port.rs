@@ -199,7 +199,7 @@ fn prepare(place: &Path, port: &Port) -> Result<usize, String> {
             return Err(format!("{}: `{line}` is no import", path.display()));
         }
         changed += new().count();
-        write(&path, &text.replace(before, after))?;
+        write(&path, text.replace(before, after))?;
     }
     Ok(changed)
 }

@@ -24,6 +24,8 @@ impl Compiler {
     pub fn for_source(source: &Path) -> Vec<Compiler> {
         match source.extension().and_then(OsStr::to_str) {
             Some("rs") => vec![Compiler::Rustc],
+            // Only LLVM's OpenMP says what it does.
+            _ if is_openmp(source) => vec![Compiler::Clang],
             _ => vec![Compiler::Gcc, Compiler::Clang],
         }
     }
@@ -38,6 +40,10 @@ impl Compiler {
             (Compiler::Rustc, _) => "rustc",
         })
     }
+}
+
+fn is_openmp(source: &Path) -> bool {
+    source.file_name().is_some_and(|n| n.to_string_lossy().starts_with("omp_"))
 }
 
 /// Sources in a folder beside the tests.
@@ -89,12 +95,14 @@ impl Built {
         }
         let mut compile = compiler.command(source);
         compile.args(["-O1", "-g", "-fsanitize=thread", "-c"]).arg(source).arg("-o").arg(&object);
+        compile.arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"));
         if fixed {
             compile.arg("-DFIXED");
         }
-        succeed(&mut compile)?;
+        let openmp: &[&str] = if is_openmp(source) { &["-fopenmp"] } else { &[] };
+        succeed(compile.args(openmp))?;
         let mut link = compiler.command(source);
-        link.arg(&object).arg(&libraries().archive).arg("-o").arg(&program);
+        link.args(openmp).arg(&object).arg(&libraries().archive).arg("-o").arg(&program);
         succeed(&mut link)?;
         Ok(Built { program })
     }
