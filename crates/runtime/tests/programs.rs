@@ -156,7 +156,7 @@ fn every_bug_is_confirmed_and_no_fixed_twin_ever() {
     assert!(sources.len() >= 18, "{sources:?}");
     let next = std::sync::Mutex::new(sources.iter());
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
+        for _ in 0..std::thread::available_parallelism().map_or(2, std::num::NonZero::get) {
             scope.spawn(|| {
                 loop {
                     let Some(source) = next.lock().expect("not poisoned").next() else { break };
