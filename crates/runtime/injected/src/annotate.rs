@@ -6,7 +6,7 @@
 use core::ffi::{c_char, c_int};
 
 use crate::abi::with_pc;
-use crate::control;
+use crate::control::{self, wire::Kind};
 use crate::rings;
 use crate::sync;
 use crate::thread;
@@ -15,12 +15,14 @@ use crate::wire::RecordKind;
 unsafe extern "C" fn acquire(addr: usize, pc: usize) {
     if let Some(t) = thread::me() {
         sync::acquire(t, addr);
+        control::ops::ordered(Kind::Load, addr, pc);
         rings::record(t, RecordKind::HappensAfter, 0, pc, addr, 0);
     }
 }
 
 unsafe extern "C" fn release(addr: usize, pc: usize) {
     if let Some(t) = thread::me() {
+        control::ops::ordered(Kind::Update, addr, pc);
         rings::record(t, RecordKind::HappensBefore, 0, pc, addr, 0);
         sync::release_also(t, addr);
     }
