@@ -6,11 +6,12 @@
 //! - A full ring waits for the host. A host that is gone, or says so, is not waited for: recording
 //!   stops and the rest counts as lost.
 //! - Stamps are taken where the event takes effect: after an acquisition, before a release.
+//! - A signal that arrives while a record is written waits until it is: its handler makes records, too.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::sys;
-use crate::thread::Thread;
+use crate::thread::{Busy, Thread};
 use crate::wire::{self, LANES, RING, Record, RecordKind, Shared, lane};
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
@@ -151,6 +152,7 @@ fn write(
     b: usize,
 ) {
     let Some(shared) = shared() else { return };
+    let _busy = Busy::new(thread);
     let lane = &shared.lanes[(thread.ring.lane - 1) % LANES];
     let head = thread.ring.head;
     if head - lane.tail.load(Ordering::Acquire) >= RING as u64 && !wait_for_room(shared, lane, head)
