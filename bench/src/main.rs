@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod measure;
+mod noninterference;
+mod passes;
 mod races;
 mod synthetic;
 mod trace;
@@ -16,8 +18,13 @@ fn main() -> std::process::ExitCode {
     match args.as_slice() {
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
+        ["noninterference", rest @ ..] => noninterference::run(rest),
+        ["child", command @ ..] => measure::child(command),
         _ => {
-            eprintln!("usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…]");
+            eprintln!("usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] |");
+            eprintln!(
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS]"
+            );
             std::process::ExitCode::from(2)
         }
     }

@@ -16,10 +16,11 @@
 //!
 //! Cost: that of FastTrack.
 
-use selvedge_model::{Epoch, Event, Op, Range, Role, SiteId, ThreadId, VectorClock};
+use selvedge_model::{Epoch, Event, FirstRace, Op, Party, Range, Role, SiteId, VectorClock};
 
 use crate::Filter;
 use crate::order::{Edges, Order};
+use crate::role::role_of;
 use crate::shadow::Shadow;
 
 /// The filter.
@@ -29,18 +30,6 @@ pub struct RaceFree {
     memory: Shadow<Cell>,
     passed: u64,
     first: Option<FirstRace>,
-}
-
-/// The earlier access of the first race on some bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub struct FirstRace {
-    pub bytes: Range,
-    pub thread: ThreadId,
-    pub site: SiteId,
-    pub role: Role,
-    /// How many events had been let through before it.
-    pub passed: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -90,8 +79,7 @@ impl RaceFree {
         }
     }
 
-    /// If the event that was let through last is the later access of the first race on some bytes, the
-    /// earlier one.
+    /// The first race on some bytes, if the event that was let through last is the later access of it.
     pub fn first_race(&self) -> Option<FirstRace> {
         self.first
     }
@@ -113,8 +101,9 @@ impl RaceFree {
             racy |= cell.racy;
         });
         self.first = first.map(|(bytes, Mark { epoch, passed, site }, role)| {
-            let thread = self.order.owner(epoch);
-            FirstRace { bytes, thread, site, role, passed }
+            let earlier = Party { thread: self.order.owner(epoch), site, role };
+            let later = Party { thread: event.thread, site: event.site, role: role_of(&event.op) };
+            FirstRace { bytes, earlier, passed, later }
         });
         racy
     }

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use selvedge_model::Status;
 
 use crate::catalogue;
+use crate::claims::RegionOptions;
 use crate::store::RunId;
 
 /// Finds, confirms, replays and explains concurrency bugs.
@@ -59,6 +60,8 @@ pub(crate) struct Check {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::DEFAULT)]
     pub(crate) analyses: Vec<String>,
     #[command(flatten)]
+    pub(crate) regions: RegionOptions,
+    #[command(flatten)]
     pub(crate) output: Output,
 }
 
@@ -98,6 +101,8 @@ pub(crate) struct RunOptions {
     /// Findings not to report, in the format of ThreadSanitizer's suppression files
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) regions: RegionOptions,
 }
 
 /// Builds Rust programs so that they can be observed, and observes them.

@@ -119,6 +119,7 @@ fn run_options(options: &RunOptions) -> Result<Vec<String>, Failure> {
     for file in &options.suppressions {
         words.push(format!("--suppressions={}", text(&here.join(file))?));
     }
+    words.extend(options.regions.words());
     Ok(words)
 }
 

@@ -17,7 +17,7 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
-  bench NAME     measurements: trace, races
+  bench NAME     measurements: trace, races, noninterference
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
   tidy           only the checks of the source tree itself
   setup          only install what is missing";
@@ -54,6 +54,9 @@ fn demo() -> Outcome {
 
 fn bench(args: &[&str]) -> Outcome {
     setup::run()?;
+    if args.first() == Some(&"noninterference") {
+        cargo(&["build", "--quiet", "--release", "--package", "selvedge-cli"])?;
+    }
     let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--"];
     cargo(&[&run, args].concat())
 }

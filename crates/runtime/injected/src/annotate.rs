@@ -6,10 +6,11 @@
 use core::ffi::{c_char, c_int};
 
 use crate::abi::with_pc;
+use crate::regions;
 use crate::rings;
 use crate::sync;
 use crate::thread;
-use crate::wire::RecordKind;
+use crate::wire::{self, RecordKind};
 
 unsafe extern "C" fn acquire(addr: usize, pc: usize) {
     if let Some(t) = thread::me() {
@@ -145,13 +146,13 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
         while len < 4096 && unsafe { name.add(len).read() } != 0 {
             len += 1;
         }
-        rings::record(t, RecordKind::RegionEnter, kind as u8, pc, name as usize, len);
+        regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
     }
 }
 
 unsafe extern "C" fn region_exit(pc: usize) {
     if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::RegionExit, 0, pc, 0, 0);
+        regions::leave_marked(t, pc);
     }
 }
 

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -36,6 +36,17 @@ pub const RECORD_SYNC: u32 = 1;
 pub const RECORD_ACCESSES: u32 = 2;
 /// Flag of [`Header::flags`]: races are not looked for.
 pub const NO_RACES: u32 = 4;
+/// Flag of [`Header::flags`]: accesses to memory on which a race has happened are recorded, too.
+pub const RECORD_RACY: u32 = 8;
+/// Flag of [`Header::flags`]: functions are regions, and the program waits until it knows which.
+pub const FUNCTION_REGIONS: u32 = 16;
+
+/// Pieces of code whose functions are regions, in one of the two tables.
+pub const FUNCTIONS: usize = 1 << 16;
+/// Flag of a [`RecordKind::RegionEnter`]: the region claims to be deterministic, and not atomic.
+pub const DETERMINISTIC: u8 = 1;
+/// Flag of a [`RecordKind::RegionEnter`]: the region is a function.
+pub const FUNCTION: u8 = 2;
 
 /// Start of the shared memory.
 #[repr(C, align(64))]
@@ -66,6 +77,12 @@ pub struct Header {
     pub maps_len: AtomicU32,
     /// Why the runtime could not start, see [`Failure`]; 0 if it did.
     pub failure: AtomicU32,
+    /// The [`Header::maps_len`] for which the host shall say which functions are regions.
+    pub functions_wanted: AtomicU32,
+    /// That for which it has said so.
+    pub functions_ready: AtomicU32,
+    /// Valid entries of the table in use, and in the top bit which of the two that is.
+    pub functions: AtomicU32,
     /// The last stamp given out.
     pub stamp: Padded,
 }
@@ -168,9 +185,11 @@ kinds! {
     Destroy = 21,
     /// The thread's name: the 16 bytes of `a` and `b`.
     Name = 22,
-    /// A region is entered; `a` address and `b` length of its name in [`Shared`]'s program.
+    /// A region is entered: [`DETERMINISTIC`] or not. The lower half of `b` is the length of its name,
+    /// which is at `a` in the program, or with [`FUNCTION`] `a` is a place in the function. The upper
+    /// half is the thread's epoch: all that it does in a later one comes after.
     RegionEnter = 23,
-    /// The region entered last is left.
+    /// The region entered last is left. The upper half of `b` is the thread's epoch, as above.
     RegionExit = 24,
     /// Whoever acquires from `a` later is ordered after this (annotation, futex, once, signal).
     HappensBefore = 25,
@@ -179,7 +198,29 @@ kinds! {
     /// The callers of the function that makes the next record: return addresses in `pc`, `a` and `b`,
     /// innermost first, 0 where there is none. A lock's own place is often inside a library.
     Callers = 27,
+    /// The earlier access of the first race on a granule, which the next record is about: thread
+    /// number `a`, epoch in the upper half of `b`, low bits of the program counter in the lower half,
+    /// `flags` what it did ([`Does`]).
+    Earlier = 28,
+    /// The later access of that race: `a` address, `b` bytes, `flags` what it did ([`Does`]).
+    Raced = 29,
 }
+
+/// A piece of code whose functions are regions. Pieces are sorted and do not overlap.
+#[repr(C)]
+pub struct Functions {
+    /// First address.
+    pub start: AtomicU64,
+    /// First address after it.
+    pub end: AtomicU64,
+    /// [`ATOMIC_REGION`], [`DETERMINISTIC_REGION`], or both.
+    pub kinds: AtomicU64,
+}
+
+/// Kind of [`Functions`].
+pub const ATOMIC_REGION: u64 = 1;
+/// Kind of [`Functions`].
+pub const DETERMINISTIC_REGION: u64 = 2;
 
 /// Memory orders as the compilers' interface numbers them.
 pub mod order {
@@ -312,6 +353,8 @@ pub struct Shared {
     /// Text in the format of `/proc/self/maps`: executable mappings, and after a `dlopen` all of them
     /// again.
     pub maps: [u8; MAPS],
+    /// Which functions are regions: two tables, one in use and one to be filled.
+    pub functions: [[Functions; FUNCTIONS]; 2],
     #[allow(missing_docs)]
     pub rings: [[Record; RING]; LANES],
 }

@@ -1,0 +1,117 @@
+//! Regions by name, through the command line: the kernels of `bench/noninterference` at a small size, each
+//! with the verdicts that SingleTrack's paper has for the program it is made after.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory of its own for each test, gone afterwards.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let name = format!("selvedge-noninterference-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(path.join(".selvedge")).unwrap();
+        Place(path)
+    }
+
+    fn selvedge(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.args(args).current_dir(&self.0).env("NO_COLOR", "1").env_remove("SELVEDGE_CC");
+        command.output().unwrap()
+    }
+
+    fn build(&self, kernel: &str, options: &[&str]) {
+        let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/noninterference");
+        let source = kernels.join(format!("{kernel}.c")).canonicalize().unwrap();
+        let mut args = vec!["cc", "-O2", "-g", "-DTINY"];
+        args.extend(options);
+        let output = self
+            .selvedge(&[&args[..], &[source.to_str().unwrap(), "-o", kernel, "-lm"][..]].concat());
+        assert!(output.status.success(), "{kernel}: {}", stderr(&output));
+    }
+
+    /// Exit code and report of a run.
+    fn run(&self, kernel: &str, options: &[&str]) -> (i32, String) {
+        let program = format!("./{kernel}");
+        let output = self.selvedge(&[&["run"], options, &["--", &program]].concat());
+        (output.status.code().unwrap(), stderr(&output))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const KERNELS: [&str; 11] = [
+    "crypt",
+    "lufact",
+    "series",
+    "sor",
+    "sparse",
+    "moldyn",
+    "montecarlo",
+    "raytracer",
+    "quicksort",
+    "matrixmult",
+    "workqueue",
+];
+
+/// Which functions are regions: all, but of the work queue, which is not deterministic, only its tasks.
+fn pattern(kernel: &str) -> &'static str {
+    if kernel == "workqueue" { "run" } else { "*" }
+}
+
+#[test]
+fn correct_kernels_are_deterministic_and_not_atomic() {
+    let place = Place::new("correct");
+    for kernel in KERNELS {
+        place.build(kernel, &[]);
+        let pattern = pattern(kernel);
+        let (code, report) =
+            place.run(kernel, &["--analyses", "determinism", "--deterministic", pattern]);
+        assert_eq!(code, 0, "{kernel}: {report}");
+        assert!(report.contains("nothing found"), "{kernel}: {report}");
+        // Nothing that starts threads and waits for them is atomic, though nothing is wrong with it.
+        let (code, report) =
+            place.run(kernel, &["--analyses", "atomicity", "--atomic-methods", pattern]);
+        let region = if kernel == "workqueue" { "run" } else { "main" };
+        assert_eq!(code, 1, "{kernel}: {report}");
+        assert!(report.contains(&format!("atomicity violation in `{region}`")), "{report}");
+    }
+}
+
+#[test]
+fn both_bugs_are_found_where_they_are() {
+    let place = Place::new("bugs");
+    for (kernel, variable, line) in [
+        ("raytracer", "checksum", "checksum = checksum + sum"),
+        ("sor", "progress", "progress[me]"),
+    ] {
+        place.build(kernel, &["-DBUG"]);
+        // The option turns the analysis on.
+        let (code, report) =
+            place.run(kernel, &["--deterministic", "*", "--analyses", "deadlocks"]);
+        assert_eq!(code, 1, "{kernel}: {report}");
+        assert!(report.contains("determinism violation in `"), "{kernel}: {report}");
+        assert!(report.contains(&format!("in `{variable}")), "{kernel}: {report}");
+        assert!(report.contains(line) && report.contains("enters `main`"), "{kernel}: {report}");
+    }
+}
+
+#[test]
+fn only_functions_of_that_name_are_regions() {
+    let place = Place::new("names");
+    place.build("quicksort", &[]);
+    let atomic = |pattern| place.run("quicksort", &["--atomic-methods", pattern]).1;
+    assert!(atomic("sort_*").contains("atomicity violation in `sort_slice`"));
+    assert!(!atomic("sort_*").contains("in `main`"));
+    assert!(atomic("no_such_function").contains("nothing found"));
+}
