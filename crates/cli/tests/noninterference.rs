@@ -115,3 +115,62 @@ fn only_functions_of_that_name_are_regions() {
     assert!(!atomic("sort_*").contains("in `main`"));
     assert!(atomic("no_such_function").contains("nothing found"));
 }
+
+/// Two threads meet inside a block that claims to be atomic; in the fixed twin they meet before it.
+const MARKED: &str = r#"
+use std::sync::{Arc, Barrier, Mutex};
+
+fn main() {
+    let (total, meeting) = (Arc::new(Mutex::new(0)), Arc::new(Barrier::new(2)));
+    let teller = |total: Arc<Mutex<i32>>, meeting: Arc<Barrier>| {
+        move || {
+            if cfg!(feature = "fixed") {
+                meeting.wait();
+                return selvedge::atomic("deposit", || *total.lock().unwrap() += 1);
+            }
+            selvedge::atomic("deposit", || {
+                let seen = *total.lock().unwrap();
+                meeting.wait();
+                *total.lock().unwrap() = seen + 1;
+            })
+        }
+    };
+    let other = std::thread::spawn(teller(total.clone(), meeting.clone()));
+    teller(total.clone(), meeting)();
+    other.join().unwrap();
+    println!("{}", total.lock().unwrap());
+}
+"#;
+
+#[test]
+fn marks_in_rust_programs_are_regions() {
+    let place = Place::new("rust");
+    let selvedge = Path::new(env!("CARGO_MANIFEST_DIR")).join("../selvedge");
+    let manifest = format!(
+        "[package]\nname = \"marked\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+         [features]\nfixed = []\n\
+         [dependencies]\nselvedge = {{ path = {:?}, default-features = false }}\n[workspace]\n",
+        selvedge.canonicalize().unwrap()
+    );
+    std::fs::write(place.0.join("Cargo.toml"), manifest).unwrap();
+    std::fs::create_dir(place.0.join("src")).unwrap();
+    std::fs::write(place.0.join("src/main.rs"), MARKED).unwrap();
+    // The same versions as here, so that nothing has to be asked for.
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+    std::fs::copy(lock, place.0.join("Cargo.lock")).unwrap();
+    let run = |features: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-selvedge"));
+        command.args(["selvedge", "--analyses", "atomicity", "run", "--quiet"]).args(features);
+        command.current_dir(&place.0).env("NO_COLOR", "1").env("CARGO_NET_OFFLINE", "true");
+        // Cargo sets these for tests, and they are not meant for another Cargo.
+        command.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS");
+        command.output().unwrap()
+    };
+    let output = run(&[]);
+    let report = stderr(&output);
+    assert!(report.contains("atomicity violation in `deposit`"), "{report}");
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    let output = run(&["--features", "fixed"]);
+    let report = stderr(&output);
+    assert!(output.status.success() && report.contains("nothing found"), "{report}");
+}

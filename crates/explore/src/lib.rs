@@ -16,7 +16,9 @@
 //! | [`replay`] | [`Replay`] | doing again what was recorded by a [`Recorder`] |
 //! | [`races`], [`deadlocks`], [`atomicity`] | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
 //!
-//! [`minimise()`] takes preemptions out of a schedule that fails.
+//! [`Directed`] chooses among the last three by the target, [`Plan`] among the others by name.
+//! [`minimise()`] takes preemptions out of a schedule that fails. A [`Witness`] tells of any strategy's
+//! execution whether it reached a target. [`mod@explain`] says what of an execution matters, and lays it out.
 
 #![forbid(unsafe_code)]
 
@@ -25,31 +27,40 @@ pub mod atomicity;
 pub mod deadlocks;
 pub mod dependence;
 pub mod dfs;
+pub mod directed;
 pub mod dpor;
+pub mod explain;
 pub mod minimise;
 pub mod pct;
+pub mod plan;
 pub mod pos;
 pub mod races;
 pub mod random;
 pub mod replay;
 pub mod rng;
 pub mod round_robin;
+pub mod shared;
 pub mod surw;
+pub mod witness;
 
 pub use atomicity::AtomFuzzer;
 pub use deadlocks::{Abstraction, DeadlockFuzzer};
 pub use dependence::dependent;
 pub use dfs::Dfs;
+pub use directed::Directed;
 pub use dpor::Dpor;
 pub use minimise::minimise;
 pub use pct::Pct;
+pub use plan::{Plan, Planned};
 pub use pos::Pos;
 pub use races::RaceFuzzer;
 pub use random::RandomWalk;
 pub use replay::{Divergence, Recorder, Replay};
 pub use rng::Rng;
 pub use round_robin::RoundRobin;
+pub use shared::Shared;
 pub use surw::Surw;
+pub use witness::Witness;
 
 use selvedge_model::{CondId, Event, Fingerprint, LockId, Mode, Op, SiteId, ThreadId};
 

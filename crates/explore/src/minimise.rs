@@ -1,13 +1,14 @@
 //! Minimisation: a schedule with fewer preemptions that still fails.
 //!
 //! What makes an interleaving hard to read is how often a thread is stopped although it could go on.
-//! Candidates leave the schedule earlier (after it, threads run until they block), or leave out one
-//! stop: the stopped thread goes on at once and what the others did in between comes later, or it does
-//! not begin before. Which candidates
-//! fail is for an oracle to say, who runs the program; what it returns is the schedule as it really went.
+//! Candidates leave the schedule earlier (after it, threads run until they block), or leave out stops,
+//! many at once and then one at a time: the stopped thread goes on at once and what the others did in
+//! between comes later, or it does not begin before. Which candidates fail is for an oracle to say, who
+//! runs the program; what it returns is the schedule as it really went.
 //!
 //! Related: Jalbert and Sen, *A trace simplification technique for effective debugging of concurrent
-//! programs*, FSE 2010, which moves and merges segments greedily too.
+//! programs*, FSE 2010, which moves and merges segments greedily too; Zeller and Hildebrandt, *Simplifying
+//! and isolating failure-inducing input*, TSE 2002, for leaving out chunks of halving size.
 //!
 //! Guarantee: the result failed when the oracle ran it, and has no more preemptions than the schedule
 //! given. It is minimal in that no single candidate of it fails with fewer, provided that the budget
@@ -15,7 +16,7 @@
 //!
 //! Cost: at most `budget` calls of the oracle.
 
-use selvedge_model::{Schedule, Segment};
+use selvedge_model::{Schedule, Segment, ThreadId};
 
 /// The result of [`minimise`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,43 +51,86 @@ pub fn minimise(
 
 /// What is to become small, most important first.
 fn size(schedule: &Schedule) -> (usize, usize, usize) {
-    (schedule.preemptions(), schedule.segments.len(), schedule.len())
+    // That the first thread did not begin is written nowhere, but is a stop as well.
+    let first = usize::from(!begins_with_main(schedule));
+    (schedule.preemptions() + first, schedule.segments.len(), schedule.len())
 }
 
-/// Shorter schedules, boldest first: prefixes by bisection from the empty one, then one stop less.
+const MAIN: ThreadId = ThreadId(0);
+
+fn begins_with_main(schedule: &Schedule) -> bool {
+    schedule.segments.first().is_none_or(|s| s.thread == MAIN)
+}
+
+/// Shorter schedules, boldest first: prefixes by bisection from the empty one, many stops less at once,
+/// then one stop less.
 fn candidates(schedule: &Schedule) -> impl Iterator<Item = Schedule> + '_ {
     let segments = &schedule.segments;
     let with = |segments: Vec<Segment>| Schedule { segments, ..*schedule };
-    let n = segments.len();
-    let mut cuts: Vec<usize> = Vec::new();
+    let prefixes =
+        cuts(segments.len()).into_iter().map(move |keep| with(segments[..keep].to_vec()));
+    let stops: Vec<usize> = (0..segments.len()).filter(|&i| segments[i].until.is_some()).collect();
+    let chunks = chunks(stops.len()).into_iter().map({
+        let stops = stops.clone();
+        move |chunk| {
+            // Later stops first: what comes before them stays where it is.
+            let join = |list: Vec<Segment>, &i: &usize| merged(&list, i).unwrap_or(list);
+            with(stops[chunk].iter().rev().fold(segments.clone(), join))
+        }
+    });
+    let single = stops.into_iter().rev().flat_map(move |i| {
+        let merged = merged(segments, i);
+        let postponed = resumed(segments, i).map(|again| {
+            let mut list = segments.clone();
+            list[again].steps = list[again].steps.saturating_add(list[i].steps);
+            list.remove(i);
+            list
+        });
+        let mut dropped = segments.clone();
+        dropped.remove(i);
+        merged.into_iter().chain(postponed).chain([dropped]).map(with)
+    });
+    // Longer than any program goes on: until the first thread cannot.
+    let until_it_blocks = Segment { thread: MAIN, steps: u32::MAX, until: None };
+    let main_first = (!begins_with_main(schedule))
+        .then(|| with(std::iter::once(until_it_blocks).chain(segments.iter().copied()).collect()));
+    prefixes.chain(main_first).chain(chunks).chain(single)
+}
+
+/// Lengths of prefixes, from nothing to almost everything.
+fn cuts(n: usize) -> Vec<usize> {
+    let mut cuts = Vec::new();
     let mut keep = 0;
     while keep < n {
         cuts.push(keep);
         keep += (n - keep).div_ceil(2);
     }
-    let prefixes = cuts.into_iter().map(move |keep| with(segments[..keep].to_vec()));
-    let without_stop = (0..n).rev().filter(|&i| segments[i].until.is_some()).flat_map(move |i| {
-        let resumed = segments[i + 1..].iter().position(|s| s.thread == segments[i].thread);
-        let merged = resumed.map(|r| {
-            let again = segments[i + 1 + r];
-            let mut list = segments.clone();
-            list.remove(i + 1 + r);
-            list[i].steps += again.steps;
-            list[i].until = again.until;
-            with(list)
-        });
-        let dropped = {
-            let mut list = segments.clone();
-            list.remove(i);
-            with(list)
-        };
-        let postponed = resumed.map(|r| {
-            let mut list = segments.clone();
-            list[i + 1 + r].steps += list[i].steps;
-            list.remove(i);
-            with(list)
-        });
-        merged.into_iter().chain(postponed).chain([dropped])
-    });
-    prefixes.chain(without_stop)
+    cuts
+}
+
+/// Halves, quarters and so on of `n` things, down to two at a time.
+fn chunks(n: usize) -> Vec<std::ops::Range<usize>> {
+    let mut all = Vec::new();
+    let mut size = n;
+    while size >= 2 {
+        all.extend((0..n).step_by(size).map(|from| from..(from + size).min(n)));
+        size = size.div_ceil(2).min(size - 1);
+    }
+    all
+}
+
+/// The next segment of the thread of segment `i`.
+fn resumed(segments: &[Segment], i: usize) -> Option<usize> {
+    let thread = segments.get(i)?.thread;
+    (i + 1..segments.len()).find(|&j| segments[j].thread == thread)
+}
+
+/// The thread stopped at the end of segment `i` goes on at once with what it did next.
+fn merged(segments: &[Segment], i: usize) -> Option<Vec<Segment>> {
+    let j = resumed(segments, i)?;
+    let mut list = segments.to_vec();
+    let again = list.remove(j);
+    list[i].steps = list[i].steps.saturating_add(again.steps);
+    list[i].until = again.until;
+    Some(list)
 }

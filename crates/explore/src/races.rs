@@ -60,7 +60,7 @@ fn access(step: Step) -> Option<(Access, bool, bool)> {
 }
 
 /// Whether two steps about to be taken race. Two atomic accesses do not.
-fn race(a: Step, b: Step) -> bool {
+pub(crate) fn race(a: Step, b: Step) -> bool {
     match (access(a), access(b)) {
         (Some((x, wx, px)), Some((y, wy, py))) => {
             (wx || wy) && (px || py) && x.range().overlaps(y.range())

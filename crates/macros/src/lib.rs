@@ -17,6 +17,8 @@ use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 /// fn queue() { … }
 /// ```
 ///
+/// An `async` function is run to its end by `selvedge::future::block_on` (feature `async`).
+///
 /// Options are methods of `selvedge::Explore`, with their argument: `schedules = 100`, `strategy =
 /// "random"`, `seed = 1`, `time = Duration`, `analyses = "races,deadlocks"`, and so on.
 #[proc_macro_attribute]
@@ -38,9 +40,9 @@ fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStream, String
     if body.delimiter() != Delimiter::Brace || !tokens.iter().any(is_fn) {
         return Err("#[selvedge::test] goes on a function".into());
     }
-    if tokens.iter().any(|t| matches!(t, TokenTree::Ident(i) if i.to_string() == "async")) {
-        return Err("#[selvedge::test] goes on a function that is not async".into());
-    }
+    let is_async = |t: &TokenTree| matches!(t, TokenTree::Ident(i) if i.to_string() == "async");
+    let asynchronous = tokens.iter().any(is_async);
+    tokens.retain(|t| !is_async(t));
     let takes_nothing = tokens.iter().any(
         |t| matches!(t, TokenTree::Group(g) if g.delimiter() == Delimiter::Parenthesis && g.stream().is_empty()),
     );
@@ -53,7 +55,14 @@ fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStream, String
     run.extend(calls);
     let closure: TokenStream = "move ||".parse().expect("tokens");
     let mut argument = closure;
-    argument.extend([TokenTree::Group(body)]);
+    if asynchronous {
+        let mut future: TokenStream = "async move".parse().expect("tokens");
+        future.extend([TokenTree::Group(body)]);
+        argument.extend("::selvedge::future::block_on".parse::<TokenStream>().expect("tokens"));
+        argument.extend([TokenTree::Group(Group::new(Delimiter::Parenthesis, future))]);
+    } else {
+        argument.extend([TokenTree::Group(body)]);
+    }
     run.extend(".check".parse::<TokenStream>().expect("tokens"));
     run.extend([TokenTree::Group(Group::new(Delimiter::Parenthesis, argument))]);
     let mut out: TokenStream = "#[::core::prelude::v1::test]".parse().expect("tokens");

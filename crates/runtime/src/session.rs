@@ -67,6 +67,9 @@ pub enum Error {
     /// Built with something else.
     #[error("the program was built with another version of selvedge; build it again")]
     Version,
+    /// Whoever wanted the execution does not want it any more.
+    #[error("interrupted")]
+    Interrupted,
     /// The program does not stop before `main`.
     #[error("the program cannot be controlled: it does not carry the runtime, or ends before main")]
     NotControlled,
@@ -193,8 +196,8 @@ impl Session {
         let mut next_race = 0;
         // Races whose place among the events has not come yet, the last one first.
         let mut pending: Vec<NativeRace> = Vec::new();
-        let pid = self.child.id();
-        let text = |addr, len| read_text(pid, addr, len);
+        let shm = &self.shm;
+        let text = |at, len| shm.text(at, len);
         let mut idle = Duration::ZERO;
         let status = loop {
             let status = self.child.try_wait().map_err(Error::Wait)?;
@@ -301,13 +304,4 @@ fn prepend(command: &mut Command, variable: &str, path: &Path) {
         _ => path.as_os_str().to_owned(),
     };
     command.env(variable, value);
-}
-
-/// Text in the memory of the running program.
-fn read_text(pid: u32, addr: u64, len: usize) -> Option<String> {
-    use std::os::unix::fs::FileExt;
-    let memory = std::fs::File::open(format!("/proc/{pid}/mem")).ok()?;
-    let mut bytes = vec![0; len.min(4096)];
-    memory.read_exact_at(&mut bytes, addr).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

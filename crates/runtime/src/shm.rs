@@ -137,6 +137,22 @@ impl Shm {
         sorted.len() - len
     }
 
+    /// A name that the program has left, if it is one.
+    pub fn text(&self, at: u64, len: usize) -> Option<String> {
+        let at = usize::try_from(at).ok()?;
+        if len == 0 || at.checked_add(len)? > wire::TEXTS {
+            return None;
+        }
+        let mut text = vec![0; len];
+        // SAFETY: both are valid for `len` bytes; what was named by a record is not written again,
+        // and any bytes are valid.
+        unsafe {
+            let from = (&raw const (*self.at).texts).cast::<u8>().add(at);
+            std::ptr::copy_nonoverlapping(from, text.as_mut_ptr(), len);
+        }
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
     /// The text of the program's memory maps so far.
     pub fn maps(&self) -> Vec<u8> {
         let len = self.shared().header.maps_len.load(Ordering::Acquire) as usize;

@@ -94,7 +94,7 @@ impl Regions {
     }
 }
 
-/// Finds the text at an address of the program.
+/// Finds a name that the program has left.
 pub type ReadText<'a> = &'a dyn Fn(u64, usize) -> Option<String>;
 
 impl Translate {

@@ -24,9 +24,12 @@ enum Needs {
     Regions,
 }
 
+/// The one whose findings [`ownership`](crate::exec) looks at again.
+pub(crate) const RACES: &str = "races";
+
 /// All analyses. `atomicity` has a slower engine that names the region to blame.
 const ALL: &[(&str, Needs, Make)] = &[
-    ("races", Needs::Accesses, || Box::new(FastTrack::new())),
+    (RACES, Needs::Accesses, || Box::new(FastTrack::new())),
     ("deadlocks", Needs::NestedLocks, || Box::<Goodlock>::default()),
     ("atomicity", Needs::Regions, || Box::new(AeroDrome::new())),
     ("velodrome", Needs::Regions, || Box::new(velodrome::Velodrome::new())),

@@ -7,29 +7,125 @@
 use std::fmt;
 use std::panic::Location;
 
+pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCell, RefMut};
+
 use crate::exec::ops;
 use crate::exec::slot::Slot;
 
-/// Plain data that threads share, for unsafe code that orders its accesses by other means.
-pub struct RaceCell<T: ?Sized> {
-    slot: Slot,
+/// Identity of a cell. Its end is told, since it says who owned the cell last.
+#[derive(Debug)]
+struct Mark(Slot);
+
+impl Mark {
+    #[track_caller]
+    const fn new() -> Mark {
+        Mark(Slot::new())
+    }
+
+    #[inline]
+    fn read(&self, here: &'static Location<'static>) {
+        ops::access(&self.0, false, here);
+    }
+
+    #[inline]
+    fn write(&self, here: &'static Location<'static>) {
+        ops::access(&self.0, true, here);
+    }
+}
+
+impl Drop for Mark {
+    #[inline]
+    fn drop(&mut self) {
+        ops::destroy(&self.0);
+    }
+}
+
+/// See [`std::cell::UnsafeCell`]. Accesses through [`with`](UnsafeCell::with) and
+/// [`with_mut`](UnsafeCell::with_mut) are seen, those through [`get`](UnsafeCell::get) are not.
+pub struct UnsafeCell<T: ?Sized> {
+    mark: Mark,
     value: std::cell::UnsafeCell<T>,
 }
 
-// SAFETY: the methods that reach the value through a shared reference are unsafe, and their callers
-// promise to have ordered the accesses; then a value that may be sent may be used by each in turn.
+impl<T> UnsafeCell<T> {
+    /// See [`std::cell::UnsafeCell::new`].
+    #[track_caller]
+    pub const fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell { mark: Mark::new(), value: std::cell::UnsafeCell::new(value) }
+    }
+
+    /// See [`std::cell::UnsafeCell::into_inner`].
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// See [`std::cell::UnsafeCell::get`]. What is done through the pointer is not seen.
+    pub const fn get(&self) -> *mut T {
+        self.value.get()
+    }
+
+    /// See [`std::cell::UnsafeCell::get_mut`]. Not an access that could race.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// Reads through a pointer that is valid while `f` runs.
+    #[track_caller]
+    #[inline]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        self.mark.read(Location::caller());
+        f(self.value.get())
+    }
+
+    /// Writes through a pointer that is valid while `f` runs.
+    #[track_caller]
+    #[inline]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        self.mark.write(Location::caller());
+        f(self.value.get())
+    }
+}
+
+impl<T: Default> Default for UnsafeCell<T> {
+    #[track_caller]
+    fn default() -> UnsafeCell<T> {
+        UnsafeCell::new(T::default())
+    }
+}
+
+impl<T> From<T> for UnsafeCell<T> {
+    #[track_caller]
+    fn from(value: T) -> UnsafeCell<T> {
+        UnsafeCell::new(value)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnsafeCell").finish_non_exhaustive()
+    }
+}
+
+/// Plain data that threads share, for unsafe code that orders its accesses by other means.
+pub struct RaceCell<T: ?Sized>(UnsafeCell<T>);
+
+// SAFETY: the methods that reach the value through a shared reference are unsafe or give out pointers,
+// and their callers promise to have ordered the accesses; then a value that may be sent may be used by
+// each in turn.
 unsafe impl<T: ?Sized + Send> Sync for RaceCell<T> {}
 
 impl<T> RaceCell<T> {
     /// A cell with a value.
     #[track_caller]
     pub const fn new(value: T) -> RaceCell<T> {
-        RaceCell { slot: Slot::new(), value: std::cell::UnsafeCell::new(value) }
+        RaceCell(UnsafeCell::new(value))
     }
 
     /// The value, by its owner.
     pub fn into_inner(self) -> T {
-        self.value.into_inner()
+        self.0.into_inner()
     }
 
     /// A copy of the value.
@@ -43,10 +139,9 @@ impl<T> RaceCell<T> {
     where
         T: Copy,
     {
-        ops::access(&self.slot, false, Location::caller());
         // SAFETY: the caller's promise; inside a check one OS thread runs, and no reference into the
         // cell is kept across a point by this method.
-        unsafe { *self.value.get() }
+        self.0.with(|value| unsafe { *value })
     }
 
     /// Replaces the value.
@@ -57,9 +152,8 @@ impl<T> RaceCell<T> {
     #[track_caller]
     #[inline]
     pub unsafe fn set(&self, value: T) {
-        ops::access(&self.slot, true, Location::caller());
         // SAFETY: as in `get`.
-        let old = unsafe { std::mem::replace(&mut *self.value.get(), value) };
+        let old = self.0.with_mut(|place| unsafe { std::ptr::replace(place, value) });
         drop(old);
     }
 }
@@ -67,23 +161,21 @@ impl<T> RaceCell<T> {
 impl<T: ?Sized> RaceCell<T> {
     /// The value, by its owner. Not an access that could race.
     pub fn get_mut(&mut self) -> &mut T {
-        self.value.get_mut()
+        self.0.get_mut()
     }
 
     /// Reads through a pointer that is valid while `f` runs.
     #[track_caller]
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        ops::access(&self.slot, false, Location::caller());
-        f(self.value.get())
+        self.0.with(f)
     }
 
     /// Writes through a pointer that is valid while `f` runs.
     #[track_caller]
     #[inline]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        ops::access(&self.slot, true, Location::caller());
-        f(self.value.get())
+        self.0.with_mut(f)
     }
 }
 
@@ -100,71 +192,10 @@ impl<T: ?Sized> fmt::Debug for RaceCell<T> {
     }
 }
 
-/// See [`std::cell::UnsafeCell`]. Accesses through [`with`](UnsafeCell::with) and
-/// [`with_mut`](UnsafeCell::with_mut) are seen, those through [`get`](UnsafeCell::get) are not.
-pub struct UnsafeCell<T: ?Sized> {
-    slot: Slot,
-    value: std::cell::UnsafeCell<T>,
-}
-
-impl<T> UnsafeCell<T> {
-    /// See [`std::cell::UnsafeCell::new`].
-    #[track_caller]
-    pub const fn new(value: T) -> UnsafeCell<T> {
-        UnsafeCell { slot: Slot::new(), value: std::cell::UnsafeCell::new(value) }
-    }
-
-    /// See [`std::cell::UnsafeCell::into_inner`].
-    pub fn into_inner(self) -> T {
-        self.value.into_inner()
-    }
-}
-
-impl<T: ?Sized> UnsafeCell<T> {
-    /// See [`std::cell::UnsafeCell::get`]. What is done through the pointer is not seen.
-    pub const fn get(&self) -> *mut T {
-        self.value.get()
-    }
-
-    /// See [`std::cell::UnsafeCell::get_mut`].
-    pub fn get_mut(&mut self) -> &mut T {
-        self.value.get_mut()
-    }
-
-    /// Reads through a pointer that is valid while `f` runs.
-    #[track_caller]
-    #[inline]
-    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        ops::access(&self.slot, false, Location::caller());
-        f(self.value.get())
-    }
-
-    /// Writes through a pointer that is valid while `f` runs.
-    #[track_caller]
-    #[inline]
-    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        ops::access(&self.slot, true, Location::caller());
-        f(self.value.get())
-    }
-}
-
-impl<T: Default> Default for UnsafeCell<T> {
-    #[track_caller]
-    fn default() -> UnsafeCell<T> {
-        UnsafeCell::new(T::default())
-    }
-}
-
-impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UnsafeCell").finish_non_exhaustive()
-    }
-}
-
 /// See [`std::cell::Cell`]. It cannot be shared between threads without unsafe code, and if it is, its
 /// accesses are seen.
 pub struct Cell<T: ?Sized> {
-    slot: Slot,
+    mark: Mark,
     value: std::cell::Cell<T>,
 }
 
@@ -172,7 +203,7 @@ impl<T> Cell<T> {
     /// See [`std::cell::Cell::new`].
     #[track_caller]
     pub const fn new(value: T) -> Cell<T> {
-        Cell { slot: Slot::new(), value: std::cell::Cell::new(value) }
+        Cell { mark: Mark::new(), value: std::cell::Cell::new(value) }
     }
 
     /// See [`std::cell::Cell::get`].
@@ -181,7 +212,7 @@ impl<T> Cell<T> {
     where
         T: Copy,
     {
-        ops::access(&self.slot, false, Location::caller());
+        self.mark.read(Location::caller());
         self.value.get()
     }
 
@@ -194,7 +225,7 @@ impl<T> Cell<T> {
     /// See [`std::cell::Cell::replace`].
     #[track_caller]
     pub fn replace(&self, value: T) -> T {
-        ops::access(&self.slot, true, Location::caller());
+        self.mark.write(Location::caller());
         self.value.replace(value)
     }
 
@@ -210,8 +241,8 @@ impl<T> Cell<T> {
     /// See [`std::cell::Cell::swap`].
     #[track_caller]
     pub fn swap(&self, other: &Cell<T>) {
-        ops::access(&self.slot, true, Location::caller());
-        ops::access(&other.slot, true, Location::caller());
+        self.mark.write(Location::caller());
+        other.mark.write(Location::caller());
         self.value.swap(&other.value);
     }
 

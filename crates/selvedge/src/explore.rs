@@ -14,12 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use selvedge_model::{RegionKind, Schedule, ScheduleError};
+use selvedge_explore::Plan;
+use selvedge_explore::directed::ATTEMPTS;
+use selvedge_model::{Schedule, ScheduleError};
 
+use crate::exec::Limits;
 use crate::exec::worker::Body;
-use crate::exec::{Limits, ops};
 use crate::failure::Failure;
-use crate::plan::Plan;
 use running::Setting;
 
 /// What to check and how; the methods set options, [`Explore::check`] runs.
@@ -50,7 +51,7 @@ impl Default for Explore {
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             max_steps: 1_000_000,
             stack_size: 512 << 10,
-            attempts: 20,
+            attempts: ATTEMPTS,
             minimise: 400,
             stall: Duration::from_secs(30),
             replay: None,
@@ -283,21 +284,4 @@ pub fn check_dfs<F: Fn() + Send + Sync + 'static>(body: F, max: u64) {
 #[track_caller]
 pub fn replay<F: Fn() + Send + Sync + 'static>(body: F, schedule: &str) {
     Explore::new().replay(schedule).check(body);
-}
-
-/// Runs `f` as a block that claims to be atomic: to behave as if no other thread ran meanwhile. Inside
-/// a check analyses of atomicity hold it to that; outside it is a call.
-#[track_caller]
-pub fn atomic<R>(name: &str, f: impl FnOnce() -> R) -> R {
-    struct Exit(Option<selvedge_model::RegionId>, &'static Location<'static>);
-    impl Drop for Exit {
-        fn drop(&mut self) {
-            if let Some(region) = self.0 {
-                ops::exit(region, self.1);
-            }
-        }
-    }
-    let here = Location::caller();
-    let _exit = Exit(ops::enter(name, RegionKind::Atomic, here), here);
-    f()
 }

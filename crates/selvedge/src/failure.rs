@@ -3,7 +3,10 @@
 use std::fmt;
 
 use selvedge_explore::Step;
-use selvedge_model::{Finding, Kind, Op, Schedule, SiteId, Symbols, ThreadId};
+use selvedge_explore::explain::step_in_words;
+use selvedge_model::{Finding, Kind, Op, Schedule, SiteId, Status, Symbols, ThreadId};
+
+use crate::analyses::RACES;
 
 /// A panic of a controlled thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -170,49 +173,6 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// A step in words.
-pub(crate) fn step_in_words(step: Step) -> String {
-    match step {
-        Step::Do(op) => op_in_words(op),
-        Step::TryAcquire(lock, _) => format!("try to lock {}", lock.0),
-        Step::Enroll(cond, _) => format!("wait on condition {}", cond.0),
-        Step::Yield => "yield".into(),
-        Step::Ended => "ended".into(),
-    }
-}
-
-/// An operation in words.
-pub(crate) fn op_in_words(op: Op) -> String {
-    use selvedge_model::{AtomicOp, Mode, Wakes};
-    match op {
-        Op::Read(a) => format!("read cell {}", a.addr / 16),
-        Op::Write(a) => format!("write cell {}", a.addr / 16),
-        Op::Atomic(a, AtomicOp::Load(_)) => format!("load atomic {}", a.addr / 16),
-        Op::Atomic(a, AtomicOp::Store(_)) => format!("store atomic {}", a.addr / 16),
-        Op::Atomic(a, AtomicOp::Update(_)) => format!("update atomic {}", a.addr / 16),
-        Op::Fence(_) => "fence".into(),
-        Op::Acquire(l, Mode::Exclusive) => format!("lock {}", l.0),
-        Op::Acquire(l, Mode::Shared) => format!("read-lock {}", l.0),
-        Op::Release(l, Mode::Exclusive) => format!("unlock {}", l.0),
-        Op::Release(l, Mode::Shared) => format!("read-unlock {}", l.0),
-        Op::Fork(t) => format!("start thread {}", t.0),
-        Op::Join(t) => format!("join thread {}", t.0),
-        Op::Begin => "begin".into(),
-        Op::End => "end".into(),
-        Op::Arrive(b, _) => format!("arrive at barrier {}", b.0),
-        Op::Leave(b, _) => format!("leave barrier {}", b.0),
-        Op::Post(s) => format!("signal {}", s.0),
-        Op::Wait(s) => format!("await signal {}", s.0),
-        Op::Notify(c, Wakes::One) => format!("notify one on condition {}", c.0),
-        Op::Notify(c, Wakes::All) => format!("notify all on condition {}", c.0),
-        Op::Wake(c) => format!("woken on condition {}", c.0),
-        Op::RegionEnter(r, _) => format!("enter region {}", r.0),
-        Op::RegionExit(r) => format!("leave region {}", r.0),
-        Op::Alloc(_) => "allocate".into(),
-        Op::Free(_) => "free".into(),
-    }
-}
-
 /// The cause in words.
 pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
     let blocked = |list: &[Blocked]| -> String {
@@ -226,7 +186,7 @@ pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
                     Some((_, name)) => format!(", held by {name}"),
                     None => String::new(),
                 };
-                let step = step_in_words(b.step);
+                let step = step_in_words(b.step, symbols);
                 format!("\n  {} waits to {step}{holder} at {}", b.name, b.at)
             })
             .collect()
@@ -293,5 +253,12 @@ pub(crate) fn finding_in_words(finding: &Finding, symbols: &Symbols) -> String {
         .map(|p| format!("\n  thread {} {} at {}", p.thread.0, role(p.role), symbols.site(p.site)))
         .collect();
     let by = finding.analyses.join(", ");
-    format!("{}, {} by {by}{places}", finding.kind.name(), finding.status.name())
+    // `races` predicts nothing by itself: see `exec::ownership`.
+    let perhaps = match finding.analyses[..] {
+        [RACES] if finding.status < Status::Observed => {
+            "\n  unless the later access is made by the owner of the last `Arc`, which orders it"
+        }
+        _ => "",
+    };
+    format!("{}, {} by {by}{places}{perhaps}", finding.kind.name(), finding.status.name())
 }

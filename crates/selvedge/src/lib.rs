@@ -23,6 +23,9 @@
 //!
 //! A failure shows what happened, the interleaving, and a schedule that replays it.
 //!
+//! The feature `async` adds `future`: tasks, and what they synchronize by. The feature `parking_lot` adds a
+//! module with the API of that crate.
+//!
 //! Outside a check the types behave as the standard library's. With `default-features = false` they are
 //! the standard library's: production builds pay nothing.
 
@@ -36,12 +39,16 @@ mod exec;
 mod explore;
 #[cfg(feature = "check")]
 pub mod failure;
+#[cfg(feature = "async")]
+pub mod future;
 #[cfg(feature = "check")]
 pub mod hint;
+#[cfg(all(feature = "check", feature = "parking_lot"))]
+pub mod parking_lot;
 #[cfg(feature = "check")]
-mod plan;
 #[cfg(feature = "check")]
 pub mod rand;
+mod regions;
 #[cfg(feature = "check")]
 mod report;
 #[cfg(feature = "check")]
@@ -52,15 +59,21 @@ pub mod thread;
 pub mod time;
 
 #[cfg(feature = "check")]
-pub use explore::{Explore, Summary, atomic, check, check_dfs, check_pct, check_random, replay};
+pub use explore::{Explore, Summary, check, check_dfs, check_pct, check_random, replay};
 #[cfg(feature = "check")]
 pub use failure::{Cause, Failure};
 #[cfg(feature = "check")]
-pub use plan::{Plan, UnknownStrategy};
+pub use selvedge_explore::plan::{Plan, UnknownStrategy};
 #[cfg(feature = "check")]
 pub use selvedge_macros::test;
 #[cfg(feature = "check")]
 pub use selvedge_model as model;
+
+pub use regions::{atomic, deterministic};
+
+/// The `parking_lot` crate.
+#[cfg(all(not(feature = "check"), feature = "parking_lot"))]
+pub use ::parking_lot;
 
 #[cfg(not(feature = "check"))]
 mod plain;

@@ -20,13 +20,7 @@ pub mod hint {
 
 /// See [`std::time`].
 pub mod time {
-    pub use std::time::{Duration, Instant};
-}
-
-/// Runs `f`.
-#[inline(always)]
-pub fn atomic<R>(_name: &str, f: impl FnOnce() -> R) -> R {
-    f()
+    pub use std::time::*;
 }
 
 pub mod cell;

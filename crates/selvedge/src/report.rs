@@ -1,11 +1,14 @@
 //! A failure in words: what happened, the interleaving in thread columns, and how to see it again.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use selvedge_model::{Event, Op, Schedule, Symbols};
+use selvedge_explore::Pending;
+use selvedge_explore::explain::{Story, explain, layout};
+use selvedge_model::{Schedule, Site, SiteId, Symbols, ThreadId};
 
 use crate::exec::worker::Execution;
-use crate::failure::op_in_words;
+use crate::failure::Cause;
 
 /// What there is to say.
 pub(crate) struct Report<'a> {
@@ -14,14 +17,12 @@ pub(crate) struct Report<'a> {
     pub(crate) options: &'a str,
     pub(crate) words: &'a str,
     pub(crate) schedule: &'a Schedule,
-    pub(crate) interleaving: Option<(&'a Execution, &'a Symbols)>,
+    pub(crate) interleaving: Option<(&'a Execution, &'a Cause, &'a Symbols)>,
     pub(crate) note: Option<&'a str>,
 }
 
-/// The most lines of an interleaving; of a longer one the beginning is left out.
-const LINES: usize = 80;
-/// The widest column.
-const WIDEST: usize = 44;
+/// Lines of an interleaving are no wider.
+const WIDTH: usize = 120;
 
 pub(crate) fn render(report: &Report<'_>) -> String {
     let mut out = String::new();
@@ -30,13 +31,13 @@ pub(crate) fn render(report: &Report<'_>) -> String {
     if let Some(note) = report.note {
         let _ = writeln!(out, "{note}");
     }
-    if let Some((shown, symbols)) = report.interleaving {
+    if let Some((shown, cause, symbols)) = report.interleaving {
         let preemptions = match schedule.preemptions() {
             1 => "1 preemption".to_owned(),
             n => format!("{n} preemptions"),
         };
         let _ = writeln!(out, "\nThe interleaving, with {preemptions}:");
-        columns(&mut out, shown, symbols);
+        columns(&mut out, shown, cause, symbols);
     }
     if !schedule.is_empty() || report.interleaving.is_some() {
         let test = report.test.filter(|t| *t != "main").unwrap_or("");
@@ -49,38 +50,50 @@ pub(crate) fn render(report: &Report<'_>) -> String {
     out
 }
 
-/// One column per thread, one line per event.
-fn columns(out: &mut String, shown: &Execution, symbols: &Symbols) {
-    let cell = |event: &Event| {
-        let site = symbols.site(event.site).to_string();
-        let file = site.rsplit(['/', '\\']).next().unwrap_or(&site).to_owned();
-        format!("{}  {file}", op_in_words(event.op))
-    };
-    let events: Vec<&Event> =
-        shown.events.iter().filter(|e| !matches!(e.op, Op::Begin | Op::End)).collect();
-    let skipped = events.len().saturating_sub(LINES);
-    let events = &events[skipped..];
-    let mut used: Vec<usize> = events.iter().map(|e| e.thread.index()).collect();
-    used.sort_unstable();
-    used.dedup();
-    let width = |t: usize| {
-        let name = shown.threads.get(t).map_or(0, String::len);
-        let cells = events.iter().filter(|e| e.thread.index() == t).map(|e| cell(e).len());
-        cells.max().unwrap_or(0).max(name).min(WIDEST)
-    };
-    let widths: Vec<usize> = used.iter().map(|&t| width(t)).collect();
-    let mut line = |cells: &mut dyn FnMut(usize) -> String| {
-        let mut text = String::from("   ");
-        for (&t, width) in used.iter().zip(&widths) {
-            let _ = write!(text, " {:<width$} |", cells(t));
+/// One column per thread, only what matters.
+fn columns(out: &mut String, shown: &Execution, cause: &Cause, symbols: &Symbols) {
+    let mut symbols = symbols.clone();
+    for name in &shown.threads {
+        symbols.threads.push(name.as_str().into());
+    }
+    let mut blocked: Vec<(ThreadId, Pending)> = Vec::new();
+    let mut places: Vec<SiteId> = Vec::new();
+    let mut ending = None;
+    match cause {
+        Cause::Deadlock(list) | Cause::Leak(list) => {
+            for b in list {
+                let site = SiteId(symbols.sites.intern(Site::parse(&b.at)));
+                blocked.push((b.thread, Pending { site, landmark: 0, step: b.step }));
+            }
         }
-        let _ = writeln!(out, "{}", text.trim_end_matches([' ', '|']));
+        Cause::Finding(finding) => places.extend(finding.places.iter().map(|p| p.site)),
+        Cause::Panic { thread, .. } => {
+            let thread = shown.threads.iter().position(|t| t == thread).unwrap_or(0);
+            ending = Some((ThreadId(thread as u32), "panics"));
+        }
+        _ => {}
+    }
+    let story = Story {
+        events: &shown.events,
+        stops: &shown.stops,
+        blocked: &blocked,
+        places: &places,
+        ending,
     };
-    line(&mut |t| shown.threads.get(t).cloned().unwrap_or_default());
-    if skipped > 0 {
-        line(&mut |_| format!("({skipped} before)"));
+    let mut files: HashMap<String, Option<String>> = HashMap::new();
+    let source = |site: SiteId| {
+        let frame = symbols.site(site).frame()?.clone();
+        let text = files.entry(frame.file.to_string()).or_insert_with(|| source(&frame.file));
+        Some(text.as_ref()?.lines().nth(frame.line.checked_sub(1)? as usize)?.to_owned())
+    };
+    for line in layout(&explain(&story), &symbols, source, WIDTH) {
+        let text: String = line.iter().map(|span| span.text.as_str()).collect();
+        let _ = writeln!(out, "  {text}");
     }
-    for event in events {
-        line(&mut |t| if t == event.thread.index() { cell(event) } else { String::new() });
-    }
+}
+
+/// A source file, whose path is relative to this directory or one above it.
+fn source(file: &str) -> Option<String> {
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().take(4).find_map(|dir| std::fs::read_to_string(dir.join(file)).ok())
 }

@@ -4,7 +4,7 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 use crate::exec::fiber::with;
 
-pub use std::time::Duration;
+pub use std::time::{Duration, SystemTime, SystemTimeError, TryFromFloatSecsError, UNIX_EPOCH};
 
 /// See [`std::time::Instant`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -33,6 +33,20 @@ impl Instant {
             (Kind::Std(a), Kind::Std(b)) => a.duration_since(b),
             _ => Duration::ZERO,
         }
+    }
+
+    /// See [`std::time::Instant::checked_duration_since`].
+    pub fn checked_duration_since(&self, earlier: Instant) -> Option<Duration> {
+        match (self.0, earlier.0) {
+            (Kind::Virtual(a), Kind::Virtual(b)) => a.checked_sub(b),
+            (Kind::Std(a), Kind::Std(b)) => a.checked_duration_since(b),
+            _ => None,
+        }
+    }
+
+    /// See [`std::time::Instant::saturating_duration_since`].
+    pub fn saturating_duration_since(&self, earlier: Instant) -> Duration {
+        self.checked_duration_since(earlier).unwrap_or_default()
     }
 
     /// See [`std::time::Instant::elapsed`].

@@ -1,6 +1,8 @@
 //! Findings as people and programs get them: names instead of ids, across traces and runs.
 
 pub(crate) mod advice;
+#[cfg_attr(not(test), allow(dead_code))] // For `selvedge replay`.
+pub(crate) mod interleaving;
 pub(crate) mod json;
 pub(crate) mod sources;
 pub(crate) mod text;

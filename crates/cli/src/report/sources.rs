@@ -44,6 +44,14 @@ impl Sources {
         Some(Excerpt { source, span })
     }
 
+    /// The whole line of a site, without the blanks around it.
+    pub(crate) fn line(&mut self, site: &Site) -> Option<&str> {
+        let frame = site.frame()?;
+        let source = self.read(Path::new(&*frame.file))?;
+        let number = usize::try_from(frame.line).ok()?.checked_sub(1)?;
+        source.lines().nth(number).map(str::trim).filter(|l| !l.is_empty())
+    }
+
     fn read(&mut self, path: &Path) -> Option<&str> {
         let directories = &self.directories;
         self.files

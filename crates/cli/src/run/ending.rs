@@ -24,7 +24,8 @@ pub(super) fn code(status: ExitStatus) -> ExitCode {
     ExitCode::from(u8::try_from(number).unwrap_or(1))
 }
 
-fn name(signal: i32) -> String {
+/// A signal by name.
+pub(crate) fn name(signal: i32) -> String {
     let known = match signal {
         1 => "SIGHUP",
         2 => "SIGINT",

@@ -5,7 +5,7 @@
 //! the program (a crash, a signal, `exit` in the middle) is its ending and not ours: the report comes
 //! all the same.
 
-mod ending;
+pub(crate) mod ending;
 mod heap;
 mod signals;
 mod watch;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let journal = Journal::begin(open(&directory), &words(&args.command), mode(form), &sight);
     let claims = args.options.regions.claims();
     let function_regions = !claims.is_empty();
-    let symbolizer = SharedSymbolizer::with_claims(&root, claims);
+    let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
     let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal);
 
     let mut command = Command::new(&program.path);

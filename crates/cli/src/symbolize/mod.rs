@@ -6,6 +6,8 @@
 
 mod binary;
 mod earlier;
+#[cfg(test)]
+mod replays;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{HashMap, HashSet};
@@ -164,10 +166,15 @@ impl Symbolizer {
 pub(crate) struct SharedSymbolizer(Rc<RefCell<Symbolizer>>);
 
 impl SharedSymbolizer {
-    /// Shows paths relative to `root`, and knows which functions are regions.
-    pub(crate) fn with_claims(root: &Path, claims: Claims) -> SharedSymbolizer {
-        let symbolizer = Symbolizer { claims, ..Symbolizer::new(root) };
-        SharedSymbolizer(Rc::new(RefCell::new(symbolizer)))
+    /// Shows paths relative to `root`.
+    pub(crate) fn new(root: &Path) -> SharedSymbolizer {
+        SharedSymbolizer(Rc::new(RefCell::new(Symbolizer::new(root))))
+    }
+
+    /// Takes these functions for regions.
+    pub(crate) fn claiming(self, claims: Claims) -> SharedSymbolizer {
+        self.borrow_mut().claims = claims;
+        self
     }
 
     /// The symbolizer itself.

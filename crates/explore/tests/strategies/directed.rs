@@ -1,8 +1,11 @@
 //! Directed strategies: they reach their target where chance does not, and are not to be fooled.
 
 use selvedge_explore::deadlocks::Trivial;
-use selvedge_explore::{Abstraction, AtomFuzzer, DeadlockFuzzer, RaceFuzzer, RandomWalk, Strategy};
-use selvedge_model::{Held, LockId, Mode, ThreadId, Waiter};
+use selvedge_explore::{
+    Abstraction, AtomFuzzer, DeadlockFuzzer, RaceFuzzer, RandomWalk, Recorder, Replay, Strategy,
+    Witness,
+};
+use selvedge_model::{Held, LockId, Mode, Target, ThreadId, Waiter};
 
 use crate::system::Instr::*;
 use crate::system::{Program, run, run_all, site};
@@ -244,5 +247,65 @@ fn a_site_in_a_long_loop_does_not_stall_the_program() {
     while let Some(outcome) = run(&spinning, &mut fuzzer) {
         assert!(!outcome.cut && !outcome.deadlock);
         assert!(fuzzer.follows_steps());
+    }
+}
+
+/// What a strategy did can be done again, and whoever watches sees the same.
+#[test]
+fn a_witness_sees_in_a_replay_what_the_fuzzer_reached() {
+    let race = vec![vec![Write(0), Inc(1), Inc(1)], vec![Inc(2), Inc(2), Read(0)]];
+    let (opposite, cycle) = opposite(4);
+    let targets = [
+        (race, Target::Race { first: site(0, 0), second: site(1, 2) }),
+        (opposite, Target::Deadlock(cycle.clone())),
+    ];
+    for (program, target) in targets {
+        for seed in 0..20 {
+            let recorded = match &target {
+                Target::Race { first, second } => {
+                    let mut fuzzer = Recorder::new(RaceFuzzer::new(*first, *second, seed, 1));
+                    run(&program, &mut fuzzer).expect("one is wanted");
+                    assert!(fuzzer.strategy.reached().is_some());
+                    fuzzer.schedule().clone()
+                }
+                _ => {
+                    let fuzzer = DeadlockFuzzer::new(&cycle, &Trivial, Trivial, seed, 1);
+                    let mut fuzzer = Recorder::new(fuzzer);
+                    run(&program, &mut fuzzer).expect("one is wanted");
+                    assert!(!fuzzer.strategy.reached().is_empty());
+                    fuzzer.schedule().clone()
+                }
+            };
+            let mut witness = Witness::new(Replay::new(&recorded), &target);
+            run(&program, &mut witness).expect("one is wanted");
+            assert_eq!(witness.reached().len(), 2, "{target:?}");
+        }
+    }
+}
+
+#[test]
+fn a_witness_is_not_to_be_fooled() {
+    let refused: [(Program, Target); 3] = [
+        (
+            vec![vec![Acquire(0), Write(0), Release(0)], vec![Acquire(0), Read(0), Release(0)]],
+            Target::Race { first: site(0, 1), second: site(1, 1) },
+        ),
+        (
+            vec![vec![Write(0)], vec![Write(1)]],
+            Target::Race { first: site(0, 0), second: site(1, 0) },
+        ),
+        (
+            vec![
+                vec![Acquire(0), Acquire(1), Release(1), Release(0)],
+                vec![Acquire(0), Acquire(1), Release(1), Release(0)],
+            ],
+            Target::Deadlock(opposite(0).1),
+        ),
+    ];
+    for (program, target) in refused {
+        let mut witness = Witness::new(RandomWalk::new(1, 100), &target);
+        while run(&program, &mut witness).is_some() {
+            assert_eq!(witness.reached(), [], "{target:?}");
+        }
     }
 }

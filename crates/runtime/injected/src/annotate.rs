@@ -26,11 +26,24 @@ unsafe extern "C" fn release(addr: usize, pc: usize) {
     }
 }
 
+// What is annotated at a place stays, whatever atomic operations there do: a relaxed store to a flag
+// ends what was released through the flag, not what the program said about it.
+
+unsafe extern "C" fn annotated_acquire(addr: usize, pc: usize) {
+    // SAFETY: only the address is used.
+    unsafe { acquire(addr | sync::ANNOTATED, pc) };
+}
+
+unsafe extern "C" fn annotated_release(addr: usize, pc: usize) {
+    // SAFETY: only the address is used.
+    unsafe { release(addr | sync::ANNOTATED, pc) };
+}
+
 with_pc! {
     __tsan_acquire => acquire, "rsi";
     __tsan_release => release, "rsi";
-    selvedge_happens_after => acquire, "rsi";
-    selvedge_happens_before => release, "rsi";
+    selvedge_happens_after => annotated_acquire, "rsi";
+    selvedge_happens_before => annotated_release, "rsi";
 }
 
 /// Orders the thread after everything that any thread has released so far: for waits of which it is
@@ -126,12 +139,12 @@ simply! {
 
 unsafe extern "C" fn happens_before(_file: *const c_char, _line: c_int, addr: usize, pc: usize) {
     // SAFETY: only the address is used.
-    unsafe { release(addr, pc) };
+    unsafe { annotated_release(addr, pc) };
 }
 
 unsafe extern "C" fn happens_after(_file: *const c_char, _line: c_int, addr: usize, pc: usize) {
     // SAFETY: only the address is used.
-    unsafe { acquire(addr, pc) };
+    unsafe { annotated_acquire(addr, pc) };
 }
 
 with_pc! {
@@ -150,6 +163,14 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
     }
 }
 
+/// As above, for languages whose strings are not terminated.
+unsafe extern "C" fn region_enter_named(name: *const u8, len: usize, kind: c_int, pc: usize) {
+    if let Some(t) = thread::me() {
+        let len = len.min(4096);
+        regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
+    }
+}
+
 unsafe extern "C" fn region_exit(pc: usize) {
     if let Some(t) = thread::me() {
         regions::leave_marked(t, pc);
@@ -158,5 +179,6 @@ unsafe extern "C" fn region_exit(pc: usize) {
 
 with_pc! {
     selvedge_region_enter => region_enter, "rdx";
+    selvedge_region_enter_named => region_enter_named, "rcx";
     selvedge_region_exit => region_exit, "rdi";
 }

@@ -22,7 +22,7 @@
 //! in, up to [`DEPTH`] at a time; deeper ones are left out. Functions that the compiler inlined have no
 //! entry and are no regions. A function that was left by a jump or by the end of its thread is left.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::layout;
 use crate::rings;
@@ -52,7 +52,7 @@ struct Open {
     function: bool,
     flags: u8,
     pc: usize,
-    /// Of a mark its name; of a function a place in it.
+    /// Of a mark its name in shared memory; of a function a place in it.
     name: usize,
     len: usize,
 }
@@ -228,6 +228,7 @@ pub fn enter_marked(t: &mut Thread, name: usize, len: usize, flags: u8, pc: usiz
     }
     let _busy = Busy::new(t);
     tell(t);
+    let (name, len) = shared_name(name, len);
     let height = Height { turns: t.regions.turns, entry: thread::stack_top() };
     if !enter(t, Open { height, function: false, flags, pc, name, len }) {
         t.regions.beyond += 1;
@@ -247,6 +248,54 @@ pub fn leave_marked(t: &mut Thread, pc: usize) {
         leave(t, number, pc);
         t.tick();
     }
+}
+
+/// Names that are in shared memory already: where they are in the program, and there (plus one; 0 while
+/// they are being copied). A name stays where it is and what it is.
+static NAMES: [(AtomicUsize, AtomicU32); 1024] =
+    [const { (AtomicUsize::new(0), AtomicU32::new(0)) }; 1024];
+
+/// The place and length of a name in shared memory, where it outlives the program.
+fn shared_name(name: usize, len: usize) -> (usize, usize) {
+    let start = name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+    for i in 0..NAMES.len() {
+        let (key, place) = &NAMES[(start + i) % NAMES.len()];
+        let known = match key.compare_exchange(0, name, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {
+                let copied = copy_name(name, len);
+                place.store(copied.map_or(0, |at| at as u32 + 1), Ordering::Release);
+                return copied.map_or((0, 0), |at| (at, len));
+            }
+            Err(known) => known,
+        };
+        if known == name {
+            return match place.load(Ordering::Acquire) {
+                0 => copy_name(name, len).map_or((0, 0), |at| (at, len)),
+                at => (at as usize - 1, len),
+            };
+        }
+    }
+    (0, 0)
+}
+
+/// Copies a name, if there is room.
+fn copy_name(name: usize, len: usize) -> Option<usize> {
+    let shared = rings::shared()?;
+    let at = shared.header.texts_len.fetch_add(len as u32, Ordering::Relaxed) as usize;
+    if at + len > wire::TEXTS {
+        // So that the number does not come round.
+        shared.header.texts_len.store(wire::TEXTS as u32, Ordering::Relaxed);
+        return None;
+    }
+    for i in 0..len {
+        // SAFETY: the program's string, and a part of the shared memory that was given to us alone;
+        // the host reads it after the record that names it.
+        unsafe {
+            let byte = ((name + i) as *const u8).read();
+            ((&raw const shared.texts) as *mut u8).add(at + i).write_volatile(byte);
+        }
+    }
+    Some(at)
 }
 
 /// The call stack has become so deep that its ring begins anew.

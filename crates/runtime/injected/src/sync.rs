@@ -56,8 +56,12 @@ unsafe impl Sync for Global {}
 
 static POOL: Global = Global(UnsafeCell::new(Pool { lock: SpinLock::new(), next: 1, free: 0 }));
 
+/// Set in the address of what is annotated at a place, to tell it from what happens there by itself.
+/// It is above the bits that tables are indexed with, so both are found at the same granule.
+pub const ANNOTATED: usize = 1 << 60;
+
 fn stripe(addr: usize) -> &'static SpinLock {
-    &LOCKS[(addr >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54].0
+    &LOCKS[(layout::index(addr) >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54].0
 }
 
 fn object(number: u32) -> *mut Object {
@@ -166,7 +170,7 @@ pub fn forget(t: &mut Thread, addr: usize, len: usize) {
             let _busy = Busy::new(t);
             for granule in (at & !7..next_page.min(end)).step_by(8) {
                 if head(granule).load(Ordering::Relaxed) != 0 {
-                    unlink(granule, |a| a >= addr && a < end);
+                    unlink(granule, |a| (addr..end).contains(&(a & !ANNOTATED)));
                 }
             }
         }

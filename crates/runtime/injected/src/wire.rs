@@ -29,6 +29,8 @@ pub const RACES: usize = 4096;
 pub const FRAMES: usize = 24;
 /// Bytes for the text of the memory map.
 pub const MAPS: usize = 1 << 20;
+/// Bytes for the names of marked regions.
+pub const TEXTS: usize = 1 << 20;
 
 /// Flag of [`Header::flags`]: synchronization and atomics are recorded.
 pub const RECORD_SYNC: u32 = 1;
@@ -77,6 +79,8 @@ pub struct Header {
     pub maps_len: AtomicU32,
     /// Why the runtime could not start, see [`Failure`]; 0 if it did.
     pub failure: AtomicU32,
+    /// Bytes of [`Shared::texts`] that are given out; may be more than there are.
+    pub texts_len: AtomicU32,
     /// The [`Header::maps_len`] for which the host shall say which functions are regions.
     pub functions_wanted: AtomicU32,
     /// That for which it has said so.
@@ -186,8 +190,8 @@ kinds! {
     /// The thread's name: the 16 bytes of `a` and `b`.
     Name = 22,
     /// A region is entered: [`DETERMINISTIC`] or not. The lower half of `b` is the length of its name,
-    /// which is at `a` in the program, or with [`FUNCTION`] `a` is a place in the function. The upper
-    /// half is the thread's epoch: all that it does in a later one comes after.
+    /// which is at `a` in [`Shared::texts`], or with [`FUNCTION`] `a` is a place in the function. The
+    /// upper half is the thread's epoch: all that it does in a later one comes after.
     RegionEnter = 23,
     /// The region entered last is left. The upper half of `b` is the thread's epoch, as above.
     RegionExit = 24,
@@ -353,6 +357,8 @@ pub struct Shared {
     /// Text in the format of `/proc/self/maps`: executable mappings, and after a `dlopen` all of them
     /// again.
     pub maps: [u8; MAPS],
+    /// Names of marked regions, one after the other.
+    pub texts: [u8; TEXTS],
     /// Which functions are regions: two tables, one in use and one to be filled.
     pub functions: [[Functions; FUNCTIONS]; 2],
     #[allow(missing_docs)]

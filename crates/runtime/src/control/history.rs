@@ -18,33 +18,56 @@ use selvedge_model::{
 use super::wire::{self, Control, Kind, class};
 use crate::translate::{load_order, store_order, update_order};
 
+/// A return address, and those of the functions around it, innermost first, 0 where none is known.
+pub type Code = (u64, [u64; wire::CALLERS]);
+
 /// Finds the site of a return address, and its landmark.
-pub type Sites<'a> = &'a mut dyn FnMut(u64) -> (SiteId, u16);
+pub type Sites<'a> = &'a mut dyn FnMut(Code) -> (SiteId, u16);
 
 /// Ids of one kind in order of first use.
 #[derive(Debug, Default)]
-struct Ids(HashMap<u64, u32>);
+pub(super) struct Ids(HashMap<u64, u32>);
+
+impl Objects {
+    /// The id of the object of a line.
+    fn id(&mut self, kind: fn(&mut Objects) -> &mut Ids, line: &Line) -> u32 {
+        let ids = kind(self);
+        let (before, id) = (ids.0.len(), ids.id(line.object));
+        if ids.0.len() > before {
+            self.addresses.insert(line.object, line.a);
+        }
+        id
+    }
+}
 
 impl Ids {
     fn id(&mut self, key: u64) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry(key).or_insert(next)
     }
+
+    /// What the ids stand for, in their order.
+    pub(super) fn keys(&self) -> Vec<u64> {
+        let mut keys = vec![0; self.0.len()];
+        self.0.iter().for_each(|(&key, &id)| keys[id as usize] = key);
+        keys
+    }
 }
 
 /// Names of threads and locks that are the same in every execution: who made or first used it, where,
 /// and how many like it came before. For the directed strategies.
 #[derive(Clone, Debug, Default)]
-pub struct Names(Rc<RefCell<Table>>);
+pub struct Names(Rc<RefCell<NameTable>>);
 
+/// The [`Names`] of an execution that has ended, which can be given to another thread.
 #[derive(Clone, Debug, Default)]
-struct Table {
+pub struct NameTable {
     threads: Vec<u64>,
     locks: Vec<u64>,
     counts: HashMap<u64, u64>,
 }
 
-impl Table {
+impl NameTable {
     fn name(&mut self, maker: ThreadId, site: SiteId, what: u64) -> u64 {
         let maker = self.threads.get(maker.index()).copied().unwrap_or(0);
         let class = mix(mix(maker, u64::from(site.0)), what);
@@ -60,29 +83,54 @@ fn mix(a: u64, b: u64) -> u64 {
 
 impl Names {
     /// The names of the execution that ended last, which do not change with the next one.
-    pub fn snapshot(&self) -> Names {
-        Names(Rc::new(RefCell::new(self.0.borrow().clone())))
+    pub fn snapshot(&self) -> NameTable {
+        self.0.borrow().clone()
+    }
+}
+
+impl Abstraction for NameTable {
+    fn thread(&self, thread: ThreadId) -> u64 {
+        self.threads.get(thread.index()).copied().unwrap_or(0)
+    }
+    fn lock(&self, lock: LockId) -> u64 {
+        self.locks.get(lock.index()).copied().unwrap_or(0)
     }
 }
 
 impl Abstraction for Names {
     fn thread(&self, thread: ThreadId) -> u64 {
-        self.0.borrow().threads.get(thread.index()).copied().unwrap_or(0)
+        self.0.borrow().thread(thread)
     }
     fn lock(&self, lock: LockId) -> u64 {
-        self.0.borrow().locks.get(lock.index()).copied().unwrap_or(0)
+        self.0.borrow().lock(lock)
     }
 }
+
+/// What the ids of one execution stand for: numbers of objects and pieces of memory.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    pub(super) locks: Ids,
+    /// Where each lock was first used.
+    pub(super) lock_sites: Vec<SiteId>,
+    pub(super) conds: Ids,
+    pub(super) semaphores: Ids,
+    pub(super) barriers: Ids,
+    /// Where objects lie, by their numbers.
+    pub(super) addresses: HashMap<u64, u64>,
+    /// Numbers of pieces of memory by address, both divided by [`GRANULE`].
+    pub(super) granules: HashMap<u64, u64>,
+    /// The first line of each thread's function.
+    pub(super) begins: Vec<SiteId>,
+}
+
+/// How finely memory is numbered.
+pub(super) const GRANULE: u64 = 16;
 
 /// One execution so far.
 #[derive(Debug, Default)]
 pub struct History {
     read: usize,
-    locks: Ids,
-    conds: Ids,
-    semaphores: Ids,
-    barriers: Ids,
-    granules: HashMap<u64, u64>,
+    pub(super) objects: Objects,
     /// The next step of every thread.
     pub pending: Vec<Pending>,
     /// What has happened.
@@ -97,7 +145,7 @@ struct Line {
     kind: Kind,
     thread: ThreadId,
     object: u64,
-    pc: u64,
+    code: Code,
     a: u64,
     b: u64,
 }
@@ -105,7 +153,7 @@ struct Line {
 impl History {
     /// Of a new execution, whose names are known by `names`.
     pub fn new(names: &Names) -> History {
-        let table = Table { threads: vec![1], ..Table::default() };
+        let table = NameTable { threads: vec![1], ..NameTable::default() };
         names.0.replace(table);
         History { names: names.clone(), ..History::default() }
     }
@@ -124,7 +172,10 @@ impl History {
                 kind,
                 thread: ThreadId((what >> 32) as u32 & 0xffff),
                 object: what & 0xffff_ffff,
-                pc: record.pc.load(Relaxed),
+                code: (
+                    record.pc.load(Relaxed),
+                    std::array::from_fn(|i| record.callers[i].load(Relaxed)),
+                ),
                 a: record.a.load(Relaxed),
                 b: record.b.load(Relaxed),
             };
@@ -135,7 +186,16 @@ impl History {
     }
 
     fn line(&mut self, line: &Line, sites: Sites<'_>, strategy: &mut dyn Strategy, follows: bool) {
-        let (site, landmark) = sites(line.pc);
+        if line.class == class::STEP {
+            if follows {
+                strategy.step(line.thread, &self.pending);
+            }
+            return;
+        }
+        // A thread begins with a function's first byte, not behind a call.
+        let (pc, callers) = line.code;
+        let pc = if line.kind == Kind::Begin && pc != 0 { pc + 1 } else { pc };
+        let (site, landmark) = sites((pc, callers));
         let at = line.thread.index();
         if self.pending.len() <= at {
             let idle = Pending { site, landmark, step: Step::Ended };
@@ -144,10 +204,13 @@ impl History {
         }
         match line.class {
             class::PENDING => {
+                if line.kind == Kind::Begin {
+                    self.objects.begins.resize(at + 1, site);
+                    self.objects.begins[at] = site;
+                }
                 let step = self.step(line, site);
                 self.pending[at] = Pending { site, landmark, step };
             }
-            class::STEP if follows => strategy.step(line.thread, &self.pending),
             class::EVENT => {
                 let Some(op) = self.op(line, site) else { return };
                 let event = Event { thread: line.thread, site, op };
@@ -182,9 +245,13 @@ impl History {
     }
 
     fn lock(&mut self, line: &Line, object: u64, site: SiteId) -> LockId {
-        let id = self.locks.id(object);
+        let id = self.objects.locks.id(object);
         let mut table = self.names.0.borrow_mut();
         if table.locks.len() == id as usize {
+            self.objects.lock_sites.push(site);
+            if object == line.object {
+                self.objects.addresses.insert(object, line.a);
+            }
             let name = table.name(line.thread, site, 1);
             table.locks.push(name);
         }
@@ -192,11 +259,10 @@ impl History {
     }
 
     fn access(&mut self, line: &Line) -> Access {
-        const GRANULE: u64 = 16;
         let len = (line.b & 0xffff_ffff) as u32;
         let mut number = |granule: u64| {
-            let next = self.granules.len() as u64 + 1;
-            *self.granules.entry(granule).or_insert(next)
+            let next = self.objects.granules.len() as u64 + 1;
+            *self.objects.granules.entry(granule).or_insert(next)
         };
         let (first, last) = (line.a / GRANULE, (line.a + u64::from(len.max(1)) - 1) / GRANULE);
         let start = number(first);
@@ -226,17 +292,23 @@ impl History {
             Kind::LockShared => Op::Acquire(self.lock(line, object, site), Mode::Shared),
             Kind::Unlock => Op::Release(self.lock(line, object, site), Mode::Exclusive),
             Kind::UnlockShared => Op::Release(self.lock(line, object, site), Mode::Shared),
-            Kind::Wake => Op::Wake(CondId(self.conds.id(object))),
-            Kind::NotifyOne => Op::Notify(CondId(self.conds.id(object)), Wakes::One),
-            Kind::NotifyAll => Op::Notify(CondId(self.conds.id(object)), Wakes::All),
+            Kind::Wake => Op::Wake(CondId(self.objects.id(|o| &mut o.conds, line))),
+            Kind::NotifyOne => {
+                Op::Notify(CondId(self.objects.id(|o| &mut o.conds, line)), Wakes::One)
+            }
+            Kind::NotifyAll => {
+                Op::Notify(CondId(self.objects.id(|o| &mut o.conds, line)), Wakes::All)
+            }
             Kind::FutexWake => {
                 let wakes = if b == 1 { Wakes::One } else { Wakes::All };
-                Op::Notify(CondId(self.conds.id(object)), wakes)
+                Op::Notify(CondId(self.objects.id(|o| &mut o.conds, line)), wakes)
             }
-            Kind::Arrive => Op::Arrive(BarrierId(self.barriers.id(object)), b),
-            Kind::Leave => Op::Leave(BarrierId(self.barriers.id(object)), b),
-            Kind::Post => Op::Post(SemaphoreId(self.semaphores.id(object))),
-            Kind::Wait | Kind::TryWait => Op::Wait(SemaphoreId(self.semaphores.id(object))),
+            Kind::Arrive => Op::Arrive(BarrierId(self.objects.id(|o| &mut o.barriers, line)), b),
+            Kind::Leave => Op::Leave(BarrierId(self.objects.id(|o| &mut o.barriers, line)), b),
+            Kind::Post => Op::Post(SemaphoreId(self.objects.id(|o| &mut o.semaphores, line))),
+            Kind::Wait | Kind::TryWait => {
+                Op::Wait(SemaphoreId(self.objects.id(|o| &mut o.semaphores, line)))
+            }
             Kind::FutexWait => Op::Atomic(self.access(line), AtomicOp::Load(LoadOrder::SeqCst)),
             Kind::TryLock | Kind::TryShared | Kind::Enroll | Kind::Yield => return None,
         })
@@ -247,7 +319,7 @@ impl History {
             Kind::TryLock => Step::TryAcquire(self.lock(line, line.object, site), Mode::Exclusive),
             Kind::TryShared => Step::TryAcquire(self.lock(line, line.object, site), Mode::Shared),
             Kind::Enroll => {
-                let cond = CondId(self.conds.id(line.object));
+                let cond = CondId(self.objects.id(|o| &mut o.conds, line));
                 Step::Enroll(cond, self.lock(line, line.b, site))
             }
             _ => self.op(line, site).map_or(Step::Yield, Step::Do),
@@ -256,6 +328,6 @@ impl History {
 
     /// The id of the lock that is object `number`, if it has been used as one.
     pub fn known_lock(&self, number: u64) -> Option<LockId> {
-        self.locks.0.get(&number).copied().map(LockId)
+        self.objects.locks.0.get(&number).copied().map(LockId)
     }
 }

@@ -20,9 +20,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use selvedge_explore::explain::Stop;
 use selvedge_explore::{Divergence, Pending, Replay, Strategy};
 use selvedge_model::schedule::landmark;
 use selvedge_model::{Event, Held, Schedule, Site, SiteId, Symbols, ThreadId};
@@ -34,11 +36,15 @@ use crate::shm::Shm;
 
 pub mod history;
 pub mod memory;
+mod naming;
 mod run;
+mod shorten;
 
-pub use history::Names;
+pub use history::{NameTable, Names};
 pub use selvedge_injected::control::wire;
+pub use shorten::Sought;
 
+use history::{Code, Objects};
 use memory::{Memory, OneProcessor};
 
 /// How to run.
@@ -54,6 +60,10 @@ pub struct Settings {
     pub time: Duration,
     /// Whether plain accesses of instrumented code become events.
     pub accesses: bool,
+    /// Where the program runs; where this process does if nothing is said.
+    pub directory: Option<PathBuf>,
+    /// Ends an execution early once it is true: whoever runs it gets [`Error::Interrupted`].
+    pub interrupt: Arc<AtomicBool>,
 }
 
 impl Default for Settings {
@@ -64,6 +74,8 @@ impl Default for Settings {
             records: 1_000_000,
             time: Duration::from_secs(10),
             accesses: false,
+            directory: None,
+            interrupt: Arc::default(),
         }
     }
 }
@@ -117,6 +129,10 @@ pub struct Execution {
     pub schedule: Schedule,
     /// What happened.
     pub events: Vec<Event>,
+    /// Where threads were stopped although they could have gone on.
+    pub stops: Vec<Stop>,
+    /// Whose turn it was last.
+    pub last: ThreadId,
     /// What was not controlled.
     pub uncontrolled: Vec<Uncontrolled>,
     /// Whether a thread tried to acquire a lock without waiting for ever, and so could notice when
@@ -191,10 +207,12 @@ pub struct Controlled {
     modules: Modules,
     maps_len: u32,
     maps_before_main: u32,
-    sites: HashMap<u64, (SiteId, u16)>,
+    sites: HashMap<Code, (SiteId, u16)>,
     resolver: Box<dyn Resolve>,
     watched: Vec<CodePlace>,
     names: Names,
+    /// What the ids of the execution that ran last stand for.
+    last: Objects,
 }
 
 impl Controlled {
@@ -228,6 +246,7 @@ impl Controlled {
             resolver: Box::new(ByModule),
             watched: Vec::new(),
             names: Names::default(),
+            last: Objects::default(),
         })
     }
 
@@ -258,6 +277,7 @@ impl Controlled {
         self.watched = places.iter().take(wire::WATCHED).cloned().collect();
         self.prepare()?;
         self.publish_watched();
+        self.sites.clear();
         let pcs: Vec<u64> = self.watched.iter().map(|p| self.address(p)).collect();
         Ok(pcs.into_iter().map(|pc| self.site(pc).0).collect())
     }
@@ -289,7 +309,8 @@ impl Controlled {
 
     fn site(&mut self, pc: u64) -> (SiteId, u16) {
         let Controlled { sites, symbols, modules, resolver, .. } = self;
-        *sites.entry(pc).or_insert_with(|| intern(pc, symbols, modules, resolver.as_mut()))
+        let code = (pc, [0; wire::CALLERS]);
+        *sites.entry(code).or_insert_with(|| intern(code, symbols, modules, resolver.as_mut()))
     }
 
     fn address(&self, place: &CodePlace) -> u64 {
@@ -328,6 +349,9 @@ impl Controlled {
     fn start(&mut self) -> Result<Child, Error> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::null());
+        if let Some(directory) = &self.settings.directory {
+            command.current_dir(directory);
+        }
         command.stdout(self.stdout.try_clone().map_err(Error::Memory)?);
         command.stderr(self.stderr.try_clone().map_err(Error::Memory)?);
         let shm = Shm::new(crate::wire::NO_RACES).map_err(Error::Memory)?;
@@ -362,6 +386,10 @@ impl Controlled {
                 }
             }
             memory::wait(&c.bell, bell, Duration::from_millis(2));
+            if self.settings.interrupt.load(Ordering::Relaxed) {
+                self.stop();
+                return Err(Error::Interrupted);
+            }
             let ended = self.process.as_mut().map(Child::try_wait);
             let gone = !matches!(ended, Some(Ok(None)));
             if gone || begin.elapsed() > self.settings.time {
@@ -427,14 +455,14 @@ impl Controlled {
 
 /// The site of a return address, and its landmark.
 fn intern(
-    pc: u64,
+    (pc, callers): Code,
     symbols: &mut Symbols,
     modules: &Modules,
     resolver: &mut dyn Resolve,
 ) -> (SiteId, u16) {
     let site = match pc {
         0 => Site::Label("?".into()),
-        pc => resolver.site(pc, modules),
+        pc => resolver.site_within(pc, &callers, modules),
     };
     let mark = landmark(&site);
     (SiteId(symbols.sites.intern(site)), mark)

@@ -5,10 +5,11 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use selvedge_explore::explain::Stop;
 use selvedge_explore::{Choice, Recorder, Strategy};
 use selvedge_model::ThreadId;
 
-use super::history::History;
+use super::history::{Code, History};
 use super::memory;
 use super::wire::{self, Control, HOST, Kind, request, status};
 use super::{Blocked, Controlled, Execution, Outcome, Uncontrolled};
@@ -19,6 +20,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// How long to wait for a thread that is away before virtual time passes.
 const ABSENCE: Duration = Duration::from_millis(50);
 
+const NOBODY: [u64; wire::CALLERS] = [0; wire::CALLERS];
+
 struct Run<'a> {
     program: &'a mut Controlled,
     recorder: Recorder<&'a mut dyn Strategy>,
@@ -26,6 +29,7 @@ struct Run<'a> {
     choices: usize,
     running: Option<ThreadId>,
     uncontrolled: Vec<Uncontrolled>,
+    stops: Vec<Stop>,
     begin: Instant,
     /// When anything was last seen to happen, and what.
     active: Instant,
@@ -70,6 +74,7 @@ pub(super) fn execute(
         choices: 0,
         running: None,
         uncontrolled: Vec::new(),
+        stops: Vec::new(),
         begin: now,
         active: now,
         seen: (0, 0),
@@ -77,13 +82,18 @@ pub(super) fn execute(
     let outcome = run.finish()?;
     let mut schedule = run.recorder.schedule().clone();
     (schedule.seed, schedule.releases) = (seed, releases);
-    let Run { history, uncontrolled, .. } = run;
+    let Run { history, uncontrolled, stops, running, .. } = run;
+    let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
+    let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
+    program.last = history.objects;
     let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
     let (stdout, stderr) = program.take_output();
     Ok(Execution {
         outcome,
         schedule,
         events: history.events,
+        stops,
+        last: turn.or(running).unwrap_or(ThreadId(0)),
         uncontrolled,
         releases_matter,
         stdout,
@@ -106,6 +116,10 @@ impl Run<'_> {
             self.listen(bell);
             if self.begin.elapsed() > self.program.settings.time {
                 break End::Because(Outcome::TimeLimit);
+            }
+            if self.program.settings.interrupt.load(Ordering::Relaxed) {
+                self.program.stop();
+                return Err(Error::Interrupted);
             }
         };
         self.read();
@@ -196,10 +210,15 @@ impl Run<'_> {
         self.program.read_maps();
         let Run { program, history, recorder, .. } = self;
         let Controlled { memory, sites, symbols, modules, resolver, .. } = &mut **program;
-        let mut find = |pc: u64| {
-            *sites
-                .entry(pc)
-                .or_insert_with(|| super::intern(pc, symbols, modules, resolver.as_mut()))
+        let c = memory.control();
+        let watched = c.watched.iter().take(c.watched_len.load(Ordering::Relaxed) as usize);
+        let mut find = |code: Code| {
+            *sites.entry(code).or_insert_with(|| {
+                // The site of a watched access is what `watch` said it is.
+                let is_watched = watched.clone().any(|w| w.load(Ordering::Relaxed) == code.0);
+                let code = if is_watched { (code.0, NOBODY) } else { code };
+                super::intern(code, symbols, modules, resolver.as_mut())
+            })
         };
         history.read(memory.control(), &mut find, recorder);
     }
@@ -222,6 +241,7 @@ impl Run<'_> {
             [] => self.stuck(),
             [only] => {
                 give(c, only);
+                self.running = Some(only);
                 None
             }
             _ => {
@@ -246,7 +266,15 @@ impl Run<'_> {
             pending: &self.history.pending,
         };
         self.choices += 1;
-        self.recorder.choose(&choice)
+        let thread = self.recorder.choose(&choice);
+        if let Some(next) = choice.preempted_by(thread)
+            && let Some(stopped) = choice.running
+        {
+            let at = self.history.events.len();
+            self.stops.push(Stop { at, thread: stopped, next: *next });
+        }
+        self.running = Some(thread);
+        thread
     }
 
     /// Nobody can go on.

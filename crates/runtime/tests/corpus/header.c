@@ -1,33 +1,34 @@
 #include "corpus.h"
+#include <stdatomic.h>
 #include "../../include/selvedge.h"
-// Order through a pipe, told by the header; and a counter that may be wrong on purpose.
-int data, statistics, ends[2];
+// Order that only the header tells; and a counter that may be wrong on purpose.
+int data, statistics;
+static atomic_int told;
 static void *producer(void *arg) {
     data = 1; // race(data)
 #ifdef FIXED
-    SELVEDGE_HAPPENS_BEFORE(&ends);
+    SELVEDGE_HAPPENS_BEFORE(&told);
     SELVEDGE_IGNORE_BEGIN();
 #endif
     statistics++; // race(statistics)
 #ifdef FIXED
     SELVEDGE_IGNORE_END();
 #endif
-    return write(ends[1], "x", 1) == 1 ? arg : NULL;
+    atomic_store_explicit(&told, 1, memory_order_relaxed);
+    return arg;
 }
 static void *consumer(void *arg) {
-    char c;
     SELVEDGE_ATOMIC_BEGIN("take");
-    if (read(ends[0], &c, 1) != 1) abort();
+    while (!atomic_load_explicit(&told, memory_order_relaxed)) sched_yield();
     SELVEDGE_REGION_END();
 #ifdef FIXED
-    SELVEDGE_HAPPENS_AFTER(&ends);
+    SELVEDGE_HAPPENS_AFTER(&told);
 #else
     statistics++; // race(statistics)
 #endif
     return data ? arg : NULL; // race(data)
 }
 int main(void) {
-    if (pipe(ends) != 0) return 1;
     pthread_t t = start(producer, NULL);
 #ifdef FIXED
     SELVEDGE_IGNORE_BEGIN();

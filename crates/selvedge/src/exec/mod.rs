@@ -9,12 +9,14 @@
 //! | this one | the state of an execution; who can run and who does |
 //! | [`ops`] | what controlled types do, in terms of the state |
 //! | [`objects`] | locks, condition variables, barriers, semaphores |
+//! | [`ownership`] | races that the count of an `Arc` may have ordered |
 //! | [`fiber`] | coroutines; the only unsafe code of the executor |
 //! | [`worker`] | executions one after the other, with strategies and analyses |
 
 pub(crate) mod fiber;
 pub(crate) mod objects;
 pub(crate) mod ops;
+mod ownership;
 pub(crate) mod panics;
 pub(crate) mod sites;
 pub(crate) mod slot;
@@ -28,14 +30,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use selvedge_analyses::Analysis;
+use selvedge_explore::explain::Stop;
 use selvedge_explore::{Abstraction, Choice, Pending, Rng, Step, Strategy};
 use selvedge_model::{
-    Event, Findings, Fingerprint, LockId, Op, Schedule, SiteId, Symbols, ThreadId,
+    Access, Event, Findings, Fingerprint, LockId, Op, Schedule, SiteId, Symbols, ThreadId,
 };
 
 use crate::analyses::Contents;
 use crate::failure::{Blocked, Cause, Panicked};
 use objects::{Barrier, Cond, Enabling, Lock, Semaphore};
+use ownership::Ownership;
 use sites::{Place, Sites};
 
 /// What an execution may use.
@@ -124,6 +128,8 @@ pub(crate) struct Exec {
     strategy: Option<Box<dyn Strategy>>,
     follows: bool,
     pub(crate) schedule: Schedule,
+    /// Where threads were stopped although they could have gone on, if events are kept.
+    pub(crate) stops: Vec<Stop>,
     /// Which thread runs now.
     pub(crate) current: ThreadId,
     /// Which thread took the last step.
@@ -155,6 +161,9 @@ pub(crate) struct Exec {
     /// The events of the execution that the analyses have not seen yet.
     pub(crate) log: Vec<Event>,
     pub(crate) contents: Contents,
+    /// How many events the analyses have seen.
+    analysed: usize,
+    ownership: Ownership,
     /// Names of the analyses to run.
     pub(crate) selected: Arc<[String]>,
     /// Running already because the log got long.
@@ -199,6 +208,7 @@ impl Exec {
             strategy: None,
             follows: false,
             schedule: Schedule::default(),
+            stops: Vec::new(),
             current: ThreadId(0),
             running: None,
             yielding: false,
@@ -223,6 +233,8 @@ impl Exec {
             noting: false,
             log: Vec::new(),
             contents: Contents::default(),
+            analysed: 0,
+            ownership: Ownership::default(),
             selected: Arc::default(),
             analyses: Vec::new(),
             findings: Findings::default(),
@@ -251,6 +263,7 @@ impl Exec {
         self.strategy = Some(strategy);
         self.schedule.seed = seed;
         self.schedule.segments.clear();
+        self.stops.clear();
         self.schedule.releases = self.release_points;
         self.running = None;
         self.yielding = false;
@@ -272,6 +285,8 @@ impl Exec {
         self.cause = None;
         self.log.clear();
         self.contents = Contents::default();
+        self.analysed = 0;
+        self.ownership = Ownership::default();
         self.analyses.clear();
         self.findings = Findings::default();
         self.observed = self.noting || self.follows;
@@ -467,8 +482,14 @@ impl Exec {
             // The common case, without looking at what would be preempted.
             Some(last) if last.thread == thread => last.steps += 1,
             _ => {
-                let preempted = choice.preempted_by(thread).map(Pending::fingerprint);
-                self.schedule.push(thread, preempted);
+                let preempted = choice.preempted_by(thread);
+                self.schedule.push(thread, preempted.map(Pending::fingerprint));
+                if self.keep
+                    && let (Some(next), Some(stopped)) = (preempted, choice.running)
+                {
+                    let at = self.log.len();
+                    self.stops.push(Stop { at, thread: stopped, next: *next });
+                }
             }
         }
         self.choices += 1;
@@ -612,12 +633,42 @@ impl Exec {
             self.analyses = crate::analyses::relevant(&self.selected, contents);
         }
         for analysis in &mut self.analyses {
+            if analysis.name() == crate::analyses::RACES {
+                self.ownership.analyse(&mut **analysis, &self.log, &mut self.findings);
+                continue;
+            }
             for event in &self.log {
                 analysis.on_event(event, &mut self.findings);
             }
         }
         if !self.keep {
+            self.analysed += self.log.len();
             self.log.clear();
+        }
+    }
+
+    /// The execution is over: the analyses say what they have left to say.
+    pub(crate) fn finish_analyses(&mut self) {
+        self.analyse(self.contents);
+        for analysis in &mut self.analyses {
+            analysis.finish(&mut self.findings);
+        }
+        self.ownership.finish(&mut self.findings);
+    }
+
+    /// The current thread makes a plain access.
+    #[inline]
+    pub(crate) fn accessed(&mut self, site: SiteId, access: Access, write: bool) {
+        if self.noting {
+            self.ownership.contest(self.current, access, write, &self.pending);
+        }
+        self.emit(site, if write { Op::Write(access) } else { Op::Read(access) });
+    }
+
+    /// The current thread destroys a cell.
+    pub(crate) fn destroyed(&mut self, cell: Access) {
+        if self.noting && self.contents.accesses {
+            self.ownership.end(self.current, cell, self.analysed + self.log.len());
         }
     }
 
@@ -627,7 +678,7 @@ impl Exec {
         let theirs = slot.generation();
         let runs = |l: &Arc<AtomicU64>| l.load(Ordering::Relaxed) == theirs;
         if theirs != self.generation && live().iter().any(runs) {
-            let made = slot.made().to_string();
+            let made = slot.made().map_or_else(|| "a constant".to_owned(), ToString::to_string);
             let _ = self.stop(Cause::SharedBetweenExecutions { made });
         }
     }

@@ -11,6 +11,38 @@ use selvedge_model::{Mode, ThreadId};
 /// Who can and who cannot take its step after a change: the caller enables and disables accordingly.
 pub(crate) type Enabling = (ThreadId, bool);
 
+/// In which way a thread wants or holds a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hold {
+    /// With other readers.
+    Shared,
+    /// With readers, and as the only one that may go on to write.
+    Upgradable,
+    /// Alone.
+    Exclusive,
+    /// Alone, by whoever holds it upgradable.
+    Upgrade,
+}
+
+impl From<Mode> for Hold {
+    fn from(mode: Mode) -> Hold {
+        match mode {
+            Mode::Shared => Hold::Shared,
+            Mode::Exclusive => Hold::Exclusive,
+        }
+    }
+}
+
+impl Hold {
+    /// As the events say it.
+    pub(crate) fn mode(self) -> Mode {
+        match self {
+            Hold::Shared | Hold::Upgradable => Mode::Shared,
+            Hold::Exclusive | Hold::Upgrade => Mode::Exclusive,
+        }
+    }
+}
+
 /// A mutex or reader-writer lock.
 ///
 /// Readers are let in while a writer waits, so a deadlock that needs writers to be preferred is not
@@ -18,25 +50,33 @@ pub(crate) type Enabling = (ThreadId, bool);
 #[derive(Debug, Default)]
 pub(crate) struct Lock {
     writer: Option<ThreadId>,
+    // invariant: None if there is a writer.
+    upgrader: Option<ThreadId>,
     // invariant: empty if there is a writer.
     readers: Vec<ThreadId>,
     /// Threads about to acquire.
-    contenders: Vec<(ThreadId, Mode)>,
+    contenders: Vec<(ThreadId, Hold)>,
 }
 
 impl Lock {
-    pub(crate) fn is_free(&self, mode: Mode) -> bool {
-        self.writer.is_none() && (mode == Mode::Shared || self.readers.is_empty())
+    pub(crate) fn is_free(&self, hold: Hold) -> bool {
+        self.writer.is_none()
+            && match hold {
+                Hold::Shared => true,
+                Hold::Upgradable => self.upgrader.is_none(),
+                Hold::Exclusive => self.upgrader.is_none() && self.readers.is_empty(),
+                Hold::Upgrade => self.readers.is_empty(),
+            }
     }
 
-    /// Whoever holds the lock in a mode that keeps out `mode`.
+    /// Whoever holds the lock.
     pub(crate) fn holder(&self) -> Option<ThreadId> {
-        self.writer.or(self.readers.first().copied())
+        self.writer.or(self.upgrader).or(self.readers.first().copied())
     }
 
-    pub(crate) fn contend(&mut self, thread: ThreadId, mode: Mode) -> bool {
-        self.contenders.push((thread, mode));
-        self.is_free(mode)
+    pub(crate) fn contend(&mut self, thread: ThreadId, hold: Hold) -> bool {
+        self.contenders.push((thread, hold));
+        self.is_free(hold)
     }
 
     pub(crate) fn give_up(&mut self, thread: ThreadId) {
@@ -45,18 +85,24 @@ impl Lock {
         }
     }
 
-    pub(crate) fn take(&mut self, thread: ThreadId, mode: Mode) {
-        debug_assert!(self.is_free(mode));
-        match mode {
-            Mode::Exclusive => self.writer = Some(thread),
-            Mode::Shared => self.readers.push(thread),
+    pub(crate) fn take(&mut self, thread: ThreadId, hold: Hold) {
+        debug_assert!(self.is_free(hold));
+        match hold {
+            Hold::Shared => self.readers.push(thread),
+            Hold::Upgradable => self.upgrader = Some(thread),
+            Hold::Exclusive => self.writer = Some(thread),
+            Hold::Upgrade => {
+                self.upgrader = None;
+                self.writer = Some(thread);
+            }
         }
     }
 
-    pub(crate) fn give_back(&mut self, thread: ThreadId, mode: Mode) {
-        match mode {
-            Mode::Exclusive => self.writer = None,
-            Mode::Shared => {
+    pub(crate) fn give_back(&mut self, thread: ThreadId, hold: Hold) {
+        match hold {
+            Hold::Exclusive | Hold::Upgrade => self.writer = None,
+            Hold::Upgradable => self.upgrader = None,
+            Hold::Shared => {
                 // A guard may be dropped by a thread that did not lock; then any reader stands for it.
                 let at = self.readers.iter().position(|&t| t == thread).unwrap_or(0);
                 if at < self.readers.len() {
@@ -71,7 +117,7 @@ impl Lock {
     }
 
     pub(crate) fn enabling(&self) -> impl Iterator<Item = Enabling> + '_ {
-        self.contenders.iter().map(|&(t, mode)| (t, self.is_free(mode)))
+        self.contenders.iter().map(|&(t, hold)| (t, self.is_free(hold)))
     }
 }
 
@@ -93,18 +139,22 @@ impl Cond {
         self.waiters.push((thread, self.time));
     }
 
-    /// Everybody who waits may now wake up.
-    pub(crate) fn notify_one(&mut self) {
-        if self.tokens.len() < self.waiters.len() {
-            self.time += 1;
-            self.tokens.push_back(self.time);
+    /// Everybody who waits may now wake up. How many more of them will.
+    pub(crate) fn notify_one(&mut self) -> usize {
+        if self.tokens.len() == self.waiters.len() {
+            return 0;
         }
+        self.time += 1;
+        self.tokens.push_back(self.time);
+        1
     }
 
-    pub(crate) fn notify_all(&mut self) {
+    pub(crate) fn notify_all(&mut self) -> usize {
+        let woken = self.waiters.len() - self.tokens.len();
         self.time += 1;
         self.tokens.resize(self.waiters.len(), self.time);
         self.tokens.iter_mut().for_each(|t| *t = self.time);
+        woken
     }
 
     /// The thread wakes up: true if by a notification, false if without one.
@@ -199,7 +249,7 @@ mod tests {
     #[test]
     fn a_notification_wakes_one_of_those_who_waited() {
         let mut cond = Cond::default();
-        cond.notify_one();
+        assert_eq!(cond.notify_one(), 0);
         cond.enroll(A);
         assert_eq!(enabled(&cond), [], "it is not kept for later");
         cond.enroll(B);
@@ -238,14 +288,31 @@ mod tests {
     #[test]
     fn a_lock_is_shared_by_readers_only() {
         let mut lock = Lock::default();
-        lock.take(A, Mode::Shared);
-        assert!(lock.contend(B, Mode::Shared));
-        assert!(!lock.contend(C, Mode::Exclusive));
+        lock.take(A, Hold::Shared);
+        assert!(lock.contend(B, Hold::Shared));
+        assert!(!lock.contend(C, Hold::Exclusive));
         lock.give_up(B);
-        lock.take(B, Mode::Shared);
-        lock.give_back(A, Mode::Shared);
+        lock.take(B, Hold::Shared);
+        lock.give_back(A, Hold::Shared);
         assert_eq!(lock.enabling().collect::<Vec<_>>(), [(C, false)]);
-        lock.give_back(B, Mode::Shared);
+        lock.give_back(B, Hold::Shared);
         assert_eq!(lock.enabling().collect::<Vec<_>>(), [(C, true)]);
+    }
+
+    #[test]
+    fn whoever_may_upgrade_keeps_out_writers_and_others_who_may() {
+        let mut lock = Lock::default();
+        lock.take(A, Hold::Upgradable);
+        assert!(lock.is_free(Hold::Shared));
+        assert!(!lock.is_free(Hold::Upgradable) && !lock.is_free(Hold::Exclusive));
+        lock.take(B, Hold::Shared);
+        assert!(!lock.contend(A, Hold::Upgrade));
+        lock.give_back(B, Hold::Shared);
+        assert_eq!(lock.enabling().collect::<Vec<_>>(), [(A, true)]);
+        lock.give_up(A);
+        lock.take(A, Hold::Upgrade);
+        assert!(!lock.is_free(Hold::Shared));
+        lock.give_back(A, Hold::Exclusive);
+        assert!(lock.is_free(Hold::Exclusive));
     }
 }

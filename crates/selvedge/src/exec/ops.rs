@@ -15,7 +15,7 @@ use selvedge_model::{
 };
 
 use super::fiber::{switch, with};
-use super::objects::Enabling;
+use super::objects::{Enabling, Hold};
 use super::sites::Place;
 use super::slot::Slot;
 use super::{Exec, Go};
@@ -64,8 +64,9 @@ impl Exec {
     }
 
     #[inline]
-    fn lock(&mut self, slot: &Slot) -> LockId {
-        let made = slot.made();
+    fn lock(&mut self, slot: &Slot, here: Here) -> LockId {
+        // A lock that cannot know where it was made is known by where it was first used.
+        let made = slot.made().unwrap_or(here);
         LockId(self.number(slot, |e| e.new_lock(made)))
     }
 
@@ -119,75 +120,120 @@ fn nanos(duration: Duration) -> u64 {
 
 /// Acquires, waiting for as long as it takes.
 #[inline]
-pub(crate) fn acquire(slot: &Slot, mode: Mode, here: Here) -> bool {
-    let Some(go) = with(|e| {
-        let place = e.place(here);
-        let lock = e.lock(slot);
-        let me = e.current;
-        let free = e.locks[lock.index()].contend(me, mode);
-        e.point_or_unwind(place, Step::Do(Op::Acquire(lock, mode)), free)
-    }) else {
-        return false;
-    };
-    settle(go);
-    with(|e| {
-        let lock = e.lock(slot);
-        let me = e.current;
-        e.locks[lock.index()].give_up(me);
-        e.locks[lock.index()].take(me, mode);
-        e.refresh_lock(lock);
-        let site = e.place(here).site;
-        e.emit(site, Op::Acquire(lock, mode));
-    });
-    true
+pub(crate) fn acquire(slot: &Slot, hold: impl Into<Hold>, here: Here) -> bool {
+    acquire_for(slot, hold.into(), None, here).is_some()
 }
 
-/// Acquires if that is possible at once.
-pub(crate) fn try_acquire(slot: &Slot, mode: Mode, here: Here) -> Option<bool> {
+/// Acquires, or gives up when the timeout is over: then false.
+#[inline]
+pub(crate) fn acquire_for(
+    slot: &Slot,
+    hold: Hold,
+    timeout: Option<Duration>,
+    here: Here,
+) -> Option<bool> {
     let go = with(|e| {
         let place = e.place(here);
-        let lock = e.lock(slot);
-        e.release_points = true;
-        e.point_or_unwind(place, Step::TryAcquire(lock, mode), true)
+        let lock = e.lock(slot, here);
+        let me = e.current;
+        let free = e.locks[lock.index()].contend(me, hold);
+        let mode = hold.mode();
+        let step = match timeout {
+            None => Step::Do(Op::Acquire(lock, mode)),
+            Some(timeout) => {
+                e.set_timer(nanos(timeout));
+                Step::TryAcquire(lock, mode)
+            }
+        };
+        e.point_or_unwind(place, step, free)
     })?;
     settle(go);
     with(|e| {
-        let lock = e.lock(slot);
+        let lock = e.lock(slot, here);
         let me = e.current;
-        if !e.locks[lock.index()].is_free(mode) {
-            return false;
+        e.locks[lock.index()].give_up(me);
+        if timeout.is_some() {
+            e.clear_timer();
+            if !e.locks[lock.index()].is_free(hold) {
+                return false;
+            }
         }
-        e.locks[lock.index()].take(me, mode);
-        e.refresh_lock(lock);
-        let site = e.place(here).site;
-        e.emit(site, Op::Acquire(lock, mode));
+        take_now(e, lock, hold, here);
         true
     })
 }
 
+/// Acquires if that is possible at once.
+pub(crate) fn try_acquire(slot: &Slot, hold: impl Into<Hold>, here: Here) -> Option<bool> {
+    let hold = hold.into();
+    let go = with(|e| {
+        let place = e.place(here);
+        let lock = e.lock(slot, here);
+        e.release_points = true;
+        e.point_or_unwind(place, Step::TryAcquire(lock, hold.mode()), true)
+    })?;
+    settle(go);
+    with(|e| {
+        let lock = e.lock(slot, here);
+        let free = e.locks[lock.index()].is_free(hold);
+        if free {
+            take_now(e, lock, hold, here);
+        }
+        free
+    })
+}
+
+#[inline]
+fn take_now(e: &mut Exec, lock: LockId, hold: Hold, here: Here) {
+    let me = e.current;
+    e.locks[lock.index()].take(me, hold);
+    e.refresh_lock(lock);
+    let site = e.place(here).site;
+    if hold == Hold::Upgrade {
+        e.emit(site, Op::Release(lock, Mode::Shared));
+    }
+    e.emit(site, Op::Acquire(lock, hold.mode()));
+}
+
 /// Releases.
 #[inline]
-pub(crate) fn release(slot: &Slot, mode: Mode, here: Here) {
+pub(crate) fn release(slot: &Slot, hold: impl Into<Hold>, here: Here) {
+    let hold = hold.into();
+    before_release(slot, hold, here);
+    with(|e| release_now(e, slot, hold, here));
+}
+
+/// Goes on to hold a lock in another way that needs no waiting.
+pub(crate) fn downgrade(slot: &Slot, from: Hold, to: Hold, here: Here) {
+    before_release(slot, from, here);
+    with(|e| {
+        release_now(e, slot, from, here);
+        let lock = e.lock(slot, here);
+        take_now(e, lock, to, here);
+    });
+}
+
+#[inline]
+fn before_release(slot: &Slot, hold: Hold, here: Here) {
     let go = with(|e| {
         if !e.release_points {
             return Go::On;
         }
         let place = e.place(here);
-        let lock = e.lock(slot);
-        e.point_or_unwind(place, Step::Do(Op::Release(lock, mode)), true)
+        let lock = e.lock(slot, here);
+        e.point_or_unwind(place, Step::Do(Op::Release(lock, hold.mode())), true)
     });
     settle(go.unwrap_or(Go::On));
-    with(|e| release_now(e, slot, mode, here));
 }
 
-fn release_now(e: &mut Exec, slot: &Slot, mode: Mode, here: Here) {
-    let lock = e.lock(slot);
+fn release_now(e: &mut Exec, slot: &Slot, hold: Hold, here: Here) {
+    let lock = e.lock(slot, here);
     let me = e.current;
     if e.is_observed() {
         let site = e.place(here).site;
-        e.emit(site, Op::Release(lock, mode));
+        e.emit(site, Op::Release(lock, hold.mode()));
     }
-    e.locks[lock.index()].give_back(me, mode);
+    e.locks[lock.index()].give_back(me, hold);
     e.refresh_lock(lock);
 }
 
@@ -197,7 +243,7 @@ fn release_now(e: &mut Exec, slot: &Slot, mode: Mode, here: Here) {
 pub(crate) fn enroll(cond: &Slot, lock: &Slot, here: Here, unlock: impl FnOnce()) {
     let go = with(|e| {
         let place = e.place(here);
-        let (cond, lock) = (e.cond(cond), e.lock(lock));
+        let (cond, lock) = (e.cond(cond), e.lock(lock, here));
         e.point_or_unwind(place, Step::Enroll(cond, lock), true)
     });
     settle(go.unwrap_or(Go::On));
@@ -206,7 +252,7 @@ pub(crate) fn enroll(cond: &Slot, lock: &Slot, here: Here, unlock: impl FnOnce()
         let id = e.cond(cond);
         let me = e.current;
         e.conds[id.index()].enroll(me);
-        release_now(e, lock, Mode::Exclusive, here);
+        release_now(e, lock, Hold::Exclusive, here);
     });
 }
 
@@ -236,27 +282,25 @@ pub(crate) fn wait_notified(cond: &Slot, timeout: Option<Duration>, here: Here) 
     .unwrap_or(true)
 }
 
-/// Wakes waiters.
-pub(crate) fn notify(cond: &Slot, wakes: Wakes, here: Here) -> bool {
-    let Some(go) = with(|e| {
+/// Wakes waiters; says how many.
+pub(crate) fn notify(cond: &Slot, wakes: Wakes, here: Here) -> Option<usize> {
+    let go = with(|e| {
         let place = e.place(here);
         let id = e.cond(cond);
         e.point_or_unwind(place, Step::Do(Op::Notify(id, wakes)), true)
-    }) else {
-        return false;
-    };
+    })?;
     settle(go);
     with(|e| {
         let id = e.cond(cond);
         let site = e.place(here).site;
         e.emit(site, Op::Notify(id, wakes));
-        match wakes {
+        let woken = match wakes {
             Wakes::One => e.conds[id.index()].notify_one(),
             Wakes::All => e.conds[id.index()].notify_all(),
-        }
+        };
         e.refresh_cond(id);
-    });
-    true
+        woken
+    })
 }
 
 // ---- barriers ----
@@ -435,7 +479,18 @@ pub(crate) fn access(slot: &Slot, write: bool, here: Here) {
         if e.is_observed() {
             let access = e.memory(slot);
             let site = e.place(here).site;
-            e.emit(site, if write { Op::Write(access) } else { Op::Read(access) });
+            e.accessed(site, access, write);
+        }
+    });
+}
+
+/// A cell is destroyed.
+pub(crate) fn destroy(slot: &Slot) {
+    with(|e| {
+        // One that this execution has not met has nothing to tell.
+        if slot.get(e.generation).is_some() {
+            let cell = e.memory(slot);
+            e.destroyed(cell);
         }
     });
 }

@@ -18,17 +18,23 @@ pub(crate) struct Slot {
     // ordering: relaxed. An execution reads only what its own OS thread wrote, or a foreign
     // generation, which it compares with its own.
     number: AtomicU64,
-    made: &'static Location<'static>,
+    made: Option<&'static Location<'static>>,
 }
 
 impl Slot {
     #[track_caller]
     pub(crate) const fn new() -> Slot {
-        Slot { number: AtomicU64::new(0), made: Location::caller() }
+        Slot { number: AtomicU64::new(0), made: Some(Location::caller()) }
+    }
+
+    /// Of an object that is made by a constant, which does not know where it is used.
+    #[cfg(feature = "parking_lot")]
+    pub(crate) const fn anonymous() -> Slot {
+        Slot { number: AtomicU64::new(0), made: None }
     }
 
     /// Where the object was made.
-    pub(crate) fn made(&self) -> &'static Location<'static> {
+    pub(crate) fn made(&self) -> Option<&'static Location<'static>> {
         self.made
     }
 

@@ -1,12 +1,11 @@
 //! Executions one after the other on one OS thread.
 
-use std::cell::RefCell;
 use std::panic::Location;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use selvedge_explore::{Choice, Pending, Replay, Strategy};
+use selvedge_explore::explain::Stop;
+use selvedge_explore::{Replay, Shared, Strategy};
 use selvedge_model::{Event, Finding, Op, Schedule, Status, Symbols, ThreadId};
 
 use super::fiber::{self, Pool, with};
@@ -30,6 +29,8 @@ pub(crate) struct Execution {
     pub(crate) schedule: Schedule,
     pub(crate) findings: Vec<Finding>,
     pub(crate) events: Vec<Event>,
+    /// Where threads were stopped, if the events are there.
+    pub(crate) stops: Vec<Stop>,
     pub(crate) taken: Vec<Taken>,
     pub(crate) choices: usize,
     pub(crate) steps: usize,
@@ -105,10 +106,7 @@ impl Worker {
     fn collect(&mut self) -> Execution {
         let exec = &mut self.exec;
         if exec.noting {
-            exec.analyse(exec.contents);
-        }
-        for analysis in &mut exec.analyses {
-            analysis.finish(&mut exec.findings);
+            exec.finish_analyses();
         }
         let mut findings: Vec<Finding> = std::mem::take(&mut exec.findings).into_iter().collect();
         let mut cause = exec.cause.take().or_else(|| unhandled_panic(exec));
@@ -125,6 +123,7 @@ impl Worker {
             schedule: exec.schedule.clone(),
             findings,
             events: if exec.keep { std::mem::take(&mut exec.log) } else { Vec::new() },
+            stops: std::mem::take(&mut exec.stops),
             taken: exec.taken.take().unwrap_or_default(),
             choices,
             steps,
@@ -177,40 +176,4 @@ fn unhandled_panic(exec: &Exec) -> Option<Cause> {
     let thread = exec.threads.iter().position(|t| t.panicked.is_some() && !t.handled)?;
     let panicked = exec.threads[thread].panicked.clone()?;
     Some(Cause::Panic { thread: exec.thread_name(ThreadId(thread as u32)), panicked })
-}
-
-/// A strategy that can be looked at while the executor has it.
-pub(crate) struct Shared<S>(pub(crate) Rc<RefCell<S>>);
-
-impl<S> Shared<S> {
-    pub(crate) fn new(strategy: S) -> Shared<S> {
-        Shared(Rc::new(RefCell::new(strategy)))
-    }
-}
-
-impl<S> Clone for Shared<S> {
-    fn clone(&self) -> Shared<S> {
-        Shared(Rc::clone(&self.0))
-    }
-}
-
-impl<S: Strategy> Strategy for Shared<S> {
-    fn begin(&mut self) -> bool {
-        self.0.borrow_mut().begin()
-    }
-    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
-        self.0.borrow_mut().choose(choice)
-    }
-    fn follows_steps(&self) -> bool {
-        self.0.borrow().follows_steps()
-    }
-    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        self.0.borrow_mut().step(thread, pending);
-    }
-    fn observe(&mut self, event: &Event) {
-        self.0.borrow_mut().observe(event);
-    }
-    fn end(&mut self, pending: &[Pending]) {
-        self.0.borrow_mut().end(pending);
-    }
 }

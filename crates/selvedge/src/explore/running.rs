@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 use selvedge_explore::rng::derive;
-use selvedge_explore::{AtomFuzzer, DeadlockFuzzer, RaceFuzzer, Strategy, minimise};
+use selvedge_explore::{Directed, Shared, Strategy, minimise};
 use selvedge_model::{Finding, FindingId, Schedule, Status, Target};
 
 use super::{Explore, Summary};
-use crate::exec::worker::{Body, Execution, Observe, Shared, Worker};
+use crate::exec::worker::{Body, Execution, Observe, Worker};
 use crate::exec::{Limits, Names};
 use crate::failure::{Cause, Failure};
 use crate::report;
@@ -338,35 +338,14 @@ impl Shard<'_> {
         let seed = derive(self.seed, 0xd1ec7ed ^ self.executions);
         let attempts = self.setting.options.attempts;
         let now = self.worker.names();
-        match target {
-            Target::Race { first, second } => {
-                let fuzzer = RaceFuzzer::new(*first, *second, seed, attempts);
-                self.direct(finding, fuzzer, |f| f.reached().is_some())
-            }
-            Target::Deadlock(cycle) => {
-                let fuzzer = DeadlockFuzzer::new(cycle, names, now, seed, attempts);
-                self.direct(finding, fuzzer, |f| !f.reached().is_empty())
-            }
-            Target::Split { first, second, between, .. } => {
-                let fuzzer = AtomFuzzer::aimed([*first, *second], *between, seed, attempts);
-                self.direct(finding, fuzzer, |f| !f.violations().is_empty())
-            }
-        }
-    }
-
-    fn direct<S: Strategy + 'static>(
-        &mut self,
-        finding: &Finding,
-        fuzzer: S,
-        reached: impl Fn(&S) -> bool,
-    ) -> Result<bool, Box<Found>> {
-        let shared = Shared::new(fuzzer);
+        let directed = Directed::new(target, names, now, seed, attempts);
+        let shared = Shared::new(directed);
         let mut strategy: Box<dyn Strategy> = Box::new(shared.clone());
         while strategy.begin() {
             let observe = Observe { analyses: true, ..Observe::default() };
             let taken = std::mem::replace(&mut strategy, Box::new(Nothing));
             let execution = self.execute(taken, observe, &mut strategy)?;
-            if reached(&shared.0.borrow()) {
+            if shared.0.borrow().reached() {
                 let finding = Finding { status: Status::Confirmed, ..finding.clone() };
                 return Err(self.found(Cause::Finding(Box::new(finding)), execution.schedule));
             }
@@ -404,7 +383,7 @@ impl Explain {
         let observe = Observe { analyses: !setting.selected.is_empty(), ..Observe::default() };
         let all = Observe { events: true, ..observe };
         let (_, mut shown) = worker.replay(&self.schedule, all);
-        let cause = shown.cause.take()?;
+        let mut cause = shown.cause.take()?;
         let mut schedule = self.schedule;
         if setting.options.minimise > 0 && !worker.tainted() {
             let result = minimise(schedule.clone(), setting.options.minimise, |candidate| {
@@ -416,8 +395,10 @@ impl Explain {
                 same.then_some(execution.schedule)
             });
             if result.schedule != schedule && !worker.tainted() {
-                let (_, smaller) = worker.replay(&result.schedule, all);
-                if smaller.cause.as_ref().is_some_and(|c| c.same(&cause)) {
+                let (_, mut smaller) = worker.replay(&result.schedule, all);
+                if let Some(same) = smaller.cause.take().filter(|c| c.same(&cause)) {
+                    // The same, but perhaps of other threads.
+                    cause = same;
                     schedule = result.schedule;
                     shown = smaller;
                 }
@@ -430,7 +411,7 @@ impl Explain {
             options: &setting.options_in_words(),
             words: &words,
             schedule: &schedule,
-            interleaving: Some((&shown, worker.symbols())),
+            interleaving: Some((&shown, &cause, worker.symbols())),
             note: None,
         });
         Some(Box::new(Failure { cause, execution, schedule, text }))
@@ -461,7 +442,7 @@ impl Explain {
             options: "replayed",
             words: &words,
             schedule: &self.schedule,
-            interleaving: Some((&shown, worker.symbols())),
+            interleaving: Some((&shown, &cause, worker.symbols())),
             note: note.as_deref(),
         });
         Err(Box::new(Failure { cause, execution: 1, schedule: self.schedule, text }))

@@ -1,6 +1,6 @@
 //! Cells: the standard library's `Cell`, and ours without tracking.
 
-pub use std::cell::Cell;
+pub use std::cell::{BorrowError, BorrowMutError, Cell, LazyCell, OnceCell, Ref, RefCell, RefMut};
 
 macro_rules! cells {
     ($($(#[$doc:meta])* $name:ident)*) => {$(

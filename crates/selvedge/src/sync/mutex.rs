@@ -293,7 +293,7 @@ impl Condvar {
     /// See [`std::sync::Condvar::notify_one`].
     #[track_caller]
     pub fn notify_one(&self) {
-        if !ops::notify(&self.slot, Wakes::One, Location::caller()) {
+        if ops::notify(&self.slot, Wakes::One, Location::caller()).is_none() {
             self.inner.notify_one();
         }
     }
@@ -301,7 +301,7 @@ impl Condvar {
     /// See [`std::sync::Condvar::notify_all`].
     #[track_caller]
     pub fn notify_all(&self) {
-        if !ops::notify(&self.slot, Wakes::All, Location::caller()) {
+        if ops::notify(&self.slot, Wakes::All, Location::caller()).is_none() {
             self.inner.notify_all();
         }
     }

@@ -15,6 +15,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
 
+use crate::layout;
 use crate::sys;
 use crate::thread::{self, Busy, Thread};
 
@@ -132,7 +133,24 @@ fn number(t: &Thread) -> usize {
     (t.controlled as usize - 1) % THREADS
 }
 
-fn log(c: &Control, what: u8, thread: usize, want: &Want) {
+/// Return addresses of the instrumented functions that the current thread is in, innermost first.
+type Callers = [u64; wire::CALLERS];
+
+/// Where callers do not matter.
+const NOBODY: Callers = [0; wire::CALLERS];
+
+fn callers(t: &Thread) -> Callers {
+    let base = layout::THREADS + t.index as usize * layout::THREAD_LEN;
+    let top = thread::stack_top();
+    let depth = (top & (thread::STACK_LEN - 1)) / thread::ENTRY;
+    core::array::from_fn(|i| {
+        let at = base + top.wrapping_sub(thread::ENTRY * (i + 1)) % thread::STACK_LEN;
+        // SAFETY: within the stack part of the thread's own block.
+        if i < depth { unsafe { (at as *const u64).read_volatile() } } else { 0 }
+    })
+}
+
+fn log(c: &Control, what: u8, thread: usize, want: &Want, callers: Callers) {
     let at = c.log_len.fetch_add(1, Relaxed) as usize;
     if at >= wire::LOG || at as u32 >= c.limit.load(Relaxed) {
         too_much(c, thread);
@@ -148,13 +166,17 @@ fn log(c: &Control, what: u8, thread: usize, want: &Want) {
     let head = u64::from(what) << 56 | (want.kind as u64) << 48 | (thread as u64) << 32;
     record.what.store(head | u64::from(object), Relaxed);
     record.pc.store(want.pc as u64, Relaxed);
-    record.a.store(want.a as u64, Relaxed);
+    // What is about no memory tells where its object lies.
+    record.a.store(if want.a == 0 { want.object } else { want.a } as u64, Relaxed);
     record.b.store(want.b as u64, Relaxed);
+    for (word, caller) in record.callers.iter().zip(callers) {
+        word.store(caller, Relaxed);
+    }
 }
 
 /// This has happened.
 pub fn event(c: &Control, t: &Thread, want: &Want) {
-    log(c, class::EVENT, number(t), want);
+    log(c, class::EVENT, number(t), want, callers(t));
 }
 
 /// The host ends the execution.
@@ -245,7 +267,7 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
     let me = number(t);
     let slot = &c.slots[me];
     loop {
-        state(c, me, want);
+        state(c, t, want);
         let busy = Busy::new(t);
         if slot.status.swap(status::WAITING, Ordering::AcqRel) == status::AWAY {
             ring(c);
@@ -262,7 +284,7 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
     if matches!(want.kind, Kind::Wake | Kind::Wait | Kind::Join) {
         slot.cancelled.store(0, Relaxed);
     }
-    log(c, class::STEP, me, want);
+    log(c, class::STEP, me, want, NOBODY);
 }
 
 /// A signal came for the thread while it was busy, probably waiting for its turn.
@@ -285,9 +307,10 @@ pub fn cancelled(thread: u32) {
     }
 }
 
-fn state(c: &Control, me: usize, want: &Want) {
+fn state(c: &Control, t: &Thread, want: &Want) {
+    let me = number(t);
     let slot = &c.slots[me];
-    log(c, class::PENDING, me, want);
+    log(c, class::PENDING, me, want, callers(t));
     let object = if want.object == 0 { None } else { c.object(want.object) };
     slot.object.store(object.map_or(0, |i| i as u32 + 1), Relaxed);
     slot.kind.store(want.kind as u32, Relaxed);
@@ -378,7 +401,7 @@ pub fn creating(pc: usize, function: usize) -> u32 {
     slot.status.store(status::WAITING, Relaxed);
     c.threads.store(child as u32 + 1, Relaxed);
     event(c, t, &Want { b: child, ..want });
-    log(c, class::PENDING, child, &Want::new(Kind::Begin, 0, function));
+    log(c, class::PENDING, child, &Want::new(Kind::Begin, 0, function), NOBODY);
     child as u32 + 1
 }
 
@@ -403,7 +426,7 @@ pub fn begin(t: &mut Thread) {
         let _busy = Busy::new(t);
         wait_for_turn(c, t);
     }
-    log(c, class::STEP, number(t), &want);
+    log(c, class::STEP, number(t), &want, NOBODY);
     event(c, t, &want);
 }
 

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -24,6 +24,9 @@ pub const OBJECTS: usize = 1 << 14;
 pub const LOG: usize = 1 << 21;
 /// Places in the code whose accesses are scheduling points.
 pub const WATCHED: usize = 256;
+
+/// Callers that a record names.
+pub const CALLERS: usize = 4;
 
 /// Flag: a fresh process for each execution is forked before `main`.
 pub const FORK: u32 = 1;
@@ -146,17 +149,19 @@ pub mod class {
     pub const EVENT: u8 = 3;
 }
 
-/// One line of the history of the execution.
-#[repr(C)]
+/// One line of the history of the execution: a cache line.
+#[repr(C, align(64))]
 pub struct Record {
     /// Class, kind, thread (16 bits), object number (32 bits), from the top.
     pub what: AtomicU64,
     /// Return address of the call, and flags in the top 16 bits.
     pub pc: AtomicU64,
-    /// First argument: an address.
+    /// First argument: an address of memory, or else of the object.
     pub a: AtomicU64,
     /// Second argument.
     pub b: AtomicU64,
+    /// Return addresses of the functions around the call, innermost first; 0 where none is known.
+    pub callers: [AtomicU64; CALLERS],
 }
 
 /// Flag of what is pending: the thread asks that others run.

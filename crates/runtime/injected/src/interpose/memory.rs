@@ -15,7 +15,7 @@ use crate::abi::with_pc;
 use crate::fasttrack;
 use crate::thread;
 
-fn reads(addr: usize, len: usize, pc: usize) {
+pub fn reads(addr: usize, len: usize, pc: usize) {
     if len != 0
         && instrumented(pc)
         && let Some(t) = thread::me()
@@ -24,7 +24,7 @@ fn reads(addr: usize, len: usize, pc: usize) {
     }
 }
 
-fn writes(addr: usize, len: usize, pc: usize) {
+pub fn writes(addr: usize, len: usize, pc: usize) {
     if len != 0
         && instrumented(pc)
         && let Some(t) = thread::me()

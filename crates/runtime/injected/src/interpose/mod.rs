@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 pub mod barrier;
 pub mod c11;
 pub mod cond;
+pub mod fd;
 pub mod futex;
 pub mod jump;
 pub mod malloc;

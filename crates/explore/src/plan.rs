@@ -1,16 +1,13 @@
-//! Which strategy a check uses.
+//! Strategies by name.
 
 use std::fmt;
 use std::str::FromStr;
 
-use selvedge_explore::dfs::Bounds;
-use selvedge_explore::rng::derive;
-use selvedge_explore::{
-    Choice, Dfs, Dpor, Pct, Pending, Pos, RandomWalk, RoundRobin, Strategy, Surw,
-};
 use selvedge_model::{Event, ThreadId};
 
-use crate::exec::worker::Shared;
+use crate::dfs::Bounds;
+use crate::rng::derive;
+use crate::{Choice, Dfs, Dpor, Pct, Pending, Pos, RandomWalk, RoundRobin, Shared, Strategy, Surw};
 
 /// How schedules are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,8 +103,10 @@ impl From<&str> for Plan {
 }
 
 /// A strategy, and what it can say about how much of the space it has seen.
-pub(crate) struct Planned {
-    pub(crate) strategy: Box<dyn Strategy>,
+#[allow(missing_debug_implementations)]
+pub struct Planned {
+    /// The strategy.
+    pub strategy: Box<dyn Strategy>,
     systematic: Systematic,
 }
 
@@ -119,7 +118,7 @@ enum Systematic {
 
 impl Planned {
     /// Whether every schedule (or class of schedules) has been seen.
-    pub(crate) fn complete(&self) -> bool {
+    pub fn complete(&self) -> bool {
         match &self.systematic {
             Systematic::No => false,
             Systematic::Dfs(dfs) => dfs.0.borrow().complete(),
@@ -128,7 +127,7 @@ impl Planned {
     }
 
     /// How many classes have been seen by a search that tells them apart.
-    pub(crate) fn classes(&self) -> Option<u64> {
+    pub fn classes(&self) -> Option<u64> {
         match &self.systematic {
             Systematic::Dpor(dpor) => Some(dpor.0.borrow().classes()),
             _ => None,
@@ -138,11 +137,12 @@ impl Planned {
 
 impl Plan {
     /// Whether the search goes through schedules one by one, so that it cannot be shared out.
-    pub(crate) fn is_systematic(self) -> bool {
+    pub fn is_systematic(self) -> bool {
         matches!(self, Plan::Dfs(_) | Plan::Dpor | Plan::RoundRobin(_))
     }
 
-    pub(crate) fn strategy(self, seed: u64, limit: u64) -> Planned {
+    /// The strategy, for at most `limit` executions.
+    pub fn strategy(self, seed: u64, limit: u64) -> Planned {
         let mut systematic = Systematic::No;
         let strategy: Box<dyn Strategy> = match self {
             Plan::Mix => Box::new(Mix::new(seed, limit)),

@@ -1,0 +1,102 @@
+//! The directed strategy for a target, whatever the target is.
+//!
+//! Guarantee: [`Directed::reached`] only if the execution that began last was in the target's state, which
+//! the strategy itself has seen: [`RaceFuzzer::reached`], [`DeadlockFuzzer::reached`],
+//! [`AtomFuzzer::violations`]. Nothing else confirms a finding.
+
+use selvedge_model::{Event, Target, ThreadId};
+
+use crate::{Abstraction, AtomFuzzer, Choice, DeadlockFuzzer, Pending, RaceFuzzer, Strategy};
+
+/// How many directed executions a prediction is worth unless the user says otherwise.
+pub const ATTEMPTS: u64 = 20;
+
+/// Aims at a target.
+#[allow(missing_debug_implementations)]
+pub enum Directed<A> {
+    /// At two accesses.
+    Race(RaceFuzzer),
+    /// At a cycle of waiting threads.
+    Deadlock(DeadlockFuzzer<A>),
+    /// At a step between two others.
+    Split(AtomFuzzer),
+}
+
+impl<A: Abstraction> Directed<A> {
+    /// Aims at `target` in each of `limit` executions. `names` are those of the execution that the
+    /// target comes from, `now` those of the one that runs.
+    pub fn new(
+        target: &Target,
+        names: &dyn Abstraction,
+        now: A,
+        seed: u64,
+        limit: u64,
+    ) -> Directed<A> {
+        match target {
+            Target::Race { first, second } => {
+                Directed::Race(RaceFuzzer::new(*first, *second, seed, limit))
+            }
+            Target::Deadlock(cycle) => {
+                Directed::Deadlock(DeadlockFuzzer::new(cycle, names, now, seed, limit))
+            }
+            Target::Split { first, second, between, .. } => {
+                Directed::Split(AtomFuzzer::aimed([*first, *second], *between, seed, limit))
+            }
+        }
+    }
+
+    /// Whether the execution has been in the target's state.
+    pub fn reached(&self) -> bool {
+        match self {
+            Directed::Race(race) => race.reached().is_some(),
+            Directed::Deadlock(deadlock) => !deadlock.reached().is_empty(),
+            Directed::Split(split) => !split.violations().is_empty(),
+        }
+    }
+
+    /// How many threads were paused in vain in this execution.
+    pub fn thrashes(&self) -> u64 {
+        match self {
+            Directed::Race(race) => race.thrashes(),
+            Directed::Deadlock(deadlock) => deadlock.thrashes(),
+            Directed::Split(split) => split.thrashes(),
+        }
+    }
+
+    fn strategy(&self) -> &dyn Strategy {
+        match self {
+            Directed::Race(race) => race,
+            Directed::Deadlock(deadlock) => deadlock,
+            Directed::Split(split) => split,
+        }
+    }
+
+    fn strategy_mut(&mut self) -> &mut dyn Strategy {
+        match self {
+            Directed::Race(race) => race,
+            Directed::Deadlock(deadlock) => deadlock,
+            Directed::Split(split) => split,
+        }
+    }
+}
+
+impl<A: Abstraction> Strategy for Directed<A> {
+    fn begin(&mut self) -> bool {
+        self.strategy_mut().begin()
+    }
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        self.strategy_mut().choose(choice)
+    }
+    fn follows_steps(&self) -> bool {
+        self.strategy().follows_steps()
+    }
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+        self.strategy_mut().step(thread, pending);
+    }
+    fn observe(&mut self, event: &Event) {
+        self.strategy_mut().observe(event);
+    }
+    fn end(&mut self, pending: &[Pending]) {
+        self.strategy_mut().end(pending);
+    }
+}

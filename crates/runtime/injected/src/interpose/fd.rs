@@ -1,0 +1,614 @@
+//! File descriptors: what one thread writes to a file, a pipe or a socket, another may read, and that
+//! orders them.
+//!
+//! Two things order threads here. The *number*: the kernel hands a number out again only after it was
+//! closed, so whoever gets it comes after whoever gave it up (a server that keeps its connections in an
+//! array by descriptor relies on just that). The *channel*: what is written comes before what is read.
+//! Both ends of a pipe are one channel, known by the pipe's inode; so are the two ends of a socket pair,
+//! and an event counter, a timer or a poll set by itself. All files together are one channel, and so are
+//! all other sockets: which of them reach each other, perhaps through another process, cannot be seen.
+//!
+//! Guarantee: order is only added, never lost, as far as descriptors are used through these functions.
+//! May miss: races between threads that happen to write and read unrelated files or sockets; numbers
+//! above [`TABLE`] count as one.
+//!
+//! Cost: two look-ups and two short locks for each call, beside the system call's own.
+
+#![allow(missing_docs)] // The names are the C library's.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::{memory, real};
+use crate::abi::with_pc;
+use crate::control;
+use crate::rings;
+use crate::sync;
+use crate::sys;
+use crate::thread;
+use crate::wire::RecordKind;
+
+/// Descriptors that are told apart.
+const TABLE: usize = 1 << 16;
+/// Synchronization objects are found by address; these addresses are nobody's.
+const NUMBERS: usize = 0x4300_0000_0000;
+const CHANNELS: usize = 0x4380_0000_0000;
+
+/// What is known of a descriptor.
+struct Descriptor {
+    /// Its channel, 0 while nobody has asked.
+    channel: AtomicU32,
+    /// The poll set that it is in, plus one.
+    polled_by: AtomicU32,
+}
+
+static DESCRIPTORS: [Descriptor; TABLE] =
+    [const { Descriptor { channel: AtomicU32::new(0), polled_by: AtomicU32::new(0) } }; TABLE];
+
+const FILES: u32 = 1;
+const SOCKETS: u32 = 2;
+/// Channels of single descriptors, of pairs, and of pipes begin here.
+const SINGLE: u32 = 0x1000_0000;
+const PAIR: u32 = 0x2000_0000;
+const PIPE: u32 = 0x4000_0000;
+
+fn index(fd: c_int) -> usize {
+    (fd as usize).min(TABLE - 1)
+}
+
+fn descriptor(fd: c_int) -> &'static Descriptor {
+    &DESCRIPTORS[index(fd)]
+}
+
+fn number_key(fd: c_int) -> usize {
+    NUMBERS + index(fd) * 8
+}
+
+fn channel_key(fd: c_int) -> usize {
+    let known = descriptor(fd).channel.load(Ordering::Relaxed);
+    let channel = if known != 0 { known } else { classify(fd) };
+    CHANNELS + channel as usize * 8
+}
+
+/// Asks the kernel what the descriptor is.
+#[cold]
+fn classify(fd: c_int) -> u32 {
+    const INODE: usize = 1;
+    const MODE: usize = 3;
+    const KIND: u64 = 0xf000;
+    let mut stat = [0u64; 18];
+    // SAFETY: the buffer is as large as the kernel's structure.
+    let failed = unsafe {
+        sys::call(sys::FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) != 0
+    };
+    if failed {
+        return FILES;
+    }
+    let channel = match stat[MODE] & KIND {
+        0xc000 => SOCKETS,
+        0x1000 => PIPE | (stat[INODE] as u32 & (PIPE - 1)),
+        // Event counters, timers, poll sets: the kernel has one inode for all of them.
+        0 => SINGLE | index(fd) as u32,
+        _ => FILES,
+    };
+    descriptor(fd).channel.store(channel, Ordering::Relaxed);
+    channel
+}
+
+fn releases(key: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::HappensBefore, 0, pc, key, 0);
+        sync::release_also(t, key);
+    }
+}
+
+fn acquires(key: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        let _errno = super::Errno::keep();
+        sync::acquire(t, key);
+        rings::record(t, RecordKind::HappensAfter, 0, pc, key, 0);
+    }
+}
+
+/// Under control one thread runs at a time, and its order is what the host makes it.
+fn is_tracked(fd: c_int) -> bool {
+    fd >= 0 && !control::is_on() && crate::init::is_up()
+}
+
+/// Something is about to be written, or its end announced.
+fn outgoing(fd: c_int, pc: usize) {
+    if !is_tracked(fd) {
+        return;
+    }
+    releases(channel_key(fd), pc);
+    let set = descriptor(fd).polled_by.load(Ordering::Relaxed);
+    if set != 0 {
+        releases(channel_key(set as c_int - 1), pc);
+    }
+}
+
+/// Something was read, or its end seen.
+fn incoming(fd: c_int, pc: usize) {
+    if is_tracked(fd) {
+        acquires(channel_key(fd), pc);
+    }
+}
+
+/// The kernel has handed the number out.
+fn created(fd: c_int, pc: usize) -> c_int {
+    if is_tracked(fd) {
+        descriptor(fd).channel.store(0, Ordering::Relaxed);
+        descriptor(fd).polled_by.store(0, Ordering::Relaxed);
+        acquires(number_key(fd), pc);
+    }
+    fd
+}
+
+/// The number is about to be given up. Who reads from the other end sees that, too.
+fn closing(fd: c_int, pc: usize) {
+    if is_tracked(fd) {
+        outgoing(fd, pc);
+        releases(number_key(fd), pc);
+        descriptor(fd).channel.store(0, Ordering::Relaxed);
+        descriptor(fd).polled_by.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The two are one: pairs share a channel, and so does a copy with its original.
+fn share(first: c_int, second: c_int, channel: u32) {
+    if is_tracked(first) && is_tracked(second) {
+        for fd in [first, second] {
+            descriptor(fd).channel.store(channel, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The parts of memory that a vector of buffers names, as far as `limit` bytes.
+unsafe fn each_buffer(vector: usize, count: usize, limit: usize, mut f: impl FnMut(usize, usize)) {
+    const MOST: usize = 1024;
+    let mut left = limit;
+    for i in 0..count.min(MOST) {
+        // SAFETY: the program's vector, which the kernel has read or will.
+        let [start, len] = unsafe { ((vector + i * 16) as *const [usize; 2]).read() };
+        let len = len.min(left);
+        f(start, len);
+        left -= len;
+    }
+}
+
+/// The vector of buffers in a message, with its length.
+unsafe fn buffers(message: usize) -> (usize, usize) {
+    // SAFETY: the program's structure.
+    let [vector, count] = unsafe { ((message + 16) as *const [usize; 2]).read() };
+    (vector, count)
+}
+
+/// Calls that move data: what happens to the buffers, given the result, and which way the data goes.
+macro_rules! transfers {
+    ($($imp:ident $name:ident($($arg:ident),*) $way:ident: |$pc:ident, $result:ident| $buffers:expr;)*) => {$(
+        unsafe extern "C" fn $imp(fd: c_int, $($arg: usize,)* $pc: usize) -> isize {
+            transfers!(@before $way fd $pc $result $buffers);
+            let $result = real!($name(fd $(, $arg)*) as fn(c_int $(, transfers!(@type $arg))*) -> isize);
+            transfers!(@after $way fd $pc $result $buffers);
+            $result
+        }
+    )*};
+    (@type $arg:ident) => { usize };
+    (@before writes $fd:ident $pc:ident $result:ident $buffers:expr) => {
+        // SAFETY: the program's own buffers.
+        #[allow(unused_unsafe)]
+        unsafe { $buffers };
+        outgoing($fd, $pc);
+    };
+    (@after writes $fd:ident $pc:ident $result:ident $buffers:expr) => {};
+    (@before reads $fd:ident $pc:ident $result:ident $buffers:expr) => {};
+    (@after reads $fd:ident $pc:ident $result:ident $buffers:expr) => {
+        if $result >= 0 {
+            incoming($fd, $pc);
+            // SAFETY: the program's own buffers.
+            #[allow(unused_unsafe)]
+            unsafe { $buffers };
+        }
+    };
+}
+
+transfers! {
+    do_read read(buffer, len) reads: |pc, got| memory::writes(buffer, got as usize, pc);
+    do_pread pread(buffer, len, at) reads: |pc, got| memory::writes(buffer, got as usize, pc);
+    do_pread64 pread64(buffer, len, at) reads: |pc, got| memory::writes(buffer, got as usize, pc);
+    do_recv recv(buffer, len, flags) reads: |pc, got|
+        memory::writes(buffer, (got as usize).min(len), pc);
+    do_recvfrom recvfrom(buffer, len, flags, from, from_len) reads: |pc, got|
+        memory::writes(buffer, (got as usize).min(len), pc);
+    do_readv readv(vector, count) reads: |pc, got|
+        each_buffer(vector, count, got as usize, |at, len| memory::writes(at, len, pc));
+    do_preadv preadv(vector, count, at) reads: |pc, got|
+        each_buffer(vector, count, got as usize, |at, len| memory::writes(at, len, pc));
+    do_recvmsg recvmsg(message, flags) reads: |pc, got| {
+        let (vector, count) = buffers(message);
+        each_buffer(vector, count, got as usize, |at, len| memory::writes(at, len, pc));
+    };
+    do_write write(buffer, len) writes: |pc, put| memory::reads(buffer, len, pc);
+    do_pwrite pwrite(buffer, len, at) writes: |pc, put| memory::reads(buffer, len, pc);
+    do_pwrite64 pwrite64(buffer, len, at) writes: |pc, put| memory::reads(buffer, len, pc);
+    do_send send(buffer, len, flags) writes: |pc, put| memory::reads(buffer, len, pc);
+    do_sendto sendto(buffer, len, flags, to, to_len) writes: |pc, put| memory::reads(buffer, len, pc);
+    do_writev writev(vector, count) writes: |pc, put|
+        each_buffer(vector, count, usize::MAX, |at, len| memory::reads(at, len, pc));
+    do_pwritev pwritev(vector, count, at) writes: |pc, put|
+        each_buffer(vector, count, usize::MAX, |at, len| memory::reads(at, len, pc));
+    do_sendmsg sendmsg(message, flags) writes: |pc, put| {
+        let (vector, count) = buffers(message);
+        each_buffer(vector, count, usize::MAX, |at, len| memory::reads(at, len, pc));
+    };
+}
+
+unsafe extern "C" fn do_sendmmsg(
+    fd: c_int,
+    messages: usize,
+    count: u32,
+    flags: c_int,
+    pc: usize,
+) -> c_int {
+    outgoing(fd, pc);
+    real!(sendmmsg(fd, messages, count, flags) as fn(c_int, usize, u32, c_int) -> c_int)
+}
+
+unsafe extern "C" fn do_recvmmsg(
+    fd: c_int,
+    messages: usize,
+    count: u32,
+    flags: c_int,
+    time: usize,
+    pc: usize,
+) -> c_int {
+    let got =
+        real!(recvmmsg(fd, messages, count, flags, time)
+            as fn(c_int, usize, u32, c_int, usize) -> c_int);
+    if got > 0 {
+        incoming(fd, pc);
+    }
+    got
+}
+
+unsafe extern "C" fn do_sendfile(
+    to: c_int,
+    from: c_int,
+    at: usize,
+    len: usize,
+    pc: usize,
+) -> isize {
+    outgoing(to, pc);
+    let moved = real!(sendfile(to, from, at, len) as fn(c_int, c_int, usize, usize) -> isize);
+    if moved >= 0 {
+        incoming(from, pc);
+    }
+    moved
+}
+
+/// Calls that hand out one number.
+macro_rules! creates {
+    ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
+        unsafe extern "C" fn $imp($($arg: usize,)* pc: usize) -> c_int {
+            created(real!($name($($arg),*) as fn($(creates!(@type $arg)),*) -> c_int), pc)
+        }
+    )*};
+    (@type $arg:ident) => { usize };
+}
+
+creates! {
+    do_open open(path, flags, mode);
+    do_open64 open64(path, flags, mode);
+    do_openat openat(directory, path, flags, mode);
+    do_openat64 openat64(directory, path, flags, mode);
+    do_creat creat(path, mode);
+    do_socket socket(domain, kind, protocol);
+    do_eventfd eventfd(value, flags);
+    do_epoll_create epoll_create(size);
+    do_epoll_create1 epoll_create1(flags);
+    do_timerfd_create timerfd_create(clock, flags);
+    do_inotify_init inotify_init();
+    do_inotify_init1 inotify_init1(flags);
+    do_memfd_create memfd_create(name, flags);
+}
+
+unsafe extern "C" fn do_accept(fd: c_int, address: usize, len: usize, pc: usize) -> c_int {
+    accepted(fd, real!(accept(fd, address, len) as fn(c_int, usize, usize) -> c_int), pc)
+}
+
+unsafe extern "C" fn do_accept4(
+    fd: c_int,
+    address: usize,
+    len: usize,
+    flags: c_int,
+    pc: usize,
+) -> c_int {
+    let new = real!(accept4(fd, address, len, flags) as fn(c_int, usize, usize, c_int) -> c_int);
+    accepted(fd, new, pc)
+}
+
+fn accepted(fd: c_int, new: c_int, pc: usize) -> c_int {
+    if new >= 0 {
+        incoming(fd, pc);
+    }
+    created(new, pc)
+}
+
+/// A listener is there before somebody connects to it, and a connection is begun before it is accepted.
+unsafe extern "C" fn do_connect(fd: c_int, address: usize, len: usize, pc: usize) -> c_int {
+    outgoing(fd, pc);
+    let result = real!(connect(fd, address, len) as fn(c_int, usize, usize) -> c_int);
+    incoming(fd, pc);
+    result
+}
+
+unsafe extern "C" fn do_bind(fd: c_int, address: usize, len: usize, pc: usize) -> c_int {
+    outgoing(fd, pc);
+    real!(bind(fd, address, len) as fn(c_int, usize, usize) -> c_int)
+}
+
+unsafe extern "C" fn do_listen(fd: c_int, backlog: c_int, pc: usize) -> c_int {
+    outgoing(fd, pc);
+    real!(listen(fd, backlog) as fn(c_int, c_int) -> c_int)
+}
+
+unsafe extern "C" fn do_shutdown(fd: c_int, how: c_int, pc: usize) -> c_int {
+    outgoing(fd, pc);
+    real!(shutdown(fd, how) as fn(c_int, c_int) -> c_int)
+}
+
+unsafe extern "C" fn do_close(fd: c_int, pc: usize) -> c_int {
+    closing(fd, pc);
+    real!(close(fd) as fn(c_int) -> c_int)
+}
+
+unsafe extern "C" fn do_pipe(ends: *mut [c_int; 2], pc: usize) -> c_int {
+    let result = real!(pipe(ends) as fn(*mut [c_int; 2]) -> c_int);
+    both_created(result, ends, pc);
+    result
+}
+
+unsafe extern "C" fn do_pipe2(ends: *mut [c_int; 2], flags: c_int, pc: usize) -> c_int {
+    let result = real!(pipe2(ends, flags) as fn(*mut [c_int; 2], c_int) -> c_int);
+    both_created(result, ends, pc);
+    result
+}
+
+fn both_created(result: c_int, ends: *mut [c_int; 2], pc: usize) -> Option<[c_int; 2]> {
+    if result != 0 {
+        return None;
+    }
+    // SAFETY: the C library has just written there.
+    let both = unsafe { ends.read() };
+    Some(both.map(|fd| created(fd, pc)))
+}
+
+unsafe extern "C" fn do_socketpair(
+    domain: c_int,
+    kind: c_int,
+    protocol: c_int,
+    ends: *mut [c_int; 2],
+    pc: usize,
+) -> c_int {
+    let result = real!(socketpair(domain, kind, protocol, ends)
+        as fn(c_int, c_int, c_int, *mut [c_int; 2]) -> c_int);
+    if let Some([first, second]) = both_created(result, ends, pc) {
+        share(first, second, PAIR | index(first) as u32);
+    }
+    result
+}
+
+fn copied(old: c_int, new: c_int, pc: usize) -> c_int {
+    created(new, pc);
+    if is_tracked(old) {
+        channel_key(old);
+        share(old, new, descriptor(old).channel.load(Ordering::Relaxed));
+    }
+    new
+}
+
+unsafe extern "C" fn do_dup(old: c_int, pc: usize) -> c_int {
+    copied(old, real!(dup(old) as fn(c_int) -> c_int), pc)
+}
+
+unsafe extern "C" fn do_dup2(old: c_int, new: c_int, pc: usize) -> c_int {
+    if old != new {
+        closing(new, pc);
+    }
+    let result = real!(dup2(old, new) as fn(c_int, c_int) -> c_int);
+    if old == new { result } else { copied(old, result, pc) }
+}
+
+unsafe extern "C" fn do_dup3(old: c_int, new: c_int, flags: c_int, pc: usize) -> c_int {
+    closing(new, pc);
+    copied(old, real!(dup3(old, new, flags) as fn(c_int, c_int, c_int) -> c_int), pc)
+}
+
+unsafe extern "C" fn do_fcntl(fd: c_int, command: c_int, argument: usize, pc: usize) -> c_int {
+    let result = real!(fcntl(fd, command, argument) as fn(c_int, c_int, usize) -> c_int);
+    after_fcntl(fd, command, result, pc)
+}
+
+unsafe extern "C" fn do_fcntl64(fd: c_int, command: c_int, argument: usize, pc: usize) -> c_int {
+    let result = real!(fcntl64(fd, command, argument) as fn(c_int, c_int, usize) -> c_int);
+    after_fcntl(fd, command, result, pc)
+}
+
+fn after_fcntl(fd: c_int, command: c_int, result: c_int, pc: usize) -> c_int {
+    const DUPLICATE: c_int = 0;
+    const DUPLICATE_CLOEXEC: c_int = 1030;
+    match command {
+        DUPLICATE | DUPLICATE_CLOEXEC => copied(fd, result, pc),
+        _ => result,
+    }
+}
+
+unsafe extern "C" fn do_epoll_ctl(
+    set: c_int,
+    op: c_int,
+    fd: c_int,
+    event: usize,
+    pc: usize,
+) -> c_int {
+    const DELETE: c_int = 2;
+    outgoing(set, pc);
+    if is_tracked(fd) {
+        let by = if op == DELETE { 0 } else { set as u32 + 1 };
+        descriptor(fd).polled_by.store(by, Ordering::Relaxed);
+    }
+    real!(epoll_ctl(set, op, fd, event) as fn(c_int, c_int, c_int, usize) -> c_int)
+}
+
+unsafe extern "C" fn do_epoll_wait(
+    set: c_int,
+    events: usize,
+    most: c_int,
+    time: c_int,
+    pc: usize,
+) -> c_int {
+    let ready =
+        real!(epoll_wait(set, events, most, time) as fn(c_int, usize, c_int, c_int) -> c_int);
+    if ready > 0 {
+        incoming(set, pc);
+    }
+    ready
+}
+
+unsafe extern "C" fn do_epoll_pwait(
+    set: c_int,
+    events: usize,
+    most: c_int,
+    time: c_int,
+    mask: usize,
+    pc: usize,
+) -> c_int {
+    let ready = real!(epoll_pwait(set, events, most, time, mask)
+        as fn(c_int, usize, c_int, c_int, usize) -> c_int);
+    if ready > 0 {
+        incoming(set, pc);
+    }
+    ready
+}
+
+unsafe extern "C" fn do_poll(list: usize, count: usize, time: c_int, pc: usize) -> c_int {
+    let ready = real!(poll(list, count, time) as fn(usize, usize, c_int) -> c_int);
+    after_poll(list, count, ready, pc)
+}
+
+unsafe extern "C" fn do_ppoll(
+    list: usize,
+    count: usize,
+    time: usize,
+    mask: usize,
+    pc: usize,
+) -> c_int {
+    let ready = real!(ppoll(list, count, time, mask) as fn(usize, usize, usize, usize) -> c_int);
+    after_poll(list, count, ready, pc)
+}
+
+fn after_poll(list: usize, count: usize, ready: c_int, pc: usize) -> c_int {
+    if ready <= 0 {
+        return ready;
+    }
+    for i in 0..count {
+        // SAFETY: the program's list, which the kernel has filled.
+        let (fd, _, events) = unsafe { ((list + i * 8) as *const (c_int, i16, i16)).read() };
+        if events != 0 {
+            incoming(fd, pc);
+        }
+    }
+    ready
+}
+
+unsafe extern "C" fn do_settime(
+    fd: c_int,
+    flags: c_int,
+    new: usize,
+    old: usize,
+    pc: usize,
+) -> c_int {
+    outgoing(fd, pc);
+    real!(timerfd_settime(fd, flags, new, old) as fn(c_int, c_int, usize, usize) -> c_int)
+}
+
+with_pc! {
+    read => do_read, "rcx";
+    pread => do_pread, "r8";
+    pread64 => do_pread64, "r8";
+    recv => do_recv, "r8";
+    readv => do_readv, "rcx";
+    preadv => do_preadv, "r8";
+    recvmsg => do_recvmsg, "rcx";
+    write => do_write, "rcx";
+    pwrite => do_pwrite, "r8";
+    pwrite64 => do_pwrite64, "r8";
+    send => do_send, "r8";
+    writev => do_writev, "rcx";
+    pwritev => do_pwritev, "r8";
+    sendmsg => do_sendmsg, "rcx";
+    sendmmsg => do_sendmmsg, "r8";
+    recvmmsg => do_recvmmsg, "r9";
+    sendfile => do_sendfile, "r8";
+    open => do_open, "rcx";
+    open64 => do_open64, "rcx";
+    openat => do_openat, "r8";
+    openat64 => do_openat64, "r8";
+    creat => do_creat, "rdx";
+    socket => do_socket, "rcx";
+    accept => do_accept, "rcx";
+    accept4 => do_accept4, "r8";
+    connect => do_connect, "rcx";
+    bind => do_bind, "rcx";
+    listen => do_listen, "rdx";
+    shutdown => do_shutdown, "rdx";
+    close => do_close, "rsi";
+    pipe => do_pipe, "rsi";
+    pipe2 => do_pipe2, "rdx";
+    socketpair => do_socketpair, "r8";
+    dup => do_dup, "rsi";
+    dup2 => do_dup2, "rdx";
+    dup3 => do_dup3, "rcx";
+    fcntl => do_fcntl, "rcx";
+    fcntl64 => do_fcntl64, "rcx";
+    eventfd => do_eventfd, "rdx";
+    epoll_create => do_epoll_create, "rsi";
+    epoll_create1 => do_epoll_create1, "rsi";
+    epoll_ctl => do_epoll_ctl, "r8";
+    epoll_wait => do_epoll_wait, "r8";
+    epoll_pwait => do_epoll_pwait, "r9";
+    poll => do_poll, "rcx";
+    ppoll => do_ppoll, "r8";
+    timerfd_create => do_timerfd_create, "rdx";
+    timerfd_settime => do_settime, "r8";
+    inotify_init => do_inotify_init, "rdi";
+    inotify_init1 => do_inotify_init1, "rsi";
+    memfd_create => do_memfd_create, "rdx";
+}
+
+/// All argument registers are taken: the caller is not known, and the buffer is not looked at.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn recvfrom(
+    fd: c_int,
+    buffer: usize,
+    len: usize,
+    flags: usize,
+    from: usize,
+    from_len: usize,
+) -> isize {
+    // SAFETY: the program's own call.
+    unsafe { do_recvfrom(fd, buffer, len, flags, from, from_len, 0) }
+}
+
+/// As `recvfrom`.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn sendto(
+    fd: c_int,
+    buffer: usize,
+    len: usize,
+    flags: usize,
+    to: usize,
+    to_len: usize,
+) -> isize {
+    // SAFETY: the program's own call.
+    unsafe { do_sendto(fd, buffer, len, flags, to, to_len, 0) }
+}

@@ -1,0 +1,108 @@
+//! Names for the threads, locks and variables of an execution.
+//!
+//! Finding names takes time, and most executions are of no further interest. So executions speak in
+//! numbers, and of the one that ran last the names can be had.
+
+use std::collections::HashMap;
+
+use selvedge_model::{Access, Event, Op, Range, Site, SiteId, Symbols};
+
+use super::Controlled;
+use super::history::GRANULE;
+
+impl Controlled {
+    /// The names of everything in the execution that ran last, whose events are given.
+    pub fn named(&mut self, events: &[Event]) -> Symbols {
+        let mut symbols =
+            Symbols { sites: std::mem::take(&mut self.symbols.sites), ..Symbols::default() };
+        self.name_threads(&mut symbols);
+        self.name_objects(&mut symbols);
+        self.name_variables(events, &mut symbols);
+        self.symbols.sites = symbols.sites.clone();
+        symbols
+    }
+
+    /// The first is `main`; others are called by their function, if that is the program's own.
+    fn name_threads(&self, symbols: &mut Symbols) {
+        let threads = self.memory.control().threads().max(1);
+        for i in 0..threads {
+            let function = match self.last.begins.get(i).and_then(|s| symbols.sites.get(s.0)) {
+                Some(Site::Source(frame, callers)) => {
+                    let outermost = callers.last().unwrap_or(frame);
+                    Some(outermost).filter(|f| !f.function.is_empty() && !is_start(&f.file))
+                }
+                _ => None,
+            };
+            let name = match (i, function) {
+                (0, _) => "main".to_owned(),
+                (_, Some(frame)) => format!("T{i} ({})", short(&frame.function)),
+                (_, None) => format!("T{i}"),
+            };
+            symbols.threads.push(name.into());
+        }
+    }
+
+    fn name_objects(&mut self, symbols: &mut Symbols) {
+        let Controlled { resolver, modules, last, .. } = self;
+        let mut name = |number: u64| resolver.object(*last.addresses.get(&number)?, modules);
+        let place = |site: SiteId, symbols: &Symbols| match symbols.site(site) {
+            Site::Source(frame, _) => {
+                let file = frame.file.rsplit('/').next().unwrap_or_default().to_owned();
+                format!(" ({file}:{})", frame.line)
+            }
+            Site::Label(_) => String::new(),
+        };
+        for (i, number) in last.locks.keys().into_iter().enumerate() {
+            let at = last.lock_sites.get(i).map_or(String::new(), |&s| place(s, symbols));
+            let text = name(number).unwrap_or_else(|| format!("lock {i}{at}"));
+            symbols.locks.push(text.into());
+        }
+        let kinds = [
+            (&last.conds, &mut symbols.conds, "condition"),
+            (&last.semaphores, &mut symbols.semaphores, "semaphore"),
+            (&last.barriers, &mut symbols.barriers, "barrier"),
+        ];
+        for (ids, names, kind) in kinds {
+            for (i, number) in ids.keys().into_iter().enumerate() {
+                let text = name(number).unwrap_or_else(|| format!("{kind} {i}"));
+                names.push(text.into());
+            }
+        }
+    }
+
+    fn name_variables(&mut self, events: &[Event], symbols: &mut Symbols) {
+        let granules: HashMap<u64, u64> =
+            self.last.granules.iter().map(|(&address, &number)| (number, address)).collect();
+        let Controlled { resolver, modules, .. } = self;
+        let mut unnamed: HashMap<u64, usize> = HashMap::new();
+        for event in events {
+            let (Op::Read(access) | Op::Write(access) | Op::Atomic(access, _)) = event.op else {
+                continue;
+            };
+            let Access { addr, len } = access;
+            if symbols.variables.at(addr).is_some() {
+                continue;
+            }
+            let Some(granule) = granules.get(&(addr / GRANULE)) else { continue };
+            let offset = addr % GRANULE;
+            let name = resolver.object(granule * GRANULE + offset, modules).unwrap_or_else(|| {
+                let next = unnamed.len() + 1;
+                let number = *unnamed.entry(addr / GRANULE).or_insert(next);
+                let part = if offset == 0 { String::new() } else { format!("+{offset}") };
+                format!("memory {number}{part}")
+            });
+            symbols.variables.define(&name, Range { start: addr, len: u64::from(len.max(1)) });
+        }
+    }
+}
+
+/// Whether a file holds the start of threads in a standard library.
+fn is_start(file: &str) -> bool {
+    file.contains("/c++/") || file.contains("library/std/") || file.contains("libstdc++")
+}
+
+/// A function without its parameters and the path to it: `worker`.
+fn short(function: &str) -> &str {
+    let name = function.split(['(', '<']).next().unwrap_or(function);
+    name.rsplit("::").next().filter(|n| !n.is_empty()).unwrap_or(function)
+}

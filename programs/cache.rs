@@ -1,0 +1,42 @@
+// Shape: check-then-act on a locked map. The map is looked at and filled under its lock, but not under
+// one; the value is made twice.
+// Idea: `ConcurrentHashMap` used with get and put instead of put-if-absent (Shacham et al., OOPSLA 2011).
+// Shows: the assertion, if both threads miss.
+// Fixed: one guard for question and answer.
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+type Map = Mutex<HashMap<&'static str, u32>>;
+
+fn make() -> u32 {
+    MADE.fetch_add(1, Ordering::Relaxed)
+}
+
+#[cfg(fixed)]
+fn get(map: &Map) -> u32 {
+    *map.lock().unwrap().entry("key").or_insert_with(make)
+}
+
+#[cfg(not(fixed))]
+fn get(map: &Map) -> u32 {
+    let known = map.lock().unwrap().get("key").copied();
+    known.unwrap_or_else(|| *map.lock().unwrap().entry("key").insert_entry(make()).get())
+}
+
+fn main() {
+    let map: Arc<Map> = Arc::default();
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let map = map.clone();
+            thread::spawn(move || get(&map))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(MADE.load(Ordering::Relaxed), 1, "the value is made once");
+}

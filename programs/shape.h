@@ -1,0 +1,45 @@
+// Shared by the bundled programs. Each of them is a pair: as it stands it has the bug that its head
+// describes, which shows itself (a failed assertion, a crash, a hang); with -DFIXED it has none. Nothing
+// sleeps: a bug is rare because its window is a few instructions wide and the threads usually come to it
+// one after the other.
+#ifndef SHAPE_H
+#define SHAPE_H
+#undef NDEBUG
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+typedef void *(*body)(void *);
+
+static inline pthread_t start(body f, void *arg) {
+    pthread_t t;
+    if (pthread_create(&t, NULL, f, arg) != 0) abort();
+    return t;
+}
+
+static inline void join(pthread_t t) {
+    if (pthread_join(t, NULL) != 0) abort();
+}
+
+// What a real program does in between: computes for some microseconds.
+static inline unsigned work(unsigned rounds) {
+    unsigned hash = 2166136261u;
+    for (unsigned i = 0; i < rounds * 300; i++) {
+        hash = (hash ^ i) * 16777619u;
+        __asm__ volatile("" : "+r"(hash));
+    }
+    return hash;
+}
+
+// What a real program does besides: so many lines into a log that all threads share. Each is a place
+// where threads can change, so a schedule has to be right in more of them.
+static inline void note(int lines) {
+    static pthread_mutex_t log = PTHREAD_MUTEX_INITIALIZER;
+    static int written;
+    for (int i = 0; i < lines; i++) {
+        pthread_mutex_lock(&log);
+        written++;
+        pthread_mutex_unlock(&log);
+    }
+}
+#endif

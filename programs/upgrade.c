@@ -1,0 +1,68 @@
+// Shape: upgrade of a reader-writer lock. Two readers that want to write wait for each other to leave.
+// Idea: the upgrade deadlock, known from databases, for which POSIX has no upgrade at all; so the lock
+// is the program's own.
+// Shows: a hang, if both have begun to read when the first one upgrades.
+// Fixed: only one may upgrade at a time; the other leaves and begins again.
+#include "shape.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static int readers, upgrading, filled;
+
+static void begin_read(void) {
+    pthread_mutex_lock(&lock);
+    while (upgrading) pthread_cond_wait(&left, &lock);
+    readers++;
+    pthread_mutex_unlock(&lock);
+}
+
+static void end_read(void) {
+    pthread_mutex_lock(&lock);
+    readers--;
+    pthread_cond_broadcast(&left);
+    pthread_mutex_unlock(&lock);
+}
+
+// Keeps reading, and waits until nobody else does; false if another is before it.
+static int upgrade(void) {
+    pthread_mutex_lock(&lock);
+#ifdef FIXED
+    if (upgrading) {
+        pthread_mutex_unlock(&lock);
+        return 0;
+    }
+#endif
+    upgrading = 1;
+    while (readers > 1) pthread_cond_wait(&left, &lock);
+    filled = 1;
+    upgrading = 0;
+    pthread_cond_broadcast(&left);
+    pthread_mutex_unlock(&lock);
+    return 1;
+}
+
+static int missing(void) {
+    pthread_mutex_lock(&lock);
+    int none = !filled;
+    pthread_mutex_unlock(&lock);
+    return none;
+}
+
+static void *refresh(void *arg) {
+    int done = 0;
+    while (!done) {
+        begin_read();
+        done = !missing() || upgrade();
+        end_read();
+    }
+    return arg;
+}
+
+int main(void) {
+    pthread_t a = start(refresh, NULL);
+    work(30);
+    pthread_t b = start(refresh, NULL);
+    join(a);
+    join(b);
+    return filled ? 0 : 1;
+}
