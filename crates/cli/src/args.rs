@@ -2,8 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use selvedge_explore::Plan;
+use selvedge_explore::plan::UnknownStrategy;
 use selvedge_model::Status;
 
 use crate::catalogue;
@@ -40,6 +43,10 @@ pub(crate) enum Command {
     },
     /// Run a program, observe it, and report what is wrong in it
     Run(Run),
+    /// Run a program under many schedules, and report those that make it fail
+    Explore(Explore),
+    /// Run a program once more, with the schedule of a finding
+    Replay(Replay),
     /// Analyse recorded traces
     Check(Check),
     /// Print, summarise or convert traces
@@ -103,6 +110,103 @@ pub(crate) struct RunOptions {
     pub(crate) suppressions: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+One thread runs at a time, and a strategy decides which. Of an instrumented program, accesses that may race
+are scheduling points, too; of any other, its synchronization only. Time passes only when every thread
+waits, random numbers come from the seed, standard input is empty, and output is kept back. What fails in
+the same way under every schedule is no concurrency bug, and is said but not reported.")]
+pub(crate) struct Explore {
+    /// How schedules are chosen: mix, random, pct, pos, surw, dfs, dpor or rr
+    #[arg(long, default_value = "mix", value_parser = plan)]
+    pub(crate) strategy: Plan,
+    /// The depth of the bugs that pct looks for
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) pct_depth: usize,
+    #[command(flatten)]
+    pub(crate) budget: Budget,
+    /// Stop at the first failure that depends on the schedule (the default)
+    #[arg(long, conflicts_with = "keep_going")]
+    pub(crate) until_failure: bool,
+    /// Use up the budget even after a failure
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+The program runs where it ran, with the arguments it had; its output is shown as it comes to its end.
+The exit code is 1 if the finding happened again (or, with --schedule, the program failed), 0 if not, and
+3 if the program could not be run.")]
+pub(crate) struct Replay {
+    /// The finding, or the beginning of its id
+    #[arg(required_unless_present = "schedule", conflicts_with_all = ["schedule", "command"])]
+    pub(crate) id: Option<String>,
+    /// The run that found it, instead of the last one that did
+    #[arg(long, value_name = "RUN", requires = "id")]
+    pub(crate) run: Option<RunId>,
+    /// The store to look in, instead of the nearest .selvedge
+    #[arg(long, value_name = "DIR", requires = "id")]
+    pub(crate) store: Option<PathBuf>,
+    /// A schedule to follow instead
+    #[arg(long, requires = "command")]
+    pub(crate) schedule: Option<String>,
+    /// How often
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) times: u64,
+    /// The program of the schedule, and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How much to try.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Budget {
+    /// The most executions
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) schedules: u64,
+    /// The longest time, such as 500ms, 30s or 5m
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) time: Duration,
+    /// The seed of everything random: the same seed finds the same
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The longest time for one execution
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) patience: Duration,
+}
+
+/// A strategy by name, `rr` for short.
+fn plan(text: &str) -> Result<Plan, String> {
+    let name = if text == "rr" { "round-robin" } else { text };
+    name.parse().map_err(|e: UnknownStrategy| e.to_string())
+}
+
+/// `500ms`, `30s`, `5m`, `1h`; a number alone means seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let wrong = || format!("`{text}` is not a time such as 500ms, 30s or 5m");
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    let seconds = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
 }
 
 /// Builds Rust programs so that they can be observed, and observes them.
@@ -245,7 +349,19 @@ pub(crate) struct Demo {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use clap::CommandFactory;
+
+    #[test]
+    fn times_are_understood() {
+        let ms = |text| super::duration(text).map(|d: Duration| d.as_millis());
+        assert_eq!(
+            (ms("500ms"), ms("30s"), ms("2"), ms("1.5m")),
+            (Ok(500), Ok(30_000), Ok(2000), Ok(90_000))
+        );
+        assert!(ms("soon").is_err() && ms("-1s").is_err() && ms("").is_err());
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

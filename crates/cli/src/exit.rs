@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The program could not be run, or there was nothing in it to observe.
     NotRun = 3,
+    /// A signal stopped us, and there was nothing to report so far; as a shell would say it.
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {
@@ -55,6 +57,10 @@ pub(crate) enum Failure {
     Unobservable { path: PathBuf, why: String },
     #[error("{0}")]
     Session(#[from] selvedge_runtime::Error),
+    #[error("{}: the directory in which the program ran is not there any more", .0.display())]
+    Gone(PathBuf),
+    #[error("{}: no execution under control came to its end within {patience} (--patience); {advice}", path.display())]
+    Endless { path: PathBuf, patience: String, advice: &'static str },
     #[error("{0}")]
     Store(#[from] StoreError),
     #[error("{0}")]
@@ -68,6 +74,8 @@ impl Failure {
             Failure::NoCompiler { .. }
             | Failure::Program(_)
             | Failure::Unobservable { .. }
+            | Failure::Endless { .. }
+            | Failure::Gone(_)
             | Failure::Session(_) => Exit::NotRun,
             _ => Exit::Usage,
         }

@@ -11,13 +11,16 @@ mod catalogue;
 mod check;
 mod claims;
 mod compiler;
+mod control;
 mod demo;
 mod elf;
 mod exit;
+mod explore;
 mod input;
 mod pattern;
 mod progress;
 mod recall;
+mod replay;
 mod report;
 mod run;
 mod store;
@@ -53,6 +56,8 @@ fn command(words: Vec<OsString>) -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(args) => return ended(run::run(&args)),
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("was recognised before"),
+        Command::Explore(args) => explore::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Check(check) => check::run(&check),
         Command::Trace(trace) => trace::run(&trace),
         Command::Report(recall) => recall::run(&recall),

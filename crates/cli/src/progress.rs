@@ -1,9 +1,11 @@
-//! A line on the terminal while a long trace is read.
+//! A line on the terminal while something takes long.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Read, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+
+use crate::control::halt::Halt;
 
 const FIRST: Duration = Duration::from_millis(700);
 const THEN: Duration = Duration::from_millis(200);
@@ -70,5 +72,48 @@ impl Read for Counting {
         let n = self.input.read(buffer)?;
         self.consumed.set(self.consumed.get() + n as u64);
         Ok(n)
+    }
+}
+
+/// Shows how many schedules have been tried, if standard error is a terminal and it takes a while.
+pub(crate) struct Schedules {
+    most: u64,
+    next: Option<Instant>,
+    shown: bool,
+}
+
+impl Schedules {
+    /// Of so many at most.
+    pub(crate) fn new(most: u64) -> Schedules {
+        let next = io::stderr().is_terminal().then(|| Instant::now() + FIRST);
+        Schedules { most, next, shown: false }
+    }
+
+    /// So many schedules have been tried, and so many findings are known.
+    pub(crate) fn advance(&mut self, done: u64, findings: usize, halt: &Halt) {
+        let now = Instant::now();
+        if self.next.is_none_or(|next| now < next) {
+            return;
+        }
+        self.next = Some(now + THEN);
+        self.shown = true;
+        let spent = halt.elapsed().as_secs_f64();
+        let by_count = spent / done.max(1) as f64 * self.most.saturating_sub(done) as f64;
+        let left = halt.left().map_or(by_count, |left| by_count.min(left.as_secs_f64()));
+        let rate = done as f64 / spent.max(0.001);
+        let most = self.most;
+        let found = if findings == 1 { "1 finding" } else { &format!("{findings} findings") };
+        eprint!(
+            "\r\x1b[K{done} of {most} schedules, {rate:.0} per second, {found}, {left:.0} s left at most"
+        );
+        let _ = io::stderr().flush();
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            eprint!("\r\x1b[K");
+            let _ = io::stderr().flush();
+        }
     }
 }

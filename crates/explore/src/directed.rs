@@ -54,6 +54,22 @@ impl<A: Abstraction> Directed<A> {
         }
     }
 
+    /// Whether the execution was in the target's state, whoever chose its steps.
+    pub fn witnessed(&self) -> bool {
+        match self {
+            Directed::Race(race) => race.witnessed().is_some(),
+            Directed::Deadlock(_) | Directed::Split(_) => self.reached(),
+        }
+    }
+
+    /// Of a race: lets the other thread go first. Nothing else has an order to be swapped.
+    pub fn swapped(self) -> Directed<A> {
+        match self {
+            Directed::Race(race) => Directed::Race(race.swapped()),
+            other => other,
+        }
+    }
+
     /// How many threads were paused in vain in this execution.
     pub fn thrashes(&self) -> u64 {
         match self {

@@ -9,6 +9,9 @@
 //! Deviations: of several paused threads that race with the chosen one, the first is taken. The
 //! executor has to ask at accesses of the target's sites, which are not choices otherwise.
 //!
+//! [`RaceFuzzer::witnessed`] looks only at the steps that are taken, whoever chose them, so that a replay can be
+//! watched for the same state.
+//!
 //! Guarantee: [`RaceFuzzer::reached`] only if two threads were both about to make conflicting accesses at
 //! the target's sites. May miss a race whose second access comes only after the first one's thread has
 //! been released.
@@ -26,12 +29,33 @@ pub struct RaceFuzzer {
     active: Active,
     sites: (SiteId, SiteId),
     reached: Option<[ThreadId; 2]>,
+    witnessed: Option<[ThreadId; 2]>,
+    swapped: bool,
 }
 
 impl RaceFuzzer {
     /// Aims at accesses at `first` and `second` in each of `limit` executions.
     pub fn new(first: SiteId, second: SiteId, seed: u64, limit: u64) -> RaceFuzzer {
-        RaceFuzzer { active: Active::new(seed, limit), sites: (first, second), reached: None }
+        RaceFuzzer {
+            active: Active::new(seed, limit),
+            sites: (first, second),
+            reached: None,
+            witnessed: None,
+            swapped: false,
+        }
+    }
+
+    /// Lets the other thread go first once the race is reached: what was tossed up, upside down. The
+    /// same seed leads to the same race.
+    pub fn swapped(mut self) -> RaceFuzzer {
+        self.swapped = !self.swapped;
+        self
+    }
+
+    /// Two threads of this execution that were both about to make conflicting accesses at the two
+    /// sites when the first of them made its own, whoever let it.
+    pub fn witnessed(&self) -> Option<[ThreadId; 2]> {
+        self.witnessed
     }
 
     /// The threads that raced in this execution, the one that went first first.
@@ -72,12 +96,13 @@ pub(crate) fn race(a: Step, b: Step) -> bool {
 impl Strategy for RaceFuzzer {
     fn begin(&mut self) -> bool {
         self.reached = None;
+        self.witnessed = None;
         self.active.begin()
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         let (first, second) = self.sites;
-        let reached = &mut self.reached;
+        let (reached, swapped) = (&mut self.reached, self.swapped);
         self.active.choose(
             choice,
             |_| false,
@@ -92,7 +117,8 @@ impl Strategy for RaceFuzzer {
                     theirs.site == other && race(mine.step, theirs.step) && choice.is_enabled(p)
                 });
                 let Some(partner) = partner else { return Verdict::Partial };
-                let pair = if rng.chance(0.5) { [thread, partner] } else { [partner, thread] };
+                let pair =
+                    if rng.chance(0.5) != swapped { [thread, partner] } else { [partner, thread] };
                 *reached = Some(pair);
                 Verdict::Reached(pair[0])
             },
@@ -103,7 +129,18 @@ impl Strategy for RaceFuzzer {
         true
     }
 
-    fn step(&mut self, thread: ThreadId, _: &[Pending]) {
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
         self.active.forced(thread);
+        if self.witnessed.is_some() {
+            return;
+        }
+        let (first, second) = self.sites;
+        let mine = &pending[thread.index()];
+        let meets = |theirs: &Pending| {
+            let sites = (mine.site, theirs.site);
+            (sites == (first, second) || sites == (second, first)) && race(mine.step, theirs.step)
+        };
+        let other = (0..pending.len()).find(|&i| i != thread.index() && meets(&pending[i]));
+        self.witnessed = other.map(|i| [thread, ThreadId(i as u32)]);
     }
 }

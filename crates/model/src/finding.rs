@@ -256,13 +256,7 @@ pub struct Finding {
 impl Finding {
     /// The identity, in terms that outlive the execution.
     pub fn id(&self, symbols: &Symbols) -> FindingId {
-        let mut places: Vec<String> =
-            self.places.iter().map(|p| symbols.site(p.site).to_string()).collect();
-        places.sort_unstable();
-        let mut hash = Fnv1a::new();
-        hash.text(self.kind.name());
-        places.iter().for_each(|p| hash.text(p));
-        FindingId { kind: self.kind, hash: hash.finish() }
+        FindingId::new(self.kind, self.places.iter().map(|p| symbols.site(p.site).to_string()))
     }
 }
 
@@ -271,6 +265,18 @@ impl Finding {
 pub struct FindingId {
     kind: Kind,
     hash: u64,
+}
+
+impl FindingId {
+    /// Of a finding of the given kind at places that are given as text, in any order.
+    pub fn new(kind: Kind, places: impl IntoIterator<Item = String>) -> FindingId {
+        let mut places: Vec<String> = places.into_iter().collect();
+        places.sort_unstable();
+        let mut hash = Fnv1a::new();
+        hash.text(kind.name());
+        places.iter().for_each(|p| hash.text(p));
+        FindingId { kind, hash: hash.finish() }
+    }
 }
 
 /// As users see and type it: `data-race-1f3a9c2b04`.

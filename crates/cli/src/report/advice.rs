@@ -14,6 +14,12 @@ pub(crate) fn why(finding: &ReportedFinding) -> Option<String> {
         (Kind::DataRace, _) => {
             "no lock protects both accesses: another schedule may let them meet".into()
         }
+        (Kind::Deadlock, _) if finding.subject.is_empty() => {
+            "nobody is left who could do what the threads wait for".into()
+        }
+        (Kind::Deadlock, Status::Confirmed) => {
+            "each thread holds a lock that the next one waits for, and none can go on".into()
+        }
         (Kind::Deadlock, _) => {
             "each thread can hold a lock that the next one waits for, and then none goes on".into()
         }
@@ -37,6 +43,16 @@ pub(crate) fn why(finding: &ReportedFinding) -> Option<String> {
 pub(crate) fn missing(finding: &ReportedFinding) -> Option<String> {
     match (finding.kind, finding.places.as_slice()) {
         (Kind::DataRace, [a, b]) => Some(missing_between(a, b)),
+        (Kind::Deadlock, places) if finding.subject.is_empty() => {
+            let notified = places.iter().any(|p| p.role.name == "await");
+            notified.then(|| {
+                "a notification that comes before its waiter is lost: let the waiter look, under the lock, whether it still has to wait, and notify after changing what it looks at".into()
+            })
+        }
+        (Kind::Deadlock, [_]) => Some(format!(
+            "{} is acquired by the thread that holds it: release it before, or make it recursive",
+            list(&finding.subject)
+        )),
         (Kind::Deadlock, _) => Some(format!(
             "acquire {} in the same order everywhere, or hold one more lock around both acquisitions",
             list(&finding.subject)

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Report, ReportedFinding, ReportedPlace};
+use super::{Order, Report, ReportedFinding, ReportedPlace};
 use selvedge_model::{Frame, Mode};
 
 const VERSION: u32 = 1;
@@ -30,6 +30,14 @@ struct Finding<'a> {
     occurrences: u64,
     sites: Vec<Place<'a>>,
     schedule: Option<&'a str>,
+    /// Directed executions spent on it, if it was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempts: Option<u64>,
+    /// Controlled executions of the command when it was first seen or confirmed, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<u64>,
+    #[serde(skip_serializing_if = "<[Order]>::is_empty")]
+    orders: &'a [Order],
 }
 
 #[derive(Serialize)]
@@ -77,6 +85,17 @@ struct Stats<'a> {
     threads: usize,
     analyses: &'a [String],
     bounds: &'a [String],
+    #[serde(flatten)]
+    control: Option<Effort<'a>>,
+}
+
+#[derive(Serialize)]
+struct Effort<'a> {
+    schedules: u64,
+    seconds: f64,
+    seed: u64,
+    complete: bool,
+    remarks: &'a [String],
 }
 
 /// The report as one JSON document and a line end.
@@ -91,6 +110,13 @@ pub(crate) fn render(report: &Report) -> String {
             threads: report.stats.threads,
             analyses: &report.stats.analyses,
             bounds: &report.stats.bounds,
+            control: report.stats.control.as_ref().map(|c| Effort {
+                schedules: c.schedules,
+                seconds: c.seconds,
+                seed: c.seed,
+                complete: c.complete,
+                remarks: &c.remarks,
+            }),
         },
     };
     let mut text = serde_json::to_string_pretty(&document).expect("strings and numbers serialise");
@@ -111,7 +137,10 @@ fn finding(f: &ReportedFinding) -> Finding<'_> {
         notes: &f.notes,
         occurrences: f.occurrences,
         sites: f.places.iter().map(place).collect(),
-        schedule: None,
+        schedule: f.control.as_ref().and_then(|c| c.schedule.as_deref()),
+        attempts: f.control.as_ref().map(|c| c.attempts),
+        after: f.control.as_ref().and_then(|c| c.after),
+        orders: f.control.as_ref().map_or(&[], |c| &c.orders),
     }
 }
 

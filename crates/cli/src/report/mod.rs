@@ -11,6 +11,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::stage::Watched;
+
 use selvedge_model::{Finding, Frame, Kind, Mode, Role, Site, Status, Subject, Symbols, Verdict};
 
 /// Everything that a command found.
@@ -30,6 +32,23 @@ pub(crate) struct Stats {
     pub(crate) analyses: Vec<String>,
     /// Bounds that kept an analysis from finding all that it promises, in words.
     pub(crate) bounds: Vec<String>,
+    /// What controlled executions cost, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) control: Option<Effort>,
+}
+
+/// What controlled executions cost.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Effort {
+    /// Controlled executions of the whole command.
+    pub(crate) schedules: u64,
+    pub(crate) seconds: f64,
+    pub(crate) seed: u64,
+    /// Whether every schedule was seen.
+    pub(crate) complete: bool,
+    /// What else is worth saying, in words.
+    pub(crate) remarks: Vec<String>,
 }
 
 impl Report {
@@ -73,6 +92,48 @@ pub(crate) struct ReportedFinding {
     pub(crate) notes: Vec<String>,
     pub(crate) places: Vec<ReportedPlace>,
     pub(crate) occurrences: u64,
+    /// What controlled executions made of it, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) control: Option<Control>,
+}
+
+/// What controlled executions made of a finding.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Control {
+    /// What replay needs, if it happened.
+    pub(crate) schedule: Option<String>,
+    /// Directed executions spent on it until it was confirmed or given up.
+    pub(crate) attempts: u64,
+    /// Controlled executions of the command when it was first seen or confirmed.
+    pub(crate) after: Option<u64>,
+    /// Of how many undirected executions it was seen in some.
+    pub(crate) of: Option<u64>,
+    /// Accesses that were scheduling points.
+    pub(crate) watched: Vec<Watched>,
+    /// What a directed execution aimed at; nothing for a failure, which shows by itself.
+    pub(crate) aim: Option<Aim>,
+    /// What each order of what happened led to, in words.
+    pub(crate) orders: Vec<Order>,
+}
+
+/// A target that has left its execution behind.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Aim {
+    Race { first: Site, second: Site },
+    Split { first: Site, second: Site, between: Option<Site> },
+}
+
+/// One order of the parts of a confirmed finding, and what came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// Which, in words.
+    pub(crate) order: String,
+    /// How the program ended then.
+    pub(crate) outcome: String,
+    /// The schedule that shows it.
+    pub(crate) schedule: String,
 }
 
 /// One thread's part.
@@ -144,6 +205,7 @@ impl ReportedFinding {
             notes: Vec::new(),
             places: places.collect(),
             occurrences: finding.occurrences,
+            control: None,
         }
     }
 
@@ -162,8 +224,14 @@ impl ReportedFinding {
             Kind::Assertion => "failed assertion",
             Kind::Hang => "hang",
         };
-        if self.kind == Kind::Crash {
-            return format!("{what}: {}", self.subject.join(", "));
+        match self.kind {
+            Kind::Assertion if self.subject.iter().any(|s| s.starts_with("exit code ")) => {
+                return format!("failure: {}", self.subject.join(", "));
+            }
+            Kind::Crash | Kind::Assertion | Kind::Hang => {
+                return format!("{what}: {}", self.subject.join(", "));
+            }
+            _ => {}
         }
         let preposition = match self.kind {
             Kind::Deadlock => "between",
@@ -216,6 +284,9 @@ impl ReportedRole {
             "wait" => "waits for",
             "enter" => "enters",
             "crash" => "crashes",
+            "fail" => "fails",
+            "await" => "waits for a notification on",
+            "sleep" => "waits to be woken",
             other => other,
         }
     }

@@ -11,7 +11,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Sn
 use selvedge_model::{Frame, Kind, Mode, Status};
 
 use super::sources::Sources;
-use super::{Report, ReportedFinding, ReportedLock, ReportedPlace, advice};
+use super::{Effort, Report, ReportedFinding, ReportedLock, ReportedPlace, advice};
 use crate::args::Output;
 
 /// The whole report.
@@ -24,6 +24,9 @@ pub(crate) fn render(report: &Report, output: &Output) -> String {
     }
     for bound in &report.stats.bounds {
         text.push_str(&format!("{}: {bound}\n", crate::exit::warning_label()));
+    }
+    for remark in report.stats.control.iter().flat_map(|c| &c.remarks) {
+        text.push_str(&format!("note: {remark}\n"));
     }
     text.push_str(&summary(report));
     text
@@ -64,6 +67,9 @@ fn finding(f: &ReportedFinding, alike: &[&ReportedFinding], sources: &mut Source
     }
     if let Some(missing) = advice::missing(f) {
         group = group.element(Level::HELP.message(missing));
+    }
+    for (name, line) in controlled(f) {
+        group = group.element(Level::NOTE.with_name(name).message(line));
     }
     group = group.element(Level::NOTE.message(provenance(f)));
     if !alike.is_empty() {
@@ -116,6 +122,9 @@ fn sentence(kind: Kind, place: &ReportedPlace) -> String {
         [] => String::new(),
         held => format!(", holding {}", held.join(", ")),
     };
+    if place.thread.is_empty() {
+        return format!("{does} here");
+    }
     let about = if place.approximate { " (or near here)" } else { "" };
     format!("thread {} {does}{about}{holding}", place.thread)
 }
@@ -169,11 +178,29 @@ impl fmt::Display for Place<'_> {
 }
 
 fn provenance(f: &ReportedFinding) -> String {
-    let times = match f.occurrences {
-        1 => String::new(),
-        n => format!(", {n} times"),
+    let times = match (f.occurrences, f.control.as_ref().and_then(|c| c.of)) {
+        (n, Some(of)) => format!(", in {n} of {}", count(of, "schedule")),
+        (1, None) => String::new(),
+        (n, None) => format!(", {n} times"),
     };
     format!("found by {}{times}", f.analyses.join(", "))
+}
+
+/// What controlled executions made of the finding, each line with its name.
+fn controlled(f: &ReportedFinding) -> Vec<(&'static str, String)> {
+    let Some(control) = &f.control else { return Vec::new() };
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    for order in &control.orders {
+        lines.push(("outcome", format!("{}: {}", order.order, order.outcome)));
+    }
+    if f.status == Status::Unconfirmed {
+        let tried = count(control.attempts, "directed execution");
+        lines.push(("tried", format!("{tried} did not make it happen")));
+    }
+    if control.schedule.is_some() {
+        lines.push(("replay", format!("selvedge replay {}", f.id)));
+    }
+    lines
 }
 
 fn folded(alike: &[&ReportedFinding]) -> String {
@@ -195,12 +222,15 @@ fn folded(alike: &[&ReportedFinding]) -> String {
 
 fn summary(report: &Report) -> String {
     let stats = &report.stats;
-    let looked = format!(
-        "{} in {}, by {}",
-        count(stats.events, "event"),
-        count(stats.threads as u64, "thread"),
-        stats.analyses.join(", ")
-    );
+    let looked = match &stats.control {
+        Some(effort) => format!("{}, seed {}", schedules(effort), effort.seed),
+        None => format!(
+            "{} in {}, by {}",
+            count(stats.events, "event"),
+            count(stats.threads as u64, "thread"),
+            stats.analyses.join(", ")
+        ),
+    };
     if report.findings.is_empty() {
         return format!("nothing found: {looked}\n");
     }
@@ -212,6 +242,13 @@ fn summary(report: &Report) -> String {
         }
     }
     format!("{}: {} ({looked})\n", count(report.findings.len() as u64, "finding"), parts.join(", "))
+}
+
+fn schedules(effort: &Effort) -> String {
+    let all = if effort.complete { "all " } else { "" };
+    let rate = effort.schedules as f64 / effort.seconds.max(0.001);
+    let many = count(effort.schedules, "schedule");
+    format!("{all}{many} in {:.1} s, {rate:.0} per second", effort.seconds)
 }
 
 fn count(n: u64, noun: &str) -> String {

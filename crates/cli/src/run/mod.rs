@@ -22,11 +22,11 @@ use crate::catalogue::{self, Accesses};
 use crate::elf::{Built, Program};
 use crate::exit::{Exit, Failure, warning_label};
 use crate::report;
-use crate::store::{self, Store};
+use crate::store::{self, Journal};
 use crate::suppress::Suppressions;
 use crate::symbolize::SharedSymbolizer;
 use crate::toolbox::Toolbox;
-use watch::{Journal, Watch};
+use watch::Watch;
 
 /// Runs the program and reports. Findings decide the exit code; without any it is the program's own.
 pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
@@ -40,7 +40,8 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let toolbox = Toolbox::unpack()?;
 
     let sight = sight(&program, form);
-    let journal = Journal::begin(open(&directory), &words(&args.command), mode(form), &sight);
+    let journal =
+        Journal::begin(store::open(&directory), &words(&args.command), mode(form), &sight);
     let claims = args.options.regions.claims();
     let function_regions = !claims.is_empty();
     let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
@@ -104,7 +105,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
 }
 
 /// How the runtime gets into the program, if it can.
-fn form(program: &Program) -> Result<Form, Failure> {
+pub(crate) fn form(program: &Program) -> Result<Form, Failure> {
     let advice = match program.built {
         Built::Ours => return Ok(Form::Linked),
         Built::SharedTsan => return Ok(Form::Replaced),
@@ -135,7 +136,7 @@ fn unobserved(program: &Program, outcome: &Outcome, watch: &Watch) -> Result<(),
 }
 
 /// How the store calls the form.
-fn mode(form: Form) -> &'static str {
+pub(crate) fn mode(form: Form) -> &'static str {
     match form {
         Form::Linked => "linked",
         Form::Replaced => "libtsan replaced",
@@ -144,7 +145,7 @@ fn mode(form: Form) -> &'static str {
 }
 
 /// What can be seen of the program, in words.
-fn sight(program: &Program, form: Form) -> String {
+pub(crate) fn sight(program: &Program, form: Form) -> String {
     let what = match form {
         Form::Linked | Form::Replaced => "accesses of instrumented code, and synchronization",
         Form::Preloaded => "synchronization only, as it is not instrumented",
@@ -153,7 +154,7 @@ fn sight(program: &Program, form: Form) -> String {
     format!("{what}{lines}")
 }
 
-fn only_synchronization(program: &Program) -> String {
+pub(crate) fn only_synchronization(program: &Program) -> String {
     format!(
         "{}: {} is {}: only its synchronization was seen, and data races cannot be found.\n{HOW_TO_BUILD}",
         warning_label(),
@@ -166,15 +167,6 @@ fn only_synchronization(program: &Program) -> String {
 pub(crate) const HOW_TO_BUILD: &str =
     "  C and C++:  make CC=\"selvedge cc\" CXX=\"selvedge c++\"   (also for ./configure and cmake)
   Rust:       cargo selvedge run|test|build";
-
-/// A store that cannot be written is no reason not to run; the user is told.
-fn open(directory: &Path) -> Option<Store> {
-    Store::create(directory)
-        .map_err(|error| {
-            anstream::eprintln!("{}: findings are not stored: {error}", warning_label());
-        })
-        .ok()
-}
 
 fn words(command: &[OsString]) -> Vec<String> {
     command.iter().map(|w| w.to_string_lossy().into_owned()).collect()

@@ -13,55 +13,10 @@ use selvedge_runtime::{Modules, NativeRace, Observe, Outcome, RaceSide};
 
 use super::ending;
 use super::heap::Heap;
-use crate::exit::warning_label;
 use crate::report::{Report, ReportedFinding, ReportedLock};
-use crate::store::{RunId, Store};
+use crate::store::Journal;
 use crate::suppress::Suppressions;
 use crate::symbolize::{self, SharedSymbolizer};
-
-/// A run as the store sees it. A store that fails once is not asked again.
-pub(super) struct Journal(Option<(Store, RunId)>);
-
-impl Journal {
-    pub(super) fn begin(
-        store: Option<Store>,
-        command: &[String],
-        mode: &str,
-        sight: &str,
-    ) -> Journal {
-        let mut journal = Journal(None);
-        if let Some(mut store) = store {
-            match store.begin(command, mode, sight) {
-                Ok(run) => journal.0 = Some((store, run)),
-                Err(error) => warn_unstored(&error),
-            }
-        }
-        journal
-    }
-
-    fn add(&mut self, finding: &ReportedFinding) {
-        if let Some((store, run)) = &mut self.0
-            && let Err(error) = store.add(*run, finding)
-        {
-            warn_unstored(&error);
-            self.0 = None;
-        }
-    }
-
-    fn finish(&mut self, ending: &str, report: &Report) {
-        if let Some((store, run)) = &mut self.0
-            && let Err(error) = store.finish(*run, ending, &report.stats)
-        {
-            warn_unstored(&error);
-            self.0 = None;
-        }
-    }
-}
-
-fn warn_unstored(error: &crate::store::StoreError) {
-    let label = warning_label();
-    anstream::eprintln!("{label}: what is found from here on is shown but not stored: {error}");
-}
 
 /// What a run leaves for the user.
 pub(super) struct Watched {
@@ -159,7 +114,7 @@ impl Watch {
 
     /// There was nothing to watch; the store shall not wait for an end.
     pub(super) fn was_not_observed(&mut self) {
-        self.journal.finish("could not be observed", &self.report);
+        self.journal.finish("could not be observed", &self.report.stats);
     }
 
     /// Everything that was found, stored and ready to be shown.
@@ -179,7 +134,7 @@ impl Watch {
                 bound.limit, bound.what, bound.exceeded
             ));
         }
-        self.journal.finish(&self.ending, &self.report);
+        self.journal.finish(&self.ending, &self.report.stats);
         let mut remarks = Vec::new();
         if self.ending != "exited with 0" {
             remarks

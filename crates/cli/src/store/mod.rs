@@ -6,6 +6,7 @@
 //! Changing the schema: raise [`VERSION`], and add to [`migrate`] the step from the version before;
 //! never edit a step that was released. A store of a newer version is refused, not guessed at.
 
+mod journal;
 mod place;
 
 use std::path::{Path, PathBuf};
@@ -14,12 +15,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use thiserror::Error;
 
+use crate::control::stage::Setup;
 use crate::report::{Report, ReportedFinding, Stats};
 
+pub(crate) use journal::{Journal, open};
 pub(crate) use place::directory;
 
 /// Version of the schema.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const FILE: &str = "store.db";
 /// Older runs than this many are forgotten when a new one begins.
 const KEPT_RUNS: i64 = 1000;
@@ -86,6 +89,8 @@ pub(crate) struct Run {
     /// How the program ended; nothing while it runs, or if we were killed before it ended.
     pub(crate) ending: Option<String>,
     pub(crate) stats: Stats,
+    /// What running the program again needs, if it was controlled.
+    pub(crate) setup: Option<Setup>,
 }
 
 /// An open store.
@@ -129,8 +134,10 @@ impl Store {
             .and_then(readable)
             .map_err(failed)?,
         };
-        let store = Store { path: path.clone(), connection };
+        let mut store = Store { path: path.clone(), connection };
         store.refuse_newer()?;
+        // One that cannot be written is read as it is.
+        let _ = migrate(&mut store.connection);
         Ok(store)
     }
 
@@ -171,20 +178,37 @@ impl Store {
         insert().map_err(|e| StoreError::new(&self.path, e))
     }
 
+    /// Keeps what running the program of a run again needs.
+    pub(crate) fn remember(&mut self, run: RunId, setup: &Setup) -> Result<(), StoreError> {
+        let setup = serde_json::to_string(setup).expect("strings and numbers serialise");
+        self.connection
+            .execute("UPDATE runs SET setup = ? WHERE id = ?", params![setup, run])
+            .map_err(|e| StoreError::new(&self.path, e))?;
+        Ok(())
+    }
+
     /// Stores a finding of a run, in place of what was stored of it before.
     pub(crate) fn add(&mut self, run: RunId, finding: &ReportedFinding) -> Result<(), StoreError> {
         let body = serde_json::to_string(finding).expect("strings and numbers serialise");
+        let control = finding.control.as_ref();
         self.connection
             .execute(
-                "INSERT INTO findings (run, id, kind, status, verdict, body) VALUES (?, ?, ?, ?, ?, ?)
+                "INSERT INTO findings
+                 (run, id, kind, status, verdict, schedule, attempts, after, body)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                  ON CONFLICT (run, id) DO UPDATE
-                 SET status = excluded.status, verdict = excluded.verdict, body = excluded.body",
+                 SET status = excluded.status, verdict = excluded.verdict,
+                     schedule = excluded.schedule, attempts = excluded.attempts,
+                     after = excluded.after, body = excluded.body",
                 params![
                     run,
                     finding.id,
                     finding.kind.name(),
                     finding.status.name(),
                     finding.verdict.map(selvedge_model::Verdict::name),
+                    control.and_then(|c| c.schedule.as_deref()),
+                    control.map(|c| c.attempts as i64),
+                    control.and_then(|c| c.after).map(|n| n as i64),
                     body
                 ],
             )
@@ -229,7 +253,8 @@ impl Store {
         which: &str,
         params: impl rusqlite::Params,
     ) -> rusqlite::Result<Vec<Run>> {
-        let columns = "id, command, started, mode, instrumented, ending, stats";
+        let setup = if version(&self.connection)? >= 2 { "setup" } else { "NULL" };
+        let columns = format!("id, command, started, mode, instrumented, ending, stats, {setup}");
         let mut statement =
             self.connection.prepare(&format!("SELECT {columns} FROM runs {which}"))?;
         let runs = statement.query_map(params, |row| {
@@ -244,6 +269,7 @@ impl Store {
                     .get::<_, Option<String>>(6)?
                     .and_then(|s| serde_json::from_str(&s).ok())
                     .unwrap_or_default(),
+                setup: row.get::<_, Option<String>>(7)?.and_then(|s| serde_json::from_str(&s).ok()),
             })
         })?;
         runs.collect()
@@ -270,12 +296,47 @@ impl Store {
     }
 }
 
+/// A finding, and the run that it is of.
+pub(crate) type Stored = (RunId, ReportedFinding);
+
+impl Store {
+    /// The findings whose id begins so, each in the last run that has a schedule for it, or else in the
+    /// last run that has it; of one run only, if one is given.
+    pub(crate) fn find(&self, prefix: &str, run: Option<RunId>) -> Result<Vec<Stored>, StoreError> {
+        let runs = match run {
+            Some(id) => vec![self.run(Some(id))?],
+            None => self.runs()?,
+        };
+        let mut found: Vec<Stored> = Vec::new();
+        for run in &runs {
+            for finding in self.report(run)?.findings {
+                if !finding.id.starts_with(prefix) {
+                    continue;
+                }
+                let has_schedule =
+                    |f: &ReportedFinding| f.control.as_ref().is_some_and(|c| c.schedule.is_some());
+                match found.iter_mut().find(|(_, f)| f.id == finding.id) {
+                    None => found.push((run.id, finding)),
+                    Some(known) if !has_schedule(&known.1) && has_schedule(&finding) => {
+                        *known = (run.id, finding);
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
 fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Brings an older schema, or an empty file, up to date; all or nothing.
 fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    if version(connection)? == VERSION {
+        return Ok(());
+    }
     let change = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     if version(&change)? < 1 {
         change.execute_batch(
@@ -298,6 +359,14 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
                  body TEXT NOT NULL,
                  UNIQUE (run, id)
              );",
+        )?;
+    }
+    if version(&change)? < 2 {
+        change.execute_batch(
+            "ALTER TABLE runs ADD COLUMN setup TEXT;
+             ALTER TABLE findings ADD COLUMN schedule TEXT;
+             ALTER TABLE findings ADD COLUMN attempts INTEGER;
+             ALTER TABLE findings ADD COLUMN after INTEGER;",
         )?;
     }
     change.pragma_update(None, "user_version", VERSION)?;

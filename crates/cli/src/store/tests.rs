@@ -41,6 +41,7 @@ fn finding(id: &str, status: Status) -> ReportedFinding {
         notes: Vec::new(),
         places: vec![place("a.c:1:2"), place("label")],
         occurrences: 3,
+        control: None,
     }
 }
 

@@ -1,0 +1,154 @@
+//! Controlled executions whose events go through analyses.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use selvedge_analyses::Analysis;
+use selvedge_explore::rng::derive;
+use selvedge_explore::{RandomWalk, Replay};
+use selvedge_model::{Finding, Findings, Schedule, Site, Status, Symbols, Target};
+use selvedge_runtime::Execution;
+use selvedge_runtime::control::Outcome;
+
+use super::stage::{Stage, Subject, Watched, Wishes, in_order};
+use crate::exit::Failure;
+use crate::report::ReportedFinding;
+
+/// What observed executions let expect.
+pub(crate) struct Observation {
+    /// What the ids of sites in the predictions stand for.
+    pub(crate) symbols: Symbols,
+    pub(crate) predictions: Vec<Prediction>,
+    /// Whether a thread tried to acquire a lock without waiting for ever.
+    pub(crate) releases: bool,
+    pub(crate) executions: u64,
+    pub(crate) events: u64,
+    pub(crate) threads: usize,
+    /// What kept the analyses from seeing everything, in words.
+    pub(crate) bounds: Vec<String>,
+}
+
+/// A finding of an analysis, with what a directed execution needs.
+#[derive(Clone)]
+pub(crate) struct Prediction {
+    pub(crate) finding: Finding,
+    pub(crate) reported: ReportedFinding,
+    /// The code of its accesses.
+    pub(crate) watched: Vec<Watched>,
+}
+
+/// Runs the program so many times under control, seeing every access that can be seen. The first time
+/// threads run until they block, after that at random.
+pub(crate) fn observe(
+    subject: &Subject,
+    seed: u64,
+    executions: u64,
+    interrupt: &Arc<AtomicBool>,
+    analyses: impl Fn() -> Vec<Box<dyn Analysis>>,
+) -> Result<Observation, Failure> {
+    let wishes = Wishes { accesses: true, seed, ..Wishes::default() };
+    let mut stage = Stage::new(subject, wishes, interrupt)?;
+    let mut observation = Observation {
+        symbols: Symbols::default(),
+        predictions: Vec::new(),
+        releases: false,
+        executions: 0,
+        events: 0,
+        threads: 0,
+        bounds: Vec::new(),
+    };
+    for number in 0..executions {
+        let execution = match number {
+            0 => stage.controlled.run(&mut Replay::new(&Schedule::default()))?,
+            n => stage.controlled.run(&mut RandomWalk::new(derive(seed ^ 0x0b5e, n), 1))?,
+        };
+        let Some(execution) = execution else { break };
+        observation.take(&mut stage, &execution, analyses());
+        // One that is too long to be seen to its end is so the next time, too.
+        if execution.outcome == Outcome::StepLimit {
+            break;
+        }
+    }
+    observation.symbols = stage.controlled.symbols.clone();
+    Ok(observation)
+}
+
+impl Observation {
+    fn take(
+        &mut self,
+        stage: &mut Stage,
+        execution: &Execution,
+        mut analyses: Vec<Box<dyn Analysis>>,
+    ) {
+        self.executions += 1;
+        self.events += execution.events.len() as u64;
+        self.releases |= execution.releases_matter;
+        let threads = execution.events.iter().map(|e| e.thread.index() + 1).max().unwrap_or(0);
+        self.threads = self.threads.max(threads);
+        let mut findings = Findings::default();
+        for analysis in &mut analyses {
+            analysis.on_events(&execution.events, &mut findings);
+            analysis.finish(&mut findings);
+        }
+        for (name, bound) in analyses.iter().filter_map(|a| Some((a.name(), a.bound()?))) {
+            self.bound(format!(
+                "{name}: at most {} {}, and {} times there were more: findings may be missing",
+                bound.limit, bound.what, bound.exceeded
+            ));
+        }
+        if execution.outcome == Outcome::StepLimit {
+            self.bound(format!(
+                "only the first {} events of an observed execution could be looked at",
+                execution.events.len()
+            ));
+        }
+        let symbols = stage.controlled.named(&execution.events);
+        for finding in findings {
+            let reported = ReportedFinding::new(&finding, &symbols);
+            let sites: Vec<Site> =
+                accesses(&finding).into_iter().map(|s| symbols.site(s)).collect();
+            let watched = stage.code_of(&sites);
+            self.add(Prediction { finding, reported, watched });
+        }
+    }
+
+    fn bound(&mut self, text: String) {
+        if !self.bounds.contains(&text) {
+            self.bounds.push(text);
+        }
+    }
+
+    /// Folds what several executions show.
+    fn add(&mut self, new: Prediction) {
+        match self.predictions.iter_mut().find(|p| p.reported.id == new.reported.id) {
+            None => self.predictions.push(new),
+            Some(known) => {
+                let occurrences = known.reported.occurrences + new.reported.occurrences;
+                if new.reported.status > known.reported.status {
+                    *known = new;
+                }
+                known.reported.occurrences = occurrences;
+            }
+        }
+    }
+
+    /// The code of all accesses that may race.
+    pub(crate) fn racing(&self) -> Vec<Watched> {
+        let races = self.predictions.iter().filter(|p| {
+            matches!(p.finding.target, Some(Target::Race { .. }))
+                && p.finding.status >= Status::Predicted
+        });
+        in_order(races.flat_map(|p| p.watched.iter().cloned()).collect())
+    }
+}
+
+/// The sites at which a target wants threads to stop before an access.
+fn accesses(finding: &Finding) -> Vec<selvedge_model::SiteId> {
+    match &finding.target {
+        Some(Target::Race { first, second }) => vec![*first, *second],
+        Some(Target::Split { first, second, between, .. }) => {
+            [Some(*first), Some(*second), *between].into_iter().flatten().collect()
+        }
+        Some(Target::Deadlock(_)) | None => Vec::new(),
+    }
+}
