@@ -11,6 +11,10 @@
 
 use selvedge_model::{Event, Findings, FirstRace};
 
+#[macro_use]
+mod ops;
+
+mod accesses;
 pub mod aerodrome;
 pub mod atomizer;
 mod bits;
