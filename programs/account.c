@@ -36,12 +36,18 @@ static void *withdraw(void *arg) {
     return NULL;
 }
 
+static void *print(void *arg) {
+    assert(read_balance() <= 100);
+    return arg;
+}
+
 int main(void) {
     static int late;
-    pthread_t a = start(withdraw, NULL), b = start(withdraw, &late);
+    pthread_t a = start(withdraw, NULL);
+    join(start(print, NULL));
+    pthread_t b = start(withdraw, &late);
     join(a);
     join(b);
-    change(0);
     assert(read_balance() >= 0);
     return 0;
 }

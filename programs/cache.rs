@@ -4,6 +4,7 @@
 // Shows: the assertion, if both threads miss.
 // Fixed: one guard for question and answer.
 use std::collections::HashMap;
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -27,12 +28,21 @@ fn get(map: &Map) -> u32 {
     known.unwrap_or_else(|| *map.lock().unwrap().entry("key").insert_entry(make()).get())
 }
 
+/// What a real program does in between: computes for some microseconds.
+fn work() {
+    let hash = (0..75_000u32)
+        .fold(2_166_136_261u32, |hash, i| black_box(hash ^ i).wrapping_mul(16_777_619));
+    black_box(hash);
+}
+
 fn main() {
     let map: Arc<Map> = Arc::default();
     let threads: Vec<_> = (0..2)
         .map(|_| {
             let map = map.clone();
-            thread::spawn(move || get(&map))
+            let thread = thread::spawn(move || get(&map));
+            work();
+            thread
         })
         .collect();
     for thread in threads {

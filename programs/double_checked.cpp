@@ -52,6 +52,7 @@ static void use() {
 
 int main() {
     std::thread first(use);
+    work(250);
     std::thread second(use);
     first.join();
     second.join();

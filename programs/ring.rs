@@ -2,6 +2,7 @@
 // Idea: the order of the two stores, which every lock-free queue must get right.
 // Shows: the assertion, if the consumer comes between the two.
 // Fixed: stores first and publishes then.
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
@@ -31,8 +32,16 @@ fn pop() -> Option<u32> {
     Some(value)
 }
 
+/// What a real program does in between: computes for some microseconds.
+fn work() {
+    let hash = (0..75_000u32)
+        .fold(2_166_136_261u32, |hash, i| black_box(hash ^ i).wrapping_mul(16_777_619));
+    black_box(hash);
+}
+
 fn main() {
     let producer = thread::spawn(|| (1..=2).for_each(push));
+    work();
     let consumer = thread::spawn(|| {
         let mut expected = 1;
         for _ in 0..3 {

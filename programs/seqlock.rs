@@ -2,6 +2,7 @@
 // Idea: the seqlocks of Linux; the second look is what makes them work.
 // Shows: the assertion, if the writer comes between the two reads.
 // Fixed: looks again and reads again if the number has changed.
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread;
 
@@ -30,8 +31,16 @@ fn read() -> (u32, u32) {
     }
 }
 
+/// What a real program does in between: computes for some microseconds.
+fn work() {
+    let hash = (0..75_000u32)
+        .fold(2_166_136_261u32, |hash, i| black_box(hash ^ i).wrapping_mul(16_777_619));
+    black_box(hash);
+}
+
 fn main() {
     let writer = thread::spawn(|| write(7));
+    work();
     let reader = thread::spawn(|| {
         let (left, right) = read();
         assert_eq!(left, right, "a torn pair");

@@ -11,16 +11,6 @@
 
 typedef void *(*body)(void *);
 
-static inline pthread_t start(body f, void *arg) {
-    pthread_t t;
-    if (pthread_create(&t, NULL, f, arg) != 0) abort();
-    return t;
-}
-
-static inline void join(pthread_t t) {
-    if (pthread_join(t, NULL) != 0) abort();
-}
-
 // What a real program does in between: computes for some microseconds.
 static inline unsigned work(unsigned rounds) {
     unsigned hash = 2166136261u;
@@ -29,6 +19,18 @@ static inline unsigned work(unsigned rounds) {
         __asm__ volatile("" : "+r"(hash));
     }
     return hash;
+}
+
+// Creates a thread and goes on with other work, so that threads rarely begin at the same time.
+static inline pthread_t start(body f, void *arg) {
+    pthread_t t;
+    if (pthread_create(&t, NULL, f, arg) != 0) abort();
+    work(250);
+    return t;
+}
+
+static inline void join(pthread_t t) {
+    if (pthread_join(t, NULL) != 0) abort();
 }
 
 // What a real program does besides: so many lines into a log that all threads share. Each is a place

@@ -57,6 +57,7 @@ int main() {
         ours.append(theirs);
         note(20);
     });
+    work(250);
     std::thread eraser([] {
         note(20);
         theirs.clear();

@@ -2,6 +2,7 @@
 // Idea: the bank transfer of every introduction to deadlocks.
 // Shows: a hang, if both hold their first account.
 // Fixed: the account that comes first is locked first.
+use std::hint::black_box;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -30,6 +31,13 @@ fn transfer(from: &Account, to: &Account, amount: i64) {
     *theirs += amount;
 }
 
+/// What a real program does in between: computes for some microseconds.
+fn work() {
+    let hash = (0..75_000u32)
+        .fold(2_166_136_261u32, |hash, i| black_box(hash ^ i).wrapping_mul(16_777_619));
+    black_box(hash);
+}
+
 fn main() {
     let [a, b] = [1, 2].map(|number| Arc::new(Account { number, money: Mutex::new(100) }));
     let there = thread::spawn({
@@ -39,6 +47,7 @@ fn main() {
             note(20);
         }
     });
+    work();
     let back = thread::spawn({
         let (a, b) = (a.clone(), b.clone());
         move || {

@@ -57,7 +57,9 @@ static void drain(int before, int after) {
 
 int main() {
     stack.push(1);
-    std::thread first(drain, 0, 20), second(drain, 20, 0);
+    std::thread first(drain, 0, 20);
+    work(250);
+    std::thread second(drain, 20, 0);
     first.join();
     second.join();
     return 0;

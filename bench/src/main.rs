@@ -9,8 +9,10 @@ mod measure;
 mod noninterference;
 mod passes;
 mod races;
+mod real;
 mod synthetic;
 mod trace;
+mod tsan;
 
 fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -19,9 +21,13 @@ fn main() -> std::process::ExitCode {
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
         ["noninterference", rest @ ..] => noninterference::run(rest),
+        ["real", rest @ ..] => real::run(rest),
+        ["tsan", rest @ ..] => tsan::run(rest),
         ["child", command @ ..] => measure::child(command),
         _ => {
-            eprintln!("usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] |");
+            eprintln!(
+                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | real [NAME…] |"
+            );
             eprintln!(
                 "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS]"
             );

@@ -6,7 +6,9 @@
 //! one satisfy all of it.
 //!
 //! - **No artificial stall**: when all enabled threads are paused, one of them is released at random. That
-//!   is a *thrash*: a thread was paused in vain. Thrashes are counted.
+//!   is a *thrash*: a thread was paused in vain. Thrashes are counted, also where the executor does not
+//!   ask because one thread alone can run: one that is at the target then would have been paused for
+//!   nothing.
 //! - **Exponential backoff**: each pause makes the next one less likely by [`BACKOFF`], so that a program
 //!   that comes to a target site a million times still ends. Each execution begins with certainty.
 //! - **Livelock monitor**: threads that spin while waiting for a paused one would go on for ever. After
@@ -49,6 +51,8 @@ pub struct Active {
     reached: bool,
     thrashes: u64,
     held_up: usize,
+    /// Who was chosen and has not taken the step yet.
+    chosen: Option<ThreadId>,
 }
 
 impl Active {
@@ -64,6 +68,7 @@ impl Active {
             reached: false,
             thrashes: 0,
             held_up: 0,
+            chosen: None,
         }
     }
 
@@ -79,6 +84,7 @@ impl Active {
         self.reached = false;
         self.thrashes = 0;
         self.held_up = 0;
+        self.chosen = None;
         true
     }
 
@@ -92,9 +98,36 @@ impl Active {
         self.thrashes
     }
 
+    /// The target is reached, which the caller knows: nobody is paused any more.
+    pub fn reach(&mut self) {
+        self.reached = true;
+        self.paused.clear();
+    }
+
+    /// What looked like the target turned out not to be it: threads are paused as before.
+    pub fn resume(&mut self) {
+        self.reached = false;
+    }
+
+    /// Lets a thread run that nobody needs to be asked about.
+    pub fn let_run(&mut self, thread: ThreadId) -> ThreadId {
+        self.chosen = Some(thread);
+        thread
+    }
+
     /// Chooses, asking `check` about each thread that comes up, with those paused so far. `gives_way`
     /// tells of a thread that it had better not run now if another can.
     pub fn choose(
+        &mut self,
+        choice: &Choice<'_>,
+        gives_way: impl Fn(ThreadId) -> bool,
+        check: impl FnMut(ThreadId, &[ThreadId], &mut Rng) -> Verdict,
+    ) -> ThreadId {
+        let thread = self.pick(choice, gives_way, check);
+        self.let_run(thread)
+    }
+
+    fn pick(
         &mut self,
         choice: &Choice<'_>,
         gives_way: impl Fn(ThreadId) -> bool,
@@ -135,8 +168,7 @@ impl Active {
             match check(thread, &self.paused, &mut self.rng) {
                 Verdict::Irrelevant => return thread,
                 Verdict::Reached(first) => {
-                    self.reached = true;
-                    self.paused.clear();
+                    self.reach();
                     return first;
                 }
                 Verdict::Partial => {
@@ -152,10 +184,14 @@ impl Active {
         }
     }
 
-    /// The step of a paused thread was taken for lack of a choice: it is not paused any more.
-    pub fn forced(&mut self, thread: ThreadId) {
+    /// A thread takes a step. If nobody chose it, for lack of a choice, it is not paused any more, and
+    /// if it was, or would have been because its step is part of the target, that is a thrash.
+    pub fn stepped(&mut self, thread: ThreadId, part_of_target: bool) {
+        let was_chosen = self.chosen.take() == Some(thread);
         if let Ok(at) = self.paused.binary_search(&thread) {
             self.paused.remove(at);
+            self.thrashes += 1;
+        } else if !was_chosen && part_of_target && !self.reached {
             self.thrashes += 1;
         }
     }

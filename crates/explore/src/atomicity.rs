@@ -6,21 +6,26 @@
 //! If another thread then acquires that lock, the block is not causally atomic: the other's critical
 //! section happens after the first of the block and before the second.
 //!
+//! Blocks are annotated regions ([`AtomFuzzer::new`]), or, as in section 6.3, whatever a thread does from
+//! acquiring a lock to holding none ([`AtomFuzzer::lock_regions`]); waiting on a condition variable ends
+//! such a block, since who waits expects others in between. [`AtomFuzzer::aimed`] takes a prediction
+//! instead of blocks, and looks for that pair of steps alone.
+//!
 //! Deviations: the paper only looks at locks. Here an atomic block that comes to an atomic location or
 //! plain variable a second time is paused in the same way, and another thread's conflicting access in
 //! between is the violation; whether the pair really is not serializable (it is if both the block's
 //! accesses and the other one only read, for example) is decided by the kinds of the three accesses. A
 //! lock taken in shared mode by all three is no violation.
 //!
-//! [`AtomFuzzer::aimed`] takes a prediction instead of blocks, and looks for that pair of steps alone.
-//!
 //! Guarantee: [`AtomFuzzer::violations`] only has triples that happened: one thread's step between two
 //! steps of another thread's atomic block, all on one object, not equivalent to any serial order of the
-//! three. May miss violations that involve several objects.
+//! three. What an attempt to acquire a lock or a compare-exchange did is taken from the event, not from
+//! the attempt, and acquiring a lock that one holds is nothing. May miss violations that involve several
+//! objects, and accesses that are not steps of the executor.
 //!
 //! Cost: O(n + objects of the block) per choice.
 
-use selvedge_model::{Event, Mode, Op, RegionId, RegionKind, SiteId, ThreadId};
+use selvedge_model::{Access, Event, LockId, Mode, Op, RegionId, RegionKind, SiteId, ThreadId};
 
 use crate::active::{Active, Verdict};
 use crate::{Choice, Pending, Step, Strategy};
@@ -36,10 +41,26 @@ pub struct Violation {
     pub sites: [SiteId; 3],
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Thing {
+    Lock(LockId),
+    Memory(Access),
+}
+
+impl Thing {
+    fn meets(self, other: Thing) -> bool {
+        match (self, other) {
+            (Thing::Lock(a), Thing::Lock(b)) => a == b,
+            (Thing::Memory(a), Thing::Memory(b)) => a.range().overlaps(b.range()),
+            _ => false,
+        }
+    }
+}
+
 /// What a step is about and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Touch {
-    object: (u8, u64),
+    thing: Thing,
     writes: bool,
 }
 
@@ -55,30 +76,81 @@ struct Earlier {
 struct Block {
     /// The atomic regions that the thread is in, innermost last.
     regions: Vec<RegionId>,
+    /// The locks that it holds, each as often as it has acquired it.
+    held: Vec<LockId>,
     touched: Vec<Earlier>,
+}
+
+/// What is taken to be atomic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Aim {
+    Regions,
+    LockRegions,
+    /// Only this pair of steps, and only this step in between; within one region if `inside`.
+    Pair {
+        pair: [SiteId; 2],
+        between: Option<SiteId>,
+        inside: bool,
+    },
+}
+
+impl Aim {
+    /// Whether a thread whose block this is is inside one.
+    fn holds_in(self, block: &Block) -> bool {
+        match self {
+            Aim::Regions => !block.regions.is_empty(),
+            Aim::LockRegions => !block.held.is_empty(),
+            Aim::Pair { inside, .. } => !inside || !block.regions.is_empty(),
+        }
+    }
+
+    fn may_begin(self, site: SiteId) -> bool {
+        !matches!(self, Aim::Pair { pair, .. } if pair[0] != site)
+    }
+
+    fn may_end(self, site: SiteId) -> bool {
+        !matches!(self, Aim::Pair { pair, .. } if pair[1] != site)
+    }
+
+    fn may_intrude(self, site: SiteId) -> bool {
+        !matches!(self, Aim::Pair { between: Some(between), .. } if between != site)
+    }
 }
 
 /// Steers towards violations of atomic blocks.
 #[derive(Clone, Debug)]
 pub struct AtomFuzzer {
     active: Active,
-    /// Only this pair of steps, whether in a block or not, and only this step in between.
-    aim: Option<([SiteId; 2], Option<SiteId>)>,
+    aim: Aim,
     blocks: Vec<Block>,
     violations: Vec<Violation>,
 }
 
 impl AtomFuzzer {
-    /// For `limit` executions.
+    /// For `limit` executions, with annotated blocks.
     pub fn new(seed: u64, limit: u64) -> AtomFuzzer {
         let active = Active::new(seed, limit);
-        AtomFuzzer { active, aim: None, blocks: Vec::new(), violations: Vec::new() }
+        AtomFuzzer { active, aim: Aim::Regions, blocks: Vec::new(), violations: Vec::new() }
+    }
+
+    /// With the heuristic that what a thread does while it holds a lock is a block.
+    pub fn lock_regions(seed: u64, limit: u64) -> AtomFuzzer {
+        AtomFuzzer { aim: Aim::LockRegions, ..AtomFuzzer::new(seed, limit) }
     }
 
     /// Aims at a predicted violation: two steps of one thread on an object, at these sites, that no
     /// block need contain, and a step of another thread in between, at `between` if it is given.
     pub fn aimed(pair: [SiteId; 2], between: Option<SiteId>, seed: u64, limit: u64) -> AtomFuzzer {
-        AtomFuzzer { aim: Some((pair, between)), ..AtomFuzzer::new(seed, limit) }
+        let aim = Aim::Pair { pair, between, inside: false };
+        AtomFuzzer { aim, ..AtomFuzzer::new(seed, limit) }
+    }
+
+    /// Only counts a pair whose steps are in one execution of an annotated block.
+    pub fn inside_region(mut self) -> AtomFuzzer {
+        if let Aim::Pair { inside, .. } = &mut self.aim {
+            *inside = true;
+        }
+        self
     }
 
     /// The violations of this execution.
@@ -91,12 +163,55 @@ impl AtomFuzzer {
         self.active.thrashes()
     }
 
+    /// A thread has touched something, or is about to and nothing can keep it from it any more.
+    fn touched(&mut self, thread: ThreadId, site: SiteId, mine: Touch) {
+        if self.aim.may_intrude(site) {
+            self.intrude(thread, site, mine);
+        }
+        let aim = self.aim;
+        let block = &mut self.blocks[thread.index()];
+        if !aim.holds_in(block) {
+            return;
+        }
+        let (begins, ends) = (aim.may_begin(site), aim.may_end(site));
+        let at = block.touched.iter().position(|e| e.touch.thing.meets(mine.thing));
+        if ends
+            && let Some(first) = at.map(|i| &block.touched[i])
+            && let Some((intruder, between, writes)) = first.intruder
+            && violates(first.touch, writes, mine)
+        {
+            let violation =
+                Violation { victim: thread, intruder, sites: [first.site, between, site] };
+            if !self.violations.contains(&violation) {
+                self.violations.push(violation);
+            }
+            if matches!(aim, Aim::Pair { .. }) {
+                self.active.reach();
+            }
+        }
+        let earlier = Earlier { touch: mine, site, intruder: None };
+        match at {
+            Some(i) if begins => block.touched[i] = earlier,
+            Some(i) if ends => drop(block.touched.swap_remove(i)),
+            None if begins => block.touched.push(earlier),
+            _ => {}
+        }
+    }
+
     /// A step of `thread` comes after those that other threads' blocks have taken.
     fn intrude(&mut self, thread: ThreadId, site: SiteId, mine: Touch) {
         for (i, block) in self.blocks.iter_mut().enumerate() {
             for earlier in block.touched.iter_mut().filter(|_| i != thread.index()) {
-                if earlier.touch.object == mine.object && (earlier.touch.writes || mine.writes) {
-                    earlier.intruder.get_or_insert((thread, site, mine.writes));
+                let conflict = earlier.touch.writes || mine.writes;
+                if conflict && earlier.touch.thing.meets(mine.thing) {
+                    // A write in between violates more than a read.
+                    match &mut earlier.intruder {
+                        Some((_, _, true)) => {}
+                        found if mine.writes || found.is_none() => {
+                            *found = Some((thread, site, mine.writes));
+                        }
+                        _ => {}
+                    }
                 }
             }
         }
@@ -107,17 +222,42 @@ impl AtomFuzzer {
             self.blocks.resize_with(threads, Block::default);
         }
     }
+
+    /// The step of a block that `next` would be the second to, if it is one.
+    fn first_of<'a>(&'a self, thread: ThreadId, next: &Pending) -> Option<&'a Earlier> {
+        first_of(self.aim, &self.blocks, thread, next)
+    }
 }
 
+fn first_of<'a>(
+    aim: Aim,
+    blocks: &'a [Block],
+    thread: ThreadId,
+    next: &Pending,
+) -> Option<&'a Earlier> {
+    let thing = touch(next.step)?.thing;
+    let block = &blocks[thread.index()];
+    let again = matches!(thing, Thing::Lock(lock) if block.held.contains(&lock));
+    let open = aim.holds_in(block) && aim.may_end(next.site) && !again;
+    block.touched.iter().find(|e| open && e.touch.thing.meets(thing))
+}
+
+/// What a step is about to touch, if it succeeds.
 fn touch(step: Step) -> Option<Touch> {
-    let touch = |kind, id, writes| Some(Touch { object: (kind, id), writes });
     match step {
-        Step::Do(Op::Acquire(l, mode)) | Step::TryAcquire(l, mode) => {
-            touch(1, u64::from(l.0), mode == Mode::Exclusive)
-        }
-        Step::Do(Op::Read(a)) => touch(0, a.addr, false),
-        Step::Do(Op::Write(a)) => touch(0, a.addr, true),
-        Step::Do(Op::Atomic(a, op)) => touch(0, a.addr, op.writes()),
+        Step::Do(op) => touch_of(op),
+        Step::TryAcquire(lock, mode) => touch_of(Op::Acquire(lock, mode)),
+        _ => None,
+    }
+}
+
+fn touch_of(op: Op) -> Option<Touch> {
+    let touch = |thing, writes| Some(Touch { thing, writes });
+    match op {
+        Op::Acquire(lock, mode) => touch(Thing::Lock(lock), mode == Mode::Exclusive),
+        Op::Read(a) => touch(Thing::Memory(a), false),
+        Op::Write(a) => touch(Thing::Memory(a), true),
+        Op::Atomic(a, op) => touch(Thing::Memory(a), op.writes()),
         _ => None,
     }
 }
@@ -138,26 +278,19 @@ impl Strategy for AtomFuzzer {
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.know(choice.pending.len());
         let AtomFuzzer { active, aim, blocks, .. } = self;
-        let open = |t: ThreadId, next: &Pending| {
-            let object = touch(next.step)?.object;
-            let second = aim.is_none_or(|(pair, _)| next.site == pair[1]);
-            let block = &blocks[t.index()];
-            let inside = aim.is_some() || !block.regions.is_empty();
-            block.touched.iter().find(|e| inside && second && e.touch.object == object)
-        };
+        let open = |t: ThreadId, next: &Pending| first_of(*aim, blocks, t, next);
         active.choose(
             choice,
             |_| false,
             |thread, paused, _| {
                 let next = choice.next(thread);
                 let Some(mine) = touch(next.step) else { return Verdict::Irrelevant };
-                let wanted = aim.is_none_or(|(_, between)| between.is_none_or(|b| b == next.site));
                 // The thread comes between two steps of a paused one's block: let it.
                 let victim = paused.iter().any(|&p| {
                     let theirs = choice.next(p);
-                    wanted
+                    aim.may_intrude(next.site)
                         && touch(theirs.step).is_some_and(|second| {
-                            second.object == mine.object
+                            second.thing.meets(mine.thing)
                                 && open(p, theirs)
                                     .is_some_and(|first| violates(first.touch, mine.writes, second))
                         })
@@ -178,53 +311,60 @@ impl Strategy for AtomFuzzer {
     }
 
     fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        self.active.forced(thread);
         self.know(pending.len());
-        let Pending { site, step, .. } = pending[thread.index()];
-        let Some(mine) = touch(step) else { return };
-        if self.aim.is_none_or(|(_, between)| between.is_none_or(|b| b == site)) {
-            self.intrude(thread, site, mine);
-        }
-        let block = &mut self.blocks[thread.index()];
-        let (begins, ends) = match self.aim {
-            Some((pair, _)) => (site == pair[0], site == pair[1]),
-            None => (!block.regions.is_empty(), !block.regions.is_empty()),
-        };
-        let at = block.touched.iter().position(|e| e.touch.object == mine.object);
-        if ends
-            && let Some(first) = at.map(|i| &block.touched[i])
-            && let Some((intruder, between, writes)) = first.intruder
-            && violates(first.touch, writes, mine)
-        {
-            let violation =
-                Violation { victim: thread, intruder, sites: [first.site, between, site] };
-            if !self.violations.contains(&violation) {
-                self.violations.push(violation);
+        let next = pending[thread.index()];
+        let part = self.first_of(thread, &next).is_some_and(|first| first.intruder.is_none());
+        self.active.stepped(thread, part);
+        match next.step {
+            // Nothing tells of plain accesses once they have happened.
+            Step::Do(op @ (Op::Read(_) | Op::Write(_))) => {
+                if let Some(mine) = touch_of(op) {
+                    self.touched(thread, next.site, mine);
+                }
             }
-        }
-        let earlier = Earlier { touch: mine, site, intruder: None };
-        match at {
-            Some(i) if begins => block.touched[i] = earlier,
-            Some(i) if ends => drop(block.touched.swap_remove(i)),
-            None if begins => block.touched.push(earlier),
+            Step::Enroll(..) if self.aim == Aim::LockRegions => {
+                self.blocks[thread.index()].touched.clear();
+            }
             _ => {}
         }
     }
 
     fn observe(&mut self, event: &Event) {
-        let block = event.thread.index();
-        match event.op {
+        let Event { thread, site, op } = *event;
+        self.know(thread.index() + 1);
+        match op {
+            Op::Atomic(..) => {
+                if let Some(mine) = touch_of(op) {
+                    self.touched(thread, site, mine);
+                }
+            }
+            Op::Acquire(lock, _) => {
+                let again = self.blocks[thread.index()].held.contains(&lock);
+                if !again && let Some(mine) = touch_of(op) {
+                    self.touched(thread, site, mine);
+                }
+                self.blocks[thread.index()].held.push(lock);
+            }
+            Op::Release(lock, _) => {
+                let block = &mut self.blocks[thread.index()];
+                if let Some(i) = block.held.iter().rposition(|&l| l == lock) {
+                    block.held.remove(i);
+                }
+                if block.held.is_empty() && self.aim == Aim::LockRegions {
+                    block.touched.clear();
+                }
+            }
             Op::RegionEnter(region, RegionKind::Atomic) => {
-                self.know(block + 1);
-                self.blocks[block].regions.push(region);
+                self.blocks[thread.index()].regions.push(region);
             }
             Op::RegionExit(region) => {
-                self.know(block + 1);
-                let block = &mut self.blocks[block];
+                let within =
+                    !matches!(self.aim, Aim::LockRegions | Aim::Pair { inside: false, .. });
+                let block = &mut self.blocks[thread.index()];
                 if block.regions.last() == Some(&region) {
                     block.regions.pop();
                 }
-                if block.regions.is_empty() && self.aim.is_none() {
+                if block.regions.is_empty() && within {
                     block.touched.clear();
                 }
             }

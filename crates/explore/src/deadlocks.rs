@@ -7,19 +7,24 @@
 //!
 //! Threads and locks of another execution are recognised by an [`Abstraction`]; the context, which is the
 //! sites where the locks held were acquired, is compared too. The less an abstraction tells apart, the
-//! more threads are paused in vain.
+//! more threads are paused in vain. A lock that a thread holds already is not acquired by acquiring it
+//! once more.
 //!
 //! **Yields** (section 5.3): a thread that is about to acquire the first lock of its context lets others
 //! run before, so that those that need that lock on their way into the cycle can pass.
 //!
 //! Deviations: that strategy has to notice the cycle before the last acquisition, because then the
-//! program hangs. Here a thread that wants a lock held by another is not enabled, and who is blocked at
-//! the end of the execution tells; so the whole cycle need not be found among the paused threads.
-//! A thread yields for as long as others can run, but for no more than [`PATIENCE`] choices.
+//! program hangs. Here a thread that wants a lock held by another is not enabled, so the cycle is looked
+//! for among all threads that wait, paused or not, whenever the executor asks and at the end. The paper
+//! counts any deadlock as a success; here only one at the target's places is, and others are told apart
+//! ([`DeadlockFuzzer::elsewhere`]), because a finding must not be confirmed by another one. A thread
+//! yields for as long as others can run, but for no more than [`PATIENCE`] choices.
 //!
-//! Guarantee: [`DeadlockFuzzer::reached`] only if threads ended in a real cycle, each waiting to acquire a
-//! lock that the next one holds in a mode that excludes it. May miss cycles whose threads never come to
-//! their places together, and threads that abstraction does not recognise.
+//! Guarantee: [`DeadlockFuzzer::reached`] only if threads were in a real cycle, each waiting without a
+//! limit of time to acquire a lock that the next one holds in a mode that excludes it, as many as the
+//! target has, each waiting at the target's site for a lock that was acquired at a site of the target.
+//! May miss cycles whose threads never come to their places together, threads that the abstraction does
+//! not recognise, and a thread that waits for a lock of its own.
 //!
 //! Cost: O(n + held locks) per choice, O(paused threads) more for each candidate.
 
@@ -57,17 +62,37 @@ struct Role {
     context: Vec<(u64, SiteId)>,
 }
 
+impl Role {
+    fn wants_at(&self) -> Option<SiteId> {
+        self.context.last().map(|&(_, site)| site)
+    }
+
+    /// Whether it holds a lock that it acquired there.
+    fn acquired_at(&self, site: SiteId) -> bool {
+        self.context.iter().rev().skip(1).any(|&(_, s)| s == site)
+    }
+}
+
+/// A lock, and how often its holder has acquired it.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    held: Held,
+    depth: u32,
+}
+
 /// Steers towards a cycle of threads, each holding what the one before wants.
 pub struct DeadlockFuzzer<A> {
     active: Active,
     cycle: Vec<Role>,
     abstraction: A,
     yields: bool,
+    context: bool,
     /// What each thread holds, outermost first.
-    held: Vec<Vec<Held>>,
+    held: Vec<Vec<Hold>>,
     /// For how many choices threads at the entrance of the cycle have let others run.
     yielding: usize,
     reached: Vec<ThreadId>,
+    elsewhere: Vec<ThreadId>,
 }
 
 impl<A: Abstraction> DeadlockFuzzer<A> {
@@ -80,26 +105,23 @@ impl<A: Abstraction> DeadlockFuzzer<A> {
         seed: u64,
         limit: u64,
     ) -> DeadlockFuzzer<A> {
+        let context = |w: &Waiter| {
+            w.holds.iter().chain([&w.wants]).map(|h| (names.lock(h.lock), h.site)).collect()
+        };
         let cycle = cycle
             .iter()
-            .map(|w| Role {
-                thread: names.thread(w.thread),
-                context: w
-                    .holds
-                    .iter()
-                    .chain([&w.wants])
-                    .map(|h| (names.lock(h.lock), h.site))
-                    .collect(),
-            })
+            .map(|w| Role { thread: names.thread(w.thread), context: context(w) })
             .collect();
         DeadlockFuzzer {
             active: Active::new(seed, limit),
             cycle,
             abstraction,
             yields: true,
+            context: true,
             held: Vec::new(),
             yielding: 0,
             reached: Vec::new(),
+            elsewhere: Vec::new(),
         }
     }
 
@@ -109,10 +131,21 @@ impl<A: Abstraction> DeadlockFuzzer<A> {
         self
     }
 
-    /// The threads of the cycle, if there was one in this execution; each holds what the one before
-    /// it wants.
+    /// Pauses wherever locks of the cycle are acquired, not only at its sites, for comparison.
+    pub fn without_context(mut self) -> DeadlockFuzzer<A> {
+        self.context = false;
+        self
+    }
+
+    /// The threads of the target's cycle, if it was there in this execution; each holds what the one
+    /// before it wants.
     pub fn reached(&self) -> &[ThreadId] {
         &self.reached
+    }
+
+    /// The threads of a cycle that is not the target's, if there was one and the target's was not.
+    pub fn elsewhere(&self) -> &[ThreadId] {
+        &self.elsewhere
     }
 
     /// How many threads were paused in vain in this execution.
@@ -127,59 +160,119 @@ impl<A: Abstraction> DeadlockFuzzer<A> {
     }
 
     fn roles(&self) -> Roles<'_, A> {
-        Roles { held: &self.held, cycle: &self.cycle, abstraction: &self.abstraction }
+        let DeadlockFuzzer { held, cycle, abstraction, context, .. } = self;
+        Roles { held, cycle, abstraction, context: *context }
     }
 
-    /// Adds to the chain of threads, each of which waits for the next, until it closes.
-    fn close(&self, chain: &mut Vec<ThreadId>, pending: &[Pending]) -> bool {
-        let last = *chain.last().expect("a chain begins with a thread");
-        let Some((lock, mode)) = wants(pending[last.index()].step) else { return false };
-        let holds = |t: ThreadId| {
-            self.held[t.index()].iter().any(|h| h.lock == lock && h.mode.excludes(mode))
+    /// Looks for threads that wait for each other.
+    fn look(&mut self, pending: &[Pending]) {
+        if !self.reached.is_empty() {
+            return;
+        }
+        let find = |accept: &dyn Fn(&[ThreadId]) -> bool| {
+            (0..pending.len() as u32).map(ThreadId).find_map(|thread| {
+                let mut chain = vec![thread];
+                close(&self.held, &mut chain, pending, accept).then_some(chain)
+            })
         };
-        if holds(chain[0]) {
-            return true;
-        }
-        for next in (0..pending.len() as u32).map(ThreadId) {
-            if !chain.contains(&next) && holds(next) {
-                chain.push(next);
-                if self.close(chain, pending) {
-                    return true;
-                }
-                chain.pop();
+        let Some(any) = find(&|_| true) else { return };
+        match find(&|chain| is_target(&self.cycle, &self.held, chain, pending)) {
+            Some(chain) => {
+                self.reached = chain;
+                self.elsewhere.clear();
+                self.active.reach();
             }
+            None => self.elsewhere = any,
         }
-        false
     }
+}
+
+/// The lock that a thread waits for, and the hold of another that keeps it from it.
+fn obstacle(held: &[Vec<Hold>], pending: &Pending, holder: ThreadId) -> Option<Hold> {
+    let (lock, mode) = wants(pending.step)?;
+    let holds = &held[holder.index()];
+    holds.iter().copied().find(|h| h.held.lock == lock && h.held.mode.excludes(mode))
+}
+
+/// Adds to the chain of threads, each of which waits for the next, until it closes to one that is
+/// accepted. One thread alone is no cycle: it may be allowed to acquire its lock again.
+fn close(
+    held: &[Vec<Hold>],
+    chain: &mut Vec<ThreadId>,
+    pending: &[Pending],
+    accept: &dyn Fn(&[ThreadId]) -> bool,
+) -> bool {
+    let last = &pending[chain.last().expect("a chain begins with a thread").index()];
+    if chain.len() > 1 && obstacle(held, last, chain[0]).is_some() && accept(chain) {
+        return true;
+    }
+    for next in (0..pending.len() as u32).map(ThreadId) {
+        if !chain.contains(&next) && obstacle(held, last, next).is_some() {
+            chain.push(next);
+            if close(held, chain, pending, accept) {
+                return true;
+            }
+            chain.pop();
+        }
+    }
+    false
+}
+
+/// Whether the threads of a cycle, in some rotation, wait where the target's do for what was acquired
+/// where the target's was.
+fn is_target(cycle: &[Role], held: &[Vec<Hold>], chain: &[ThreadId], pending: &[Pending]) -> bool {
+    let n = chain.len();
+    let plays = |i: usize, role: &Role, next: &Role| {
+        let waiting = &pending[chain[i].index()];
+        let obstacle = obstacle(held, waiting, chain[(i + 1) % n]);
+        role.wants_at() == Some(waiting.site)
+            && obstacle.is_some_and(|hold| next.acquired_at(hold.held.site))
+    };
+    n == cycle.len()
+        && (0..n).any(|r| (0..n).all(|i| plays(i, &cycle[(i + r) % n], &cycle[(i + r + 1) % n])))
 }
 
 /// Who plays which role of the cycle.
 struct Roles<'a, A> {
-    held: &'a [Vec<Held>],
+    held: &'a [Vec<Hold>],
     cycle: &'a [Role],
     abstraction: &'a A,
+    context: bool,
 }
 
 impl<A: Abstraction> Roles<'_, A> {
+    /// The lock that the thread is about to acquire and does not hold yet.
+    fn wanted(&self, thread: ThreadId, pending: &Pending) -> Option<LockId> {
+        let (lock, _) = wants(pending.step)?;
+        let again = self.held[thread.index()].iter().any(|h| h.held.lock == lock);
+        (!again).then_some(lock)
+    }
+
+    fn same(&self, lock: LockId, site: SiteId, want: (u64, SiteId)) -> bool {
+        self.abstraction.lock(lock) == want.0 && (!self.context || site == want.1)
+    }
+
     /// Whether the thread, with the locks it holds, is about to acquire the last lock of a role.
     fn played_by(&self, thread: ThreadId, pending: &Pending) -> bool {
-        let Some((lock, _)) = wants(pending.step) else { return false };
+        let Some(lock) = self.wanted(thread, pending) else { return false };
         let held = &self.held[thread.index()];
         self.cycle.iter().any(|role| {
             role.thread == self.abstraction.thread(thread)
                 && role.context.len() == held.len() + 1
                 && held
                     .iter()
-                    .map(|h| (h.lock, h.site))
+                    .map(|h| (h.held.lock, h.held.site))
                     .chain([(lock, pending.site)])
                     .zip(&role.context)
-                    .all(|((lock, site), want)| (self.abstraction.lock(lock), site) == *want)
+                    .all(|((lock, site), &want)| self.same(lock, site, want))
         })
     }
 
-    /// Whether the thread is about to acquire the first of several locks of a role.
+    /// Whether the thread is about to acquire the first of several locks of a role. Without contexts
+    /// there is no such place.
     fn entered_by(&self, thread: ThreadId, pending: &Pending) -> bool {
-        wants(pending.step).is_some()
+        self.context
+            && wants(pending.step).is_some()
             && self.held[thread.index()].is_empty()
             && self.cycle.iter().any(|role| {
                 role.context.len() > 1
@@ -201,13 +294,16 @@ impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
         self.held.iter_mut().for_each(Vec::clear);
         self.yielding = 0;
         self.reached.clear();
+        self.elsewhere.clear();
         self.active.begin()
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.know(choice.pending.len());
-        let DeadlockFuzzer { active, held, cycle, abstraction, yields, yielding, .. } = self;
-        let roles = Roles { held, cycle, abstraction };
+        self.look(choice.pending);
+        let DeadlockFuzzer { active, held, cycle, abstraction, context, yields, yielding, .. } =
+            self;
+        let roles = Roles { held, cycle, abstraction, context: *context };
         let patient = *yields && *yielding < PATIENCE;
         let gives_way = |t: ThreadId| patient && roles.entered_by(t, choice.next(t));
         *yielding += usize::from(choice.enabled.iter().any(|&t| gives_way(t)));
@@ -225,9 +321,14 @@ impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
     }
 
     fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        self.active.forced(thread);
         self.know(pending.len());
-        if self.roles().entered_by(thread, &pending[thread.index()]) {
+        let next = &pending[thread.index()];
+        let (played, entered) = {
+            let roles = self.roles();
+            (roles.played_by(thread, next), roles.entered_by(thread, next))
+        };
+        self.active.stepped(thread, played);
+        if entered {
             self.yielding = 0;
         }
     }
@@ -237,13 +338,27 @@ impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
         match op {
             Op::Acquire(lock, mode) => {
                 self.know(thread.index() + 1);
-                self.held[thread.index()].push(Held { lock, mode, site });
+                let held = &mut self.held[thread.index()];
+                match held.iter_mut().find(|h| h.held.lock == lock && h.held.mode == mode) {
+                    Some(hold) => hold.depth += 1,
+                    None => held.push(Hold { held: Held { lock, mode, site }, depth: 1 }),
+                }
             }
             Op::Release(lock, mode) => {
                 self.know(thread.index() + 1);
-                let held = &mut self.held[thread.index()];
-                if let Some(i) = held.iter().rposition(|h| h.lock == lock && h.mode == mode) {
-                    held.remove(i);
+                // Some programs let another thread release what one has acquired.
+                let holder = |held: &Vec<Hold>| {
+                    held.iter().rposition(|h| h.held.lock == lock && h.held.mode == mode)
+                };
+                let mine = holder(&self.held[thread.index()]).map(|i| (thread.index(), i));
+                let found = mine.or_else(|| {
+                    self.held.iter().enumerate().find_map(|(t, held)| Some((t, holder(held)?)))
+                });
+                if let Some((t, i)) = found {
+                    self.held[t][i].depth -= 1;
+                    if self.held[t][i].depth == 0 {
+                        self.held[t].remove(i);
+                    }
                 }
             }
             _ => {}
@@ -252,12 +367,6 @@ impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
 
     fn end(&mut self, pending: &[Pending]) {
         self.know(pending.len());
-        for thread in (0..pending.len() as u32).map(ThreadId) {
-            let mut chain = vec![thread];
-            if self.close(&mut chain, pending) {
-                self.reached = chain;
-                return;
-            }
-        }
+        self.look(pending);
     }
 }

@@ -40,6 +40,14 @@ fn conflict(a: Step, b: Step) -> bool {
     objects(a).into_iter().flatten().any(|x| objects(b).into_iter().flatten().any(|y| x == y))
 }
 
+/// Whether two steps are about one object, or memory in common, whatever they do to it.
+pub fn subjects_meet(a: Step, b: Step) -> bool {
+    if let (Some((x, _)), Some((y, _))) = (memory(a), memory(b)) {
+        return x.range().overlaps(y.range());
+    }
+    objects(a).into_iter().flatten().any(|x| objects(b).into_iter().flatten().any(|y| x == y))
+}
+
 /// What a step touches in memory, and whether it writes.
 fn memory(step: Step) -> Option<(Access, bool)> {
     match step {
@@ -87,7 +95,7 @@ fn objects(step: Step) -> [Option<Object>; 2] {
         },
         Step::TryAcquire(l, _) => [Some(Lock(l.0)), None],
         Step::Enroll(c, l) => [Some(Cond(c.0)), Some(Lock(l.0))],
-        Step::Yield | Step::Ended => [None, None],
+        Step::Yield | Step::Busy | Step::Ended => [None, None],
     }
 }
 

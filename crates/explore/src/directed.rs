@@ -39,8 +39,10 @@ impl<A: Abstraction> Directed<A> {
             Target::Deadlock(cycle) => {
                 Directed::Deadlock(DeadlockFuzzer::new(cycle, names, now, seed, limit))
             }
-            Target::Split { first, second, between, .. } => {
-                Directed::Split(AtomFuzzer::aimed([*first, *second], *between, seed, limit))
+            Target::Split { first, second, between, region, .. } => {
+                let split = AtomFuzzer::aimed([*first, *second], *between, seed, limit);
+                // What is claimed of a region is claimed of each execution of it.
+                Directed::Split(if region.is_some() { split.inside_region() } else { split })
             }
         }
     }
@@ -114,5 +116,53 @@ impl<A: Abstraction> Strategy for Directed<A> {
     }
     fn end(&mut self, pending: &[Pending]) {
         self.strategy_mut().end(pending);
+    }
+}
+
+/// Lets one strategy choose, and watches whether a target is reached.
+#[allow(missing_debug_implementations)]
+pub struct Witness<S, A> {
+    /// Who chooses.
+    pub strategy: S,
+    watcher: Directed<A>,
+}
+
+impl<S: Strategy, A: Abstraction> Witness<S, A> {
+    /// Watches for what `target` aims at, with `names` and `now` as in [`Directed::new`].
+    pub fn new(strategy: S, target: &Target, names: &dyn Abstraction, now: A) -> Witness<S, A> {
+        Witness { strategy, watcher: Directed::new(target, names, now, 0, u64::MAX) }
+    }
+
+    /// Whether the execution has been in the target's state.
+    pub fn witnessed(&self) -> bool {
+        self.watcher.witnessed()
+    }
+}
+
+impl<S: Strategy, A: Abstraction> Strategy for Witness<S, A> {
+    fn begin(&mut self) -> bool {
+        self.watcher.begin() && self.strategy.begin()
+    }
+    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        self.strategy.choose(choice)
+    }
+    fn follows_steps(&self) -> bool {
+        true
+    }
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+        self.watcher.step(thread, pending);
+        if self.strategy.follows_steps() {
+            self.strategy.step(thread, pending);
+        }
+    }
+    fn observe(&mut self, event: &Event) {
+        self.watcher.observe(event);
+        if self.strategy.follows_steps() {
+            self.strategy.observe(event);
+        }
+    }
+    fn end(&mut self, pending: &[Pending]) {
+        self.watcher.end(pending);
+        self.strategy.end(pending);
     }
 }

@@ -15,6 +15,7 @@
 //! | [`round_robin`] | [`RoundRobin`] | nothing; a fair baseline |
 //! | [`replay`] | [`Replay`] | doing again what was recorded by a [`Recorder`] |
 //! | [`races`], [`deadlocks`], [`atomicity`] | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
+//! | [`meet`] | [`Meet`] | pausing threads where a user wants them to meet |
 //!
 //! [`Directed`] chooses among the last three by the target, [`Plan`] among the others by name.
 //! [`minimise()`] takes preemptions out of a schedule that fails. A [`Witness`] tells of any strategy's
@@ -30,6 +31,7 @@ pub mod dfs;
 pub mod directed;
 pub mod dpor;
 pub mod explain;
+pub mod meet;
 pub mod minimise;
 pub mod pct;
 pub mod plan;
@@ -41,14 +43,14 @@ pub mod rng;
 pub mod round_robin;
 pub mod shared;
 pub mod surw;
-pub mod witness;
 
 pub use atomicity::AtomFuzzer;
 pub use deadlocks::{Abstraction, DeadlockFuzzer};
 pub use dependence::dependent;
 pub use dfs::Dfs;
-pub use directed::Directed;
+pub use directed::{Directed, Witness};
 pub use dpor::Dpor;
+pub use meet::Meet;
 pub use minimise::minimise;
 pub use pct::Pct;
 pub use plan::{Plan, Planned};
@@ -60,7 +62,6 @@ pub use rng::Rng;
 pub use round_robin::RoundRobin;
 pub use shared::Shared;
 pub use surw::Surw;
-pub use witness::Witness;
 
 use selvedge_model::{CondId, Event, Fingerprint, LockId, Mode, Op, SiteId, ThreadId};
 
@@ -76,6 +77,8 @@ pub enum Step {
     Enroll(CondId, LockId),
     /// It gives way, by a yield, a spin hint or a sleep.
     Yield,
+    /// Not known yet: it is between two steps, in code of its own or in a system call.
+    Busy,
     /// Nothing any more.
     Ended,
 }
@@ -111,6 +114,7 @@ impl Step {
             Step::Enroll(..) => 26,
             Step::Yield => 27,
             Step::Ended => 28,
+            Step::Busy => 29,
         }
     }
 }

@@ -7,18 +7,21 @@
 //! both outcomes are seen over several executions.
 //!
 //! Deviations: of several paused threads that race with the chosen one, the first is taken. The
-//! executor has to ask at accesses of the target's sites, which are not choices otherwise.
+//! executor has to ask at accesses of the target's sites, which are not choices otherwise. The two
+//! accesses are made one right after the other, so that nobody comes between them. A compare-exchange
+//! may turn out not to write; against a plain read it is a race only if it did, so what it did is waited
+//! for.
 //!
-//! [`RaceFuzzer::witnessed`] looks only at the steps that are taken, whoever chose them, so that a replay can be
-//! watched for the same state.
+//! [`RaceFuzzer::witnessed`] looks only at the steps that are taken, whoever chose them, so that a replay
+//! can be watched for the same state.
 //!
 //! Guarantee: [`RaceFuzzer::reached`] only if two threads were both about to make conflicting accesses at
-//! the target's sites. May miss a race whose second access comes only after the first one's thread has
-//! been released.
+//! the target's sites, at least one of them a write and at least one not atomic. May miss a race whose
+//! second access comes only after the first one's thread has been released.
 //!
 //! Cost: O(n) per choice.
 
-use selvedge_model::{Access, AtomicOp, Op, SiteId, ThreadId};
+use selvedge_model::{Access, AtomicOp, Event, Op, SiteId, ThreadId};
 
 use crate::active::{Active, Verdict};
 use crate::{Choice, Pending, Step, Strategy};
@@ -29,8 +32,14 @@ pub struct RaceFuzzer {
     active: Active,
     sites: (SiteId, SiteId),
     reached: Option<[ThreadId; 2]>,
+    /// The second of the two, until it has gone.
+    due: Option<ThreadId>,
+    /// A pair that is a race if the update that this thread is about to make writes.
+    doubt: Option<(ThreadId, [ThreadId; 2])>,
     witnessed: Option<[ThreadId; 2]>,
     swapped: bool,
+    /// The same for `witnessed`.
+    witness_doubt: Option<(ThreadId, [ThreadId; 2])>,
 }
 
 impl RaceFuzzer {
@@ -40,6 +49,9 @@ impl RaceFuzzer {
             active: Active::new(seed, limit),
             sites: (first, second),
             reached: None,
+            due: None,
+            doubt: None,
+            witness_doubt: None,
             witnessed: None,
             swapped: false,
         }
@@ -83,8 +95,14 @@ fn access(step: Step) -> Option<(Access, bool, bool)> {
     }
 }
 
+/// Whether the first step is an atomic update and the second a plain read.
+fn depends_on_update(update: Step, read: Step) -> bool {
+    matches!(update, Step::Do(Op::Atomic(_, AtomicOp::Update(_))))
+        && matches!(read, Step::Do(Op::Read(_)))
+}
+
 /// Whether two steps about to be taken race. Two atomic accesses do not.
-pub(crate) fn race(a: Step, b: Step) -> bool {
+fn race(a: Step, b: Step) -> bool {
     match (access(a), access(b)) {
         (Some((x, wx, px)), Some((y, wy, py))) => {
             (wx || wy) && (px || py) && x.range().overlaps(y.range())
@@ -95,20 +113,24 @@ pub(crate) fn race(a: Step, b: Step) -> bool {
 
 impl Strategy for RaceFuzzer {
     fn begin(&mut self) -> bool {
-        self.reached = None;
-        self.witnessed = None;
+        (self.reached, self.due, self.doubt) = (None, None, None);
+        (self.witnessed, self.witness_doubt) = (None, None);
         self.active.begin()
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        if let Some(second) = self.due.take().filter(|&t| choice.is_enabled(t)) {
+            return self.active.let_run(second);
+        }
         let (first, second) = self.sites;
-        let (reached, swapped) = (&mut self.reached, self.swapped);
-        self.active.choose(
+        let RaceFuzzer { active, reached, due, doubt, swapped, .. } = self;
+        let swapped = *swapped;
+        active.choose(
             choice,
             |_| false,
             |thread, paused, rng| {
                 let mine = choice.next(thread);
-                if (mine.site != first && mine.site != second) || access(mine.step).is_none() {
+                if !is_at(mine, first, second) {
                     return Verdict::Irrelevant;
                 }
                 let other = if mine.site == first { second } else { first };
@@ -119,7 +141,15 @@ impl Strategy for RaceFuzzer {
                 let Some(partner) = partner else { return Verdict::Partial };
                 let pair =
                     if rng.chance(0.5) != swapped { [thread, partner] } else { [partner, thread] };
-                *reached = Some(pair);
+                let theirs = choice.next(partner).step;
+                if depends_on_update(mine.step, theirs) {
+                    *doubt = Some((thread, pair));
+                } else if depends_on_update(theirs, mine.step) {
+                    *doubt = Some((partner, pair));
+                } else {
+                    *reached = Some(pair);
+                }
+                *due = Some(pair[1]);
                 Verdict::Reached(pair[0])
             },
         )
@@ -130,17 +160,50 @@ impl Strategy for RaceFuzzer {
     }
 
     fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        self.active.forced(thread);
-        if self.witnessed.is_some() {
+        let (first, second) = self.sites;
+        self.active.stepped(thread, is_at(&pending[thread.index()], first, second));
+        if self.due == Some(thread) {
+            self.due = None;
+        }
+        if self.witnessed.is_some() || self.witness_doubt.is_some() {
             return;
         }
-        let (first, second) = self.sites;
         let mine = &pending[thread.index()];
         let meets = |theirs: &Pending| {
             let sites = (mine.site, theirs.site);
             (sites == (first, second) || sites == (second, first)) && race(mine.step, theirs.step)
         };
         let other = (0..pending.len()).find(|&i| i != thread.index() && meets(&pending[i]));
-        self.witnessed = other.map(|i| [thread, ThreadId(i as u32)]);
+        let Some(other) = other else { return };
+        let pair = [thread, ThreadId(other as u32)];
+        let theirs = pending[other].step;
+        if depends_on_update(mine.step, theirs) {
+            self.witness_doubt = Some((pair[0], pair));
+        } else if depends_on_update(theirs, mine.step) {
+            self.witness_doubt = Some((pair[1], pair));
+        } else {
+            self.witnessed = Some(pair);
+        }
     }
+
+    fn observe(&mut self, event: &Event) {
+        let Op::Atomic(_, op) = event.op else { return };
+        if let Some((_, pair)) = self.doubt.filter(|(t, _)| *t == event.thread) {
+            self.doubt = None;
+            if op.writes() {
+                self.reached = Some(pair);
+            } else {
+                self.active.resume();
+            }
+        }
+        if let Some((_, pair)) = self.witness_doubt.filter(|(t, _)| *t == event.thread) {
+            self.witness_doubt = None;
+            self.witnessed = Some(pair).filter(|_| op.writes());
+        }
+    }
+}
+
+/// Whether a thread is about to access memory at one of the sites.
+fn is_at(pending: &Pending, first: SiteId, second: SiteId) -> bool {
+    (pending.site == first || pending.site == second) && access(pending.step).is_some()
 }

@@ -128,7 +128,7 @@ fn subject(step: Step) -> Option<Subject> {
         },
         Step::TryAcquire(l, _) => (1, u64::from(l.0)),
         Step::Enroll(c, _) => (4, u64::from(c.0)),
-        Step::Yield | Step::Ended => return None,
+        Step::Yield | Step::Busy | Step::Ended => return None,
     })
 }
 

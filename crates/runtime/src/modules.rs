@@ -29,6 +29,8 @@ pub struct Module {
 #[derive(Debug, Default)]
 pub struct Modules {
     by_start: BTreeMap<u64, Module>,
+    /// First address of each image in memory, code and data, and the first address after it.
+    images: BTreeMap<u64, (u64, PathBuf)>,
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
@@ -37,7 +39,7 @@ impl Modules {
     pub fn parse(text: &[u8]) -> Modules {
         let text = String::from_utf8_lossy(text);
         let mut bases: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut modules = Modules::default();
+        let mut modules = Modules { images: images(&text), ..Modules::default() };
         for line in text.lines() {
             let Some((start, end, offset, code, path)) = parse_line(line) else { continue };
             let base = *bases.entry(path).and_modify(|b| *b = start.min(*b)).or_insert(start);
@@ -62,6 +64,12 @@ impl Modules {
     /// Where a file is loaded.
     pub fn base_of(&self, path: &Path) -> Option<u64> {
         self.by_start.values().find(|m| m.path == path).map(|m| m.base)
+    }
+
+    /// The file whose code or static data lies at `addr`, and how far behind where it is loaded.
+    pub fn image(&self, addr: u64) -> Option<(&Path, u64)> {
+        let (base, (end, path)) = self.images.range(..=addr).next_back()?;
+        (addr < *end).then_some((path, addr - base))
     }
 
     /// The return address whose low bits are `low`: in the module of `near` if there is one, else in
@@ -98,6 +106,33 @@ impl Modules {
             (2..=7).any(|n| before(n).is_some_and(|b| b[0] == 0xff && b[1] & 0x38 == 0x10));
         direct || indirect
     }
+}
+
+/// Where files are loaded: consecutive pieces of one file, and what is zero at the start behind them.
+fn images(text: &str) -> BTreeMap<u64, (u64, PathBuf)> {
+    let mut images: BTreeMap<u64, (u64, PathBuf)> = BTreeMap::new();
+    let mut current: Option<u64> = None;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let hex = |s: &str| u64::from_str_radix(s, 16).ok();
+        let range = fields.first().and_then(|f| f.split_once('-'));
+        let Some((start, end)) = range.and_then(|(a, b)| Some((hex(a)?, hex(b)?))) else {
+            continue;
+        };
+        let path = fields.get(5).copied();
+        let last = current.and_then(|base| images.get_mut(&base));
+        match (path, last) {
+            (Some(path), Some((until, file))) if Path::new(path) == file => *until = end,
+            (None, Some((until, _))) if *until == start => *until = end,
+            (Some(path), _) if path.starts_with('/') => {
+                images.insert(start, (end, path.into()));
+                current = Some(start);
+                continue;
+            }
+            _ => current = None,
+        }
+    }
+    images
 }
 
 fn parse_line(line: &str) -> Option<(u64, u64, u64, bool, &str)> {

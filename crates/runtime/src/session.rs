@@ -305,3 +305,12 @@ fn prepend(command: &mut Command, variable: &str, path: &Path) {
     };
     command.env(variable, value);
 }
+
+/// Text in the memory of the running program.
+pub(crate) fn read_text(pid: u32, addr: u64, len: usize) -> Option<String> {
+    use std::os::unix::fs::FileExt;
+    let memory = std::fs::File::open(format!("/proc/{pid}/mem")).ok()?;
+    let mut bytes = vec![0; len.min(4096)];
+    memory.read_exact_at(&mut bytes, addr).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -250,6 +250,16 @@ pub fn check<F: Fn() + Send + Sync + 'static>(body: F) {
     Explore::from_env().check(body);
 }
 
+/// [`check`] under loom's name, so that a crate with tests for loom can be given this crate in its place:
+/// `loom = { package = "selvedge", … }`.
+///
+/// # Panics
+/// If a schedule fails.
+#[track_caller]
+pub fn model<F: Fn() + Send + Sync + 'static>(body: F) {
+    check(body);
+}
+
 /// Runs a test body under `schedules` random schedules.
 ///
 /// # Panics

@@ -51,6 +51,14 @@ pub mod rand;
 mod regions;
 #[cfg(feature = "check")]
 mod report;
+/// The standard library with our modules in place of its own: `use selvedge::std;` at the head of a file
+/// makes every `std::sync`, `std::thread`, `std::time`, `std::cell` and `std::hint` in it ours.
+#[cfg(feature = "check")]
+pub mod std {
+    pub use ::std::*;
+
+    pub use crate::{cell, hint, sync, thread, thread_local, time};
+}
 #[cfg(feature = "check")]
 pub mod sync;
 #[cfg(feature = "check")]
@@ -59,7 +67,7 @@ pub mod thread;
 pub mod time;
 
 #[cfg(feature = "check")]
-pub use explore::{Explore, Summary, check, check_dfs, check_pct, check_random, replay};
+pub use explore::{Explore, Summary, check, check_dfs, check_pct, check_random, model, replay};
 #[cfg(feature = "check")]
 pub use failure::{Cause, Failure};
 #[cfg(feature = "check")]

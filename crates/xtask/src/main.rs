@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod port;
 mod setup;
 mod shell;
 mod tidy;
@@ -17,8 +18,11 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
-  bench NAME     measurements: trace, races, noninterference
+  bench NAME     measurements: trace, races, tsan, noninterference
+  corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
+  real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
+  port [NAME…]   crates of other people under the selvedge crate, by changing their imports
   tidy           only the checks of the source tree itself
   setup          only install what is missing";
 
@@ -30,6 +34,9 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["bench", rest @ ..] => bench(rest),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
+        ["corpus", rest @ ..] => corpus(rest.first().copied().unwrap_or("10")),
+        ["real", rest @ ..] => real(rest),
+        ["port", rest @ ..] => port::run(rest),
         ["tidy"] => tidy::run(),
         ["setup"] => setup::run(),
         ["help" | "--help" | "-h"] => {
@@ -58,6 +65,19 @@ fn bench(args: &[&str]) -> Outcome {
         cargo(&["build", "--quiet", "--release", "--package", "selvedge-cli"])?;
     }
     let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--"];
+    cargo(&[&run, args].concat())
+}
+
+fn corpus(runs: &str) -> Outcome {
+    setup::run()?;
+    shell::cargo_with("CORPUS_RUNS", runs, &["test", "-p", "selvedge-runtime", "--test", "corpus"])
+}
+
+fn real(args: &[&str]) -> Outcome {
+    setup::run()?;
+    setup::for_real_programs()?;
+    cargo(&["build", "--release", "--package", "selvedge-cli", "--package", "selvedge-bench"])?;
+    let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--", "real"];
     cargo(&[&run, args].concat())
 }
 

@@ -5,16 +5,55 @@ use std::process::Command;
 use crate::shell::{self, Outcome, succeeds};
 
 /// A program that must run, and the Debian package that brings it.
-const NEEDED: [(&str, &[&str], &str); 4] = [
+type Needed = (&'static str, &'static [&'static str], &'static str);
+
+const NEEDED: [Needed; 4] = [
     ("cc", &["--version"], "gcc"),
     ("c++", &["--version"], "g++"),
     ("objcopy", &["--version"], "binutils"),
     ("clang-19", &["--version"], "clang-19"),
 ];
 
-/// Installs what is missing with apt-get where that is allowed, and otherwise says what to run.
+/// What `cargo xtask real` looks at, and what it takes to build it; nothing else needs these.
+const REAL: [Needed; 7] = [
+    ("pbzip2", &["-V"], "pbzip2"),
+    ("zstd", &["--version"], "zstd"),
+    ("xz", &["--version"], "xz-utils"),
+    ("memcached", &["--version"], "memcached"),
+    ("dpkg-source", &["--version"], "dpkg-dev"),
+    ("test", &["-e", "/usr/include/event.h"], "libevent-dev"),
+    ("test", &["-e", "/usr/include/bzlib.h"], "libbz2-dev"),
+];
+
+/// What has no part in building and testing, but makes measurements complete: clang's own
+/// ThreadSanitizer to compare with, and OpenMP.
+const OPTIONAL: [Needed; 2] = [
+    (
+        "test",
+        &["-e", "/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.tsan-x86_64.a"],
+        "libclang-rt-19-dev",
+    ),
+    ("test", &["-e", "/usr/lib/llvm-19/lib/libomp.so"], "libomp-19-dev"),
+];
+
+/// Everything that builds and tests need. What only measurements need is named if it is missing.
 pub(crate) fn run() -> Outcome {
-    let missing: Vec<&str> = NEEDED
+    for (_, _, package) in OPTIONAL.iter().filter(|(program, args, _)| !succeeds(program, args)) {
+        eprintln!(
+            "{package} is not installed (optional, for comparisons; apt-get install {package})"
+        );
+    }
+    install(&NEEDED)
+}
+
+/// What real programs need.
+pub(crate) fn for_real_programs() -> Outcome {
+    install(&REAL)
+}
+
+/// Installs what is missing with apt-get where that is allowed, and otherwise says what to run.
+fn install(needed: &[Needed]) -> Outcome {
+    let missing: Vec<&str> = needed
         .iter()
         .filter(|(program, args, _)| !succeeds(program, args))
         .map(|&(_, _, package)| package)

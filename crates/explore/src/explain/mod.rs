@@ -153,7 +153,7 @@ impl Thing {
             Step::Do(op) => Thing::of(op),
             Step::TryAcquire(lock, _) => Some(Thing::Lock(lock)),
             Step::Enroll(cond, _) => Some(Thing::Cond(cond)),
-            Step::Yield | Step::Ended => None,
+            Step::Yield | Step::Busy | Step::Ended => None,
         }
     }
 

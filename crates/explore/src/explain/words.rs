@@ -18,6 +18,7 @@ pub fn step_in_words(step: Step, symbols: &Symbols) -> String {
         Step::TryAcquire(lock, _) => format!("try to lock {}", name(&symbols.locks, lock.0)),
         Step::Enroll(cond, _) => format!("wait on {}", named(&symbols.conds, cond.0, "condition")),
         Step::Yield => "yield".into(),
+        Step::Busy => "go on".into(),
         Step::Ended => "ended".into(),
     }
 }

@@ -1,6 +1,7 @@
 //! Every strategy on a simulated system: replay round trip, determinism, and its guarantee.
 
 mod directed;
+mod fooled;
 mod system;
 mod systematic;
 
@@ -42,6 +43,7 @@ fn every_strategy(seed: u64, limit: u64) -> Vec<(&'static str, Box<dyn Strategy>
             )),
         ),
         ("atomicity", Box::new(AtomFuzzer::new(seed, limit))),
+        ("meet", Box::new(Meet::new(vec![vec![site(0, 1)], vec![site(1, 2)]], seed, limit))),
     ]
 }
 

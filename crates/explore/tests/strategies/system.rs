@@ -22,6 +22,16 @@ pub(crate) enum Instr {
     Write(u64),
     Acquire(u32),
     Release(u32),
+    /// Acquires a lock if it is free, and goes on either way.
+    Try(u32),
+    /// Waits for a lock, but not for ever: goes on without it when nobody else can go on.
+    Timed(u32),
+    /// Acquires a lock that the thread may hold already.
+    Again(u32),
+    /// Releases a lock that anybody holds.
+    ReleaseTheirs(u32),
+    /// Atomically replaces a value, if it is the one given.
+    Exchange(u64, i64, i64),
     Enter,
     Exit,
     /// Fails the execution if the variable has the value.
@@ -55,7 +65,8 @@ pub(crate) struct System<'a> {
     program: &'a Program,
     threads: Vec<Thread>,
     vars: std::collections::BTreeMap<u64, i64>,
-    owner: std::collections::BTreeMap<u32, usize>,
+    /// Who holds each lock, and how often.
+    owner: std::collections::BTreeMap<u32, (usize, u32)>,
 }
 
 /// Runs one execution; none if the strategy wants no more.
@@ -108,10 +119,10 @@ impl System<'_> {
                 }
             };
             strategy.step(thread, &pending);
-            let op = pending[thread.index()].step;
             outcome.trace.push(thread.0);
+            let op = self.event(thread.index(), pending[thread.index()].step);
             self.execute(thread.index(), &mut outcome);
-            if let Step::Do(op) = op {
+            if let Some(op) = op {
                 let site = pending[thread.index()].site;
                 strategy.observe(&Event { thread, site, op });
             }
@@ -133,7 +144,31 @@ impl System<'_> {
         match self.instr(t) {
             None => false,
             Some(Instr::Acquire(l)) => !self.owner.contains_key(&l),
+            Some(Instr::Again(l)) => self.owner.get(&l).is_none_or(|&(owner, _)| owner == t),
+            Some(Instr::Timed(l)) => !self.owner.contains_key(&l) || self.nobody_else(t),
             Some(_) => true,
+        }
+    }
+
+    /// Whether no other thread can go on, so that time passes.
+    fn nobody_else(&self, t: usize) -> bool {
+        let timed = |i: usize| matches!(self.instr(i), Some(Instr::Timed(_)));
+        (0..self.threads.len()).all(|i| i == t || timed(i) || !self.enabled(i))
+    }
+
+    /// What happens if the thread takes its step.
+    fn event(&self, t: usize, step: Step) -> Option<Op> {
+        match (self.instr(t)?, step) {
+            (Instr::Try(l) | Instr::Timed(l), _) => {
+                (!self.owner.contains_key(&l)).then_some(Op::Acquire(LockId(l), Mode::Exclusive))
+            }
+            (Instr::Exchange(x, old, _), Step::Do(Op::Atomic(access, _)))
+                if self.vars.get(&x).copied().unwrap_or(0) != old =>
+            {
+                Some(Op::Atomic(access, AtomicOp::Load(LoadOrder::SeqCst)))
+            }
+            (_, Step::Do(op)) => Some(op),
+            _ => None,
         }
     }
 
@@ -141,8 +176,12 @@ impl System<'_> {
         let access = |x: u64| Access { addr: x * 8, len: 8 };
         let step = match self.instr(t) {
             None => Step::Ended,
+            Some(Instr::Try(l) | Instr::Timed(l)) => Step::TryAcquire(LockId(l), Mode::Exclusive),
             Some(instr) => Step::Do(match instr {
-                Instr::Inc(x) => Op::Atomic(access(x), AtomicOp::Update(UpdateOrder::SeqCst)),
+                Instr::Try(_) | Instr::Timed(_) => unreachable!("told above"),
+                Instr::Inc(x) | Instr::Exchange(x, ..) => {
+                    Op::Atomic(access(x), AtomicOp::Update(UpdateOrder::SeqCst))
+                }
                 Instr::Load(x) | Instr::FailIf(x, _) | Instr::Await(x, _) | Instr::Spin(x, _) => {
                     Op::Atomic(access(x), AtomicOp::Load(LoadOrder::SeqCst))
                 }
@@ -151,8 +190,10 @@ impl System<'_> {
                 }
                 Instr::Read(x) => Op::Read(access(x)),
                 Instr::Write(x) => Op::Write(access(x)),
-                Instr::Acquire(l) => Op::Acquire(LockId(l), Mode::Exclusive),
-                Instr::Release(l) => Op::Release(LockId(l), Mode::Exclusive),
+                Instr::Acquire(l) | Instr::Again(l) => Op::Acquire(LockId(l), Mode::Exclusive),
+                Instr::Release(l) | Instr::ReleaseTheirs(l) => {
+                    Op::Release(LockId(l), Mode::Exclusive)
+                }
                 Instr::Enter => Op::RegionEnter(RegionId(0), RegionKind::Atomic),
                 Instr::Exit => Op::RegionExit(RegionId(0)),
             }),
@@ -177,8 +218,22 @@ impl System<'_> {
             Instr::Store(x, v) => drop(self.vars.insert(x, v)),
             Instr::StoreNext(x) => drop(self.vars.insert(x, thread.register + 1)),
             Instr::Read(_) | Instr::Write(_) | Instr::Enter | Instr::Exit => {}
-            Instr::Acquire(l) => assert!(self.owner.insert(l, t).is_none()),
-            Instr::Release(l) => assert_eq!(self.owner.remove(&l), Some(t)),
+            Instr::Acquire(l) => assert!(self.owner.insert(l, (t, 1)).is_none()),
+            Instr::Again(l) => self.owner.entry(l).or_insert((t, 0)).1 += 1,
+            Instr::Try(l) | Instr::Timed(l) => drop(self.owner.entry(l).or_insert((t, 1))),
+            Instr::Release(l) => {
+                let (owner, depth) = self.owner.remove(&l).expect("held");
+                assert_eq!(owner, t);
+                if depth > 1 {
+                    self.owner.insert(l, (t, depth - 1));
+                }
+            }
+            Instr::ReleaseTheirs(l) => drop(self.owner.remove(&l)),
+            Instr::Exchange(x, old, new) => {
+                if var(&self.vars, x) == old {
+                    self.vars.insert(x, new);
+                }
+            }
             Instr::FailIf(x, v) => outcome.failed |= var(&self.vars, x) == v,
             Instr::Await(x, v) | Instr::Spin(x, v) => {
                 if var(&self.vars, x) != v {

@@ -6,6 +6,7 @@
 use core::ffi::{c_char, c_int};
 
 use crate::abi::with_pc;
+use crate::control;
 use crate::regions;
 use crate::rings;
 use crate::sync;
@@ -159,6 +160,7 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
         while len < 4096 && unsafe { name.add(len).read() } != 0 {
             len += 1;
         }
+        control::ops::region_enter(name as usize, len, kind as u8, pc);
         regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
     }
 }
@@ -167,12 +169,14 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
 unsafe extern "C" fn region_enter_named(name: *const u8, len: usize, kind: c_int, pc: usize) {
     if let Some(t) = thread::me() {
         let len = len.min(4096);
+        control::ops::region_enter(name as usize, len, kind as u8, pc);
         regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
     }
 }
 
 unsafe extern "C" fn region_exit(pc: usize) {
     if let Some(t) = thread::me() {
+        control::ops::region_exit(pc);
         regions::leave_marked(t, pc);
     }
 }

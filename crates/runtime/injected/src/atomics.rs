@@ -105,11 +105,14 @@ fn update<T>(
     let Some(t) = thread::me() else { return operation().0 };
     let matters =
         releases(mo) || !t.fence_released.is_empty() || sync::may_exist(addr) || t.ring.is_open();
+    // The access belongs to the epoch that is published with it, and is noted before anybody can see
+    // what was published: whoever takes the last reference away may free the place at once.
     let (value, wrote) = if matters {
         sync::with(t, addr, |t, object| {
             let (value, wrote) = operation();
             let mo = if wrote { mo } else { failed };
             after_read(t, Some(object), mo);
+            fasttrack::atomic(t, addr, len, wrote, pc);
             if wrote {
                 before_write(t, object, mo, true);
             }
@@ -118,10 +121,10 @@ fn update<T>(
             (value, wrote)
         })
     } else {
-        operation()
+        let (value, wrote) = operation();
+        fasttrack::atomic(t, addr, len, wrote, pc);
+        (value, wrote)
     };
-    // The access belongs to the epoch that was published with it.
-    fasttrack::atomic(t, addr, len, wrote, pc);
     if wrote && releases(mo) {
         t.tick();
     } else if acquires(mo) {

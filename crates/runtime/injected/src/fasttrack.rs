@@ -20,10 +20,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::report;
 use crate::rings;
 use crate::shadow::{
-    self, ATOMIC, Cell, Cells, EPOCH, FREED, Granule, PC_SHIFT, SETS, granule, is_cell, is_racy,
-    is_set,
+    self, ATOMIC, Cell, Cells, EPOCH, FREED, Granule, PC_SHIFT, granule, is_cell, is_racy, is_set,
 };
-use crate::thread::{MEMOS, Memo, Thread};
+use crate::thread::{Memo, Thread};
 use crate::wire::Does;
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
@@ -56,6 +55,13 @@ pub fn read(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
     if t.remembers(r, bytes) {
         return;
     }
+    if ordered(t, w)
+        && !t.unusual
+        && let Some(new) = t.recall(r, cell)
+    {
+        g.read.store(new, Ordering::Relaxed);
+        return;
+    }
     in_full(t, g, addr, cell, false, pc);
 }
 
@@ -81,6 +87,15 @@ pub fn write(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
         }
     }
     if t.remembers(w, bytes) {
+        return;
+    }
+    // What did not race with these accesses once does not race with them now.
+    if r == 0
+        && !t.unusual
+        && !is_racy(w)
+        && let Some(new) = t.recall(w, cell)
+    {
+        g.write.store(new, Ordering::Relaxed);
         return;
     }
     in_full(t, g, addr, cell, true, pc);
@@ -331,12 +346,8 @@ fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) 
     if old == 0 {
         return cell;
     }
-    let hash = (old ^ cell.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let slot = (hash >> 58) as usize % MEMOS;
-    let memo = &t.memo[slot];
-    let fresh = t.next_set.wrapping_sub(memo.made) < (SETS / 2) as u32;
-    if memo.old == old && memo.cell == cell && fresh && !raced {
-        return memo.new;
+    if !raced && let Some(new) = t.recall(old, cell) {
+        return new;
     }
     let mut own = Cells::new();
     let cells = cells.unwrap_or_else(|| {
@@ -370,7 +381,9 @@ fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) 
     if cell & ATOMIC == 0 {
         t.remember(word, new & 0xff);
     }
-    t.memo[slot] = Memo { old, cell, new: word, made };
+    if !raced {
+        t.memorise(Memo { old, cell, new: word, made });
+    }
     word
 }
 

@@ -68,8 +68,19 @@ pub struct Memo {
     pub made: u32,
 }
 
-/// Entries of [`Thread::memo`].
-pub const MEMOS: usize = 64;
+impl Memo {
+    /// The first of its two places.
+    #[inline]
+    fn pair(old: u64, cell: u64) -> usize {
+        let hash = (old ^ cell.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> 54) as usize % MEMOS & !1
+    }
+}
+
+/// Entries of [`Thread::memo`], in pairs: an entry may be in either place of its pair. When one is lost,
+/// the next construction makes another set, and all that follow from it are lost as well; so there are
+/// more than a loop needs.
+const MEMOS: usize = 1024;
 /// Entries of [`Thread::known`].
 pub const KNOWN: usize = 16;
 /// An entry of [`Thread::known`] that equals no word; 0 would equal untouched shadow.
@@ -418,6 +429,23 @@ impl Thread {
     /// Writes a set of cells in this thread's next place for one.
     pub fn write_set(&mut self, cells: &Cells) -> u64 {
         shadow::write_set(self.index as usize, &mut self.next_set, cells)
+    }
+
+    /// What `old` became when `cell` was added to it, if that was not long ago. There was no race then.
+    #[inline]
+    pub fn recall(&self, old: u64, cell: u64) -> Option<u64> {
+        let pair = Memo::pair(old, cell);
+        let known = |m: &&Memo| {
+            m.old == old && m.cell == cell && self.next_set.wrapping_sub(m.made) < (SETS / 2) as u32
+        };
+        self.memo[pair..pair + 2].iter().find(known).map(|m| m.new)
+    }
+
+    /// Remembers a set construction in which no race was found, at the cost of an older one.
+    pub fn memorise(&mut self, memo: Memo) {
+        let pair = Memo::pair(memo.old, memo.cell);
+        self.memo[pair + 1] = self.memo[pair];
+        self.memo[pair] = memo;
     }
 
     /// Remembers that the set `word` names holds a plain access of this epoch to `bytes`.

@@ -4,17 +4,16 @@
 //! accesses are replaced by numbers as well, 16 bytes at a time, because that is how finely the kernel
 //! places stacks. So the same schedule gives the same events wherever the program was loaded.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use selvedge_explore::{Abstraction, Pending, Step, Strategy};
+use selvedge_explore::{Pending, Step, Strategy};
 use selvedge_model::{
-    Access, AtomicOp, BarrierId, CondId, Event, Held, LoadOrder, LockId, Mode, Op, SemaphoreId,
-    SiteId, ThreadId, UpdateOrder, Wakes,
+    Access, AtomicOp, BarrierId, CondId, Event, Held, LoadOrder, LockId, Mode, Op, RegionId,
+    RegionKind, SemaphoreId, SiteId, ThreadId, UpdateOrder, Wakes,
 };
 
+use super::names::{FRAMES, Names, Origin};
 use super::wire::{self, Control, Kind, class};
 use crate::translate::{load_order, store_order, update_order};
 
@@ -54,56 +53,14 @@ impl Ids {
     }
 }
 
-/// Names of threads and locks that are the same in every execution: who made or first used it, where,
-/// and how many like it came before. For the directed strategies.
-#[derive(Clone, Debug, Default)]
-pub struct Names(Rc<RefCell<NameTable>>);
-
-/// The [`Names`] of an execution that has ended, which can be given to another thread.
-#[derive(Clone, Debug, Default)]
-pub struct NameTable {
-    threads: Vec<u64>,
-    locks: Vec<u64>,
-    counts: HashMap<u64, u64>,
-}
-
-impl NameTable {
-    fn name(&mut self, maker: ThreadId, site: SiteId, what: u64) -> u64 {
-        let maker = self.threads.get(maker.index()).copied().unwrap_or(0);
-        let class = mix(mix(maker, u64::from(site.0)), what);
-        let count = self.counts.entry(class).or_insert(0);
-        *count += 1;
-        mix(class, *count)
-    }
-}
-
-fn mix(a: u64, b: u64) -> u64 {
-    (a.rotate_left(23) ^ b).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-impl Names {
-    /// The names of the execution that ended last, which do not change with the next one.
-    pub fn snapshot(&self) -> NameTable {
-        self.0.borrow().clone()
-    }
-}
-
-impl Abstraction for NameTable {
-    fn thread(&self, thread: ThreadId) -> u64 {
-        self.threads.get(thread.index()).copied().unwrap_or(0)
-    }
-    fn lock(&self, lock: LockId) -> u64 {
-        self.locks.get(lock.index()).copied().unwrap_or(0)
-    }
-}
-
-impl Abstraction for Names {
-    fn thread(&self, thread: ThreadId) -> u64 {
-        self.0.borrow().thread(thread)
-    }
-    fn lock(&self, lock: LockId) -> u64 {
-        self.0.borrow().lock(lock)
-    }
+/// What tells where records belong.
+pub struct Lookup<'a> {
+    /// Sites of code.
+    pub sites: Sites<'a>,
+    /// Regions by where their names are in memory, how long these are, and kind.
+    pub regions: &'a mut dyn FnMut(u64, usize, RegionKind) -> RegionId,
+    /// A number for a place in static memory that is the same wherever it is loaded; none for others.
+    pub statics: &'a dyn Fn(u64) -> Option<u64>,
 }
 
 /// What the ids of one execution stand for: numbers of objects and pieces of memory.
@@ -138,6 +95,8 @@ pub struct History {
     /// The locks that each thread holds, outermost first.
     pub held: Vec<Vec<Held>>,
     names: Names,
+    /// The regions that each thread is in, innermost last.
+    regions: HashMap<ThreadId, Vec<RegionId>>,
 }
 
 struct Line {
@@ -153,13 +112,12 @@ struct Line {
 impl History {
     /// Of a new execution, whose names are known by `names`.
     pub fn new(names: &Names) -> History {
-        let table = NameTable { threads: vec![1], ..NameTable::default() };
-        names.0.replace(table);
+        names.begin();
         History { names: names.clone(), ..History::default() }
     }
 
     /// Takes what is new and tells the strategy if it wants to know.
-    pub fn read(&mut self, c: &Control, sites: Sites<'_>, strategy: &mut dyn Strategy) {
+    pub fn read(&mut self, c: &Control, lookup: &mut Lookup<'_>, strategy: &mut dyn Strategy) {
         let follows = strategy.follows_steps();
         let len = (c.log_len.load(Relaxed) as usize).min(wire::LOG);
         while self.read < len {
@@ -180,23 +138,34 @@ impl History {
                 b: record.b.load(Relaxed),
             };
             if line.thread.index() < wire::THREADS {
-                self.line(&line, sites, strategy, follows);
+                self.line(&line, lookup, strategy, follows);
             }
         }
     }
 
-    fn line(&mut self, line: &Line, sites: Sites<'_>, strategy: &mut dyn Strategy, follows: bool) {
+    fn line(
+        &mut self,
+        line: &Line,
+        lookup: &mut Lookup<'_>,
+        strategy: &mut dyn Strategy,
+        follows: bool,
+    ) {
+        let at = line.thread.index();
         if line.class == class::STEP {
             if follows {
                 strategy.step(line.thread, &self.pending);
             }
+            // What comes next is not known before the thread says so.
+            if let Some(pending) = self.pending.get_mut(at) {
+                pending.step = Step::Busy;
+            }
             return;
         }
+        self.learn_name(line, lookup);
         // A thread begins with a function's first byte, not behind a call.
         let (pc, callers) = line.code;
         let pc = if line.kind == Kind::Begin && pc != 0 { pc + 1 } else { pc };
-        let (site, landmark) = sites((pc, callers));
-        let at = line.thread.index();
+        let (site, landmark) = (lookup.sites)((pc, callers));
         if self.pending.len() <= at {
             let idle = Pending { site, landmark, step: Step::Ended };
             self.pending.resize(at + 1, idle);
@@ -208,11 +177,11 @@ impl History {
                     self.objects.begins.resize(at + 1, site);
                     self.objects.begins[at] = site;
                 }
-                let step = self.step(line, site);
+                let step = self.step(line);
                 self.pending[at] = Pending { site, landmark, step };
             }
             class::EVENT => {
-                let Some(op) = self.op(line, site) else { return };
+                let Some(op) = self.op(line, lookup) else { return };
                 let event = Event { thread: line.thread, site, op };
                 self.note(&event);
                 if follows && !event.is_plain_access() {
@@ -233,29 +202,49 @@ impl History {
                     self.held[at].remove(i);
                 }
             }
-            Op::Fork(child) => {
-                let mut table = self.names.0.borrow_mut();
-                let name = table.name(event.thread, event.site, 0);
-                table.threads.resize(child.index() + 1, 0);
-                table.threads[child.index()] = name;
-            }
             Op::End => self.pending[at].step = Step::Ended,
             _ => {}
         }
     }
 
-    fn lock(&mut self, line: &Line, object: u64, site: SiteId) -> LockId {
-        let id = self.objects.locks.id(object);
-        let mut table = self.names.0.borrow_mut();
-        if table.locks.len() == id as usize {
-            self.objects.lock_sites.push(site);
-            if object == line.object {
-                self.objects.addresses.insert(object, line.a);
-            }
-            let name = table.name(line.thread, site, 1);
-            table.locks.push(name);
+    /// A thread or a lock that is new gets its name from where it comes from.
+    fn learn_name(&mut self, line: &Line, lookup: &mut Lookup<'_>) {
+        let is_lock = matches!(
+            line.kind,
+            Kind::Lock
+                | Kind::LockShared
+                | Kind::TryLock
+                | Kind::TryShared
+                | Kind::Unlock
+                | Kind::UnlockShared
+                | Kind::Init
+        );
+        let lock = is_lock && !self.objects.locks.0.contains_key(&line.object);
+        let fork = line.kind == Kind::Fork && line.class == class::EVENT;
+        if !lock && !fork {
+            return;
         }
-        LockId(id)
+        let (pc, callers) = line.code;
+        let mut origin: Origin = [0; FRAMES];
+        let mut at = pc;
+        for (i, number) in origin.iter_mut().enumerate() {
+            let outer = std::array::from_fn(|j| callers.get(i + j).copied().unwrap_or(0));
+            *number = if at == 0 { 0 } else { 1 + u64::from((lookup.sites)((at, outer)).0.0) };
+            at = callers.get(i).copied().unwrap_or(0);
+        }
+        if fork {
+            self.names.thread_made(ThreadId(line.b as u32), line.thread, &origin);
+        } else {
+            self.objects.locks.id(line.object);
+            self.objects.addresses.insert(line.object, line.a);
+            let site = (lookup.sites)(line.code).0;
+            self.objects.lock_sites.push(site);
+            self.names.lock_made(line.thread, &origin, (lookup.statics)(line.a));
+        }
+    }
+
+    fn lock(&mut self, object: u64) -> LockId {
+        LockId(self.objects.locks.id(object))
     }
 
     fn access(&mut self, line: &Line) -> Access {
@@ -274,7 +263,23 @@ impl History {
         Access { addr: start * GRANULE + offset, len }
     }
 
-    fn op(&mut self, line: &Line, site: SiteId) -> Option<Op> {
+    fn op(&mut self, line: &Line, lookup: &mut Lookup<'_>) -> Option<Op> {
+        Some(match line.kind {
+            Kind::RegionEnter => {
+                let kind = match line.b as u8 {
+                    1 => RegionKind::Deterministic,
+                    _ => RegionKind::Atomic,
+                };
+                let region = (lookup.regions)(line.a, (line.b >> 8) as usize, kind);
+                self.regions.entry(line.thread).or_default().push(region);
+                Op::RegionEnter(region, kind)
+            }
+            Kind::RegionExit => Op::RegionExit(self.regions.get_mut(&line.thread)?.pop()?),
+            _ => return self.plain_op(line),
+        })
+    }
+
+    fn plain_op(&mut self, line: &Line) -> Option<Op> {
         let order = (line.b >> 32) as u8;
         let (object, b) = (line.object, line.b as u32);
         Some(match line.kind {
@@ -288,10 +293,10 @@ impl History {
             Kind::Store => Op::Atomic(self.access(line), AtomicOp::Store(store_order(order))),
             Kind::Update => Op::Atomic(self.access(line), AtomicOp::Update(update_order(order))),
             Kind::Fence => Op::Fence(UpdateOrder::SeqCst),
-            Kind::Lock => Op::Acquire(self.lock(line, object, site), Mode::Exclusive),
-            Kind::LockShared => Op::Acquire(self.lock(line, object, site), Mode::Shared),
-            Kind::Unlock => Op::Release(self.lock(line, object, site), Mode::Exclusive),
-            Kind::UnlockShared => Op::Release(self.lock(line, object, site), Mode::Shared),
+            Kind::Lock => Op::Acquire(self.lock(object), Mode::Exclusive),
+            Kind::LockShared => Op::Acquire(self.lock(object), Mode::Shared),
+            Kind::Unlock => Op::Release(self.lock(object), Mode::Exclusive),
+            Kind::UnlockShared => Op::Release(self.lock(object), Mode::Shared),
             Kind::Wake => Op::Wake(CondId(self.objects.id(|o| &mut o.conds, line))),
             Kind::NotifyOne => {
                 Op::Notify(CondId(self.objects.id(|o| &mut o.conds, line)), Wakes::One)
@@ -310,19 +315,30 @@ impl History {
                 Op::Wait(SemaphoreId(self.objects.id(|o| &mut o.semaphores, line)))
             }
             Kind::FutexWait => Op::Atomic(self.access(line), AtomicOp::Load(LoadOrder::SeqCst)),
-            Kind::TryLock | Kind::TryShared | Kind::Enroll | Kind::Yield => return None,
+            Kind::TryLock
+            | Kind::TryShared
+            | Kind::Enroll
+            | Kind::Yield
+            | Kind::Init
+            | Kind::RegionEnter
+            | Kind::RegionExit => return None,
         })
     }
 
-    fn step(&mut self, line: &Line, site: SiteId) -> Step {
+    fn step(&mut self, line: &Line) -> Step {
         match line.kind {
-            Kind::TryLock => Step::TryAcquire(self.lock(line, line.object, site), Mode::Exclusive),
-            Kind::TryShared => Step::TryAcquire(self.lock(line, line.object, site), Mode::Shared),
+            // Who waits for a limited time only is never in a deadlock.
+            Kind::Lock if line.b != 0 => Step::TryAcquire(self.lock(line.object), Mode::Exclusive),
+            Kind::LockShared if line.b != 0 => {
+                Step::TryAcquire(self.lock(line.object), Mode::Shared)
+            }
+            Kind::TryLock => Step::TryAcquire(self.lock(line.object), Mode::Exclusive),
+            Kind::TryShared => Step::TryAcquire(self.lock(line.object), Mode::Shared),
             Kind::Enroll => {
                 let cond = CondId(self.objects.id(|o| &mut o.conds, line));
-                Step::Enroll(cond, self.lock(line, line.b, site))
+                Step::Enroll(cond, self.lock(line.b))
             }
-            _ => self.op(line, site).map_or(Step::Yield, Step::Do),
+            _ => self.plain_op(line).map_or(Step::Yield, Step::Do),
         }
     }
 

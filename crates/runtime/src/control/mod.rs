@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use selvedge_explore::explain::Stop;
 use selvedge_explore::{Divergence, Pending, Replay, Strategy};
 use selvedge_model::schedule::landmark;
+use selvedge_model::symbols::Table;
 use selvedge_model::{Event, Held, Schedule, Site, SiteId, Symbols, ThreadId};
 
 use crate::libraries::{Form, Libraries};
@@ -36,11 +37,12 @@ use crate::shm::Shm;
 
 pub mod history;
 pub mod memory;
+pub mod names;
 mod naming;
 mod run;
 mod shorten;
 
-pub use history::{NameTable, Names};
+pub use names::{NameTable, Names, Scheme};
 pub use selvedge_injected::control::wire;
 pub use shorten::Sought;
 
@@ -310,7 +312,9 @@ impl Controlled {
     fn site(&mut self, pc: u64) -> (SiteId, u16) {
         let Controlled { sites, symbols, modules, resolver, .. } = self;
         let code = (pc, [0; wire::CALLERS]);
-        *sites.entry(code).or_insert_with(|| intern(code, symbols, modules, resolver.as_mut()))
+        *sites
+            .entry(code)
+            .or_insert_with(|| intern(code, &mut symbols.sites, modules, resolver.as_mut()))
     }
 
     fn address(&self, place: &CodePlace) -> u64 {
@@ -456,7 +460,7 @@ impl Controlled {
 /// The site of a return address, and its landmark.
 fn intern(
     (pc, callers): Code,
-    symbols: &mut Symbols,
+    sites: &mut Table<Site>,
     modules: &Modules,
     resolver: &mut dyn Resolve,
 ) -> (SiteId, u16) {
@@ -465,7 +469,7 @@ fn intern(
         pc => resolver.site_within(pc, &callers, modules),
     };
     let mark = landmark(&site);
-    (SiteId(symbols.sites.intern(site)), mark)
+    (SiteId(sites.intern(site)), mark)
 }
 
 impl Drop for Controlled {

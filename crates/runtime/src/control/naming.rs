@@ -13,8 +13,11 @@ use super::history::GRANULE;
 impl Controlled {
     /// The names of everything in the execution that ran last, whose events are given.
     pub fn named(&mut self, events: &[Event]) -> Symbols {
-        let mut symbols =
-            Symbols { sites: std::mem::take(&mut self.symbols.sites), ..Symbols::default() };
+        let mut symbols = Symbols {
+            sites: std::mem::take(&mut self.symbols.sites),
+            regions: self.symbols.regions.clone(),
+            ..Symbols::default()
+        };
         self.name_threads(&mut symbols);
         self.name_objects(&mut symbols);
         self.name_variables(events, &mut symbols);

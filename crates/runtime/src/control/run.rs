@@ -1,5 +1,6 @@
 //! One execution: from letting the process go to its end.
 
+use std::hash::{Hash, Hasher};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
@@ -7,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use selvedge_explore::explain::Stop;
 use selvedge_explore::{Choice, Recorder, Strategy};
-use selvedge_model::ThreadId;
+use selvedge_model::{Region, RegionId, RegionKind, ThreadId};
 
-use super::history::{Code, History};
+use super::history::{Code, History, Lookup};
 use super::memory;
 use super::wire::{self, Control, HOST, Kind, request, status};
 use super::{Blocked, Controlled, Execution, Outcome, Uncontrolled};
-use crate::session::Error;
+use crate::session::{Error, read_text};
 
 /// How long a thread may sleep in the kernel before others go on.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -209,7 +210,7 @@ impl Run<'_> {
     fn read(&mut self) {
         self.program.read_maps();
         let Run { program, history, recorder, .. } = self;
-        let Controlled { memory, sites, symbols, modules, resolver, .. } = &mut **program;
+        let Controlled { memory, sites, symbols, modules, resolver, process, .. } = &mut **program;
         let c = memory.control();
         let watched = c.watched.iter().take(c.watched_len.load(Ordering::Relaxed) as usize);
         let mut find = |code: Code| {
@@ -217,10 +218,24 @@ impl Run<'_> {
                 // The site of a watched access is what `watch` said it is.
                 let is_watched = watched.clone().any(|w| w.load(Ordering::Relaxed) == code.0);
                 let code = if is_watched { (code.0, NOBODY) } else { code };
-                super::intern(code, symbols, modules, resolver.as_mut())
+                super::intern(code, &mut symbols.sites, modules, resolver.as_mut())
             })
         };
-        history.read(memory.control(), &mut find, recorder);
+        // The server has the same constants at the same place, and is still there.
+        let server = process.as_ref().map(Child::id);
+        let mut regions = |addr: u64, len: usize, kind: RegionKind| {
+            let name = server.and_then(|pid| read_text(pid, addr, len));
+            let name = name.unwrap_or_else(|| "region".to_owned()).into();
+            RegionId(symbols.regions.intern(Region { kind, name }))
+        };
+        let statics = |addr: u64| {
+            let (path, offset) = modules.image(addr)?;
+            let mut hasher = std::hash::DefaultHasher::new();
+            (path.file_name(), offset).hash(&mut hasher);
+            Some(hasher.finish())
+        };
+        let mut lookup = Lookup { sites: &mut find, regions: &mut regions, statics: &statics };
+        history.read(memory.control(), &mut lookup, recorder);
     }
 
     /// Answers the program's question; an outcome if there is no answer.
@@ -238,7 +253,7 @@ impl Run<'_> {
         let enabled: Vec<ThreadId> =
             (0..c.threads()).filter(|&i| c.is_enabled(i)).map(|i| ThreadId(i as u32)).collect();
         match enabled[..] {
-            [] => self.stuck(),
+            [] => self.stuck(what == request::STUCK_UNLESS_SIGNALLED),
             [only] => {
                 give(c, only);
                 self.running = Some(only);
@@ -277,8 +292,8 @@ impl Run<'_> {
         thread
     }
 
-    /// Nobody can go on.
-    fn stuck(&mut self) -> Option<Outcome> {
+    /// Nobody can go on, unless a signal comes.
+    fn stuck(&mut self, signals: bool) -> Option<Outcome> {
         let c = self.program.memory.control();
         if c.somebody_away() {
             if self.active.elapsed() > ABSENCE {
@@ -294,7 +309,7 @@ impl Run<'_> {
             return None;
         }
         let child = c.child.load(Ordering::Acquire);
-        if !settled(child) || c.enabled().0 > 0 {
+        if signals && !settled(child) || c.enabled().0 > 0 {
             return None;
         }
         self.read();
@@ -376,7 +391,7 @@ fn sleeps(process: u32, thread: u32) -> bool {
 }
 
 /// Whether all threads of the process sleep and none has a signal to handle. Waits a little for those
-/// that are about to.
+/// that are about to. Dear: the kernel takes milliseconds to clear away a process that was looked at so.
 fn settled(process: u32) -> bool {
     let quiet = |status: &str| {
         let field = |name: &str| {

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use selvedge_explore::deadlocks::Trivial;
 use selvedge_explore::minimise::Minimised;
 use selvedge_explore::{Divergence, Replay, Witness, minimise};
-use selvedge_model::{Schedule, SiteId, Target, ThreadId};
+use selvedge_model::{Schedule, SiteId, Target};
 
 use super::{Controlled, Execution, Outcome};
 use crate::session::Error;
@@ -24,8 +25,8 @@ pub struct Sought<'a> {
 }
 
 impl Sought<'_> {
-    fn is_shown(&self, execution: &Execution, reached: &[ThreadId]) -> bool {
-        (self.target.is_none() || !reached.is_empty())
+    fn is_shown(&self, execution: &Execution, reached: bool) -> bool {
+        (self.target.is_none() || reached)
             && self.outcome.is_none_or(|o| execution.outcome.is_like(o))
     }
 }
@@ -47,21 +48,20 @@ impl Outcome {
 }
 
 impl Controlled {
-    /// The execution of a schedule, where it could not be followed, and the threads that were in the
-    /// target's state, none if it was not reached. The accesses of a race have to be
-    /// [watched](Controlled::watch).
+    /// The execution of a schedule, where it could not be followed, and whether it was in the target's
+    /// state. The accesses of a race have to be [watched](Controlled::watch).
     pub fn replay_to(
         &mut self,
         schedule: &Schedule,
         target: &Target,
-    ) -> Result<(Execution, Option<Divergence>, Vec<ThreadId>), Error> {
+    ) -> Result<(Execution, Option<Divergence>, bool), Error> {
         let former = (self.seed, self.releases);
         (self.seed, self.releases) = (schedule.seed, schedule.releases);
-        let mut witness = Witness::new(Replay::new(schedule), target);
+        let mut witness = Witness::new(Replay::new(schedule), target, &Trivial, Trivial);
         let result = self.run(&mut witness);
         (self.seed, self.releases) = former;
         let execution = result?.ok_or(Error::NotControlled)?;
-        Ok((execution, witness.strategy.divergence(), witness.reached().to_vec()))
+        Ok((execution, witness.strategy.divergence(), witness.witnessed()))
     }
 
     /// Looks for a schedule with fewer preemptions that shows what is sought, in at most `budget`
@@ -83,8 +83,10 @@ impl Controlled {
             let shown = match sought.target {
                 Some(target) => self
                     .replay_to(candidate, target)
-                    .map(|(e, _, r)| sought.is_shown(&e, &r).then_some(e)),
-                None => self.replay(candidate).map(|(e, _)| sought.is_shown(&e, &[]).then_some(e)),
+                    .map(|(e, _, r)| sought.is_shown(&e, r).then_some(e)),
+                None => {
+                    self.replay(candidate).map(|(e, _)| sought.is_shown(&e, false).then_some(e))
+                }
             };
             if !std::mem::replace(&mut limited, true) {
                 // A candidate that hangs must not take the time of all the others.

@@ -506,7 +506,8 @@ impl Exec {
             .filter(|&(_, t)| !self.threads[t].ended)
             .min();
         let Some((deadline, t)) = next else { return false };
-        self.now = self.now.max(deadline);
+        // A clock is read a little later than it struck: who then asks how much is left gets nothing.
+        self.now = self.now.max(deadline).saturating_add(1);
         let thread = &mut self.threads[t];
         thread.deadline = None;
         thread.timed_out = true;

@@ -13,6 +13,7 @@ pub(crate) type Enabling = (ThreadId, bool);
 
 /// In which way a thread wants or holds a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(feature = "parking_lot"), allow(dead_code))]
 pub(crate) enum Hold {
     /// With other readers.
     Shared,

@@ -203,6 +203,7 @@ pub(crate) fn release(slot: &Slot, hold: impl Into<Hold>, here: Here) {
     with(|e| release_now(e, slot, hold, here));
 }
 
+#[cfg(feature = "parking_lot")]
 /// Goes on to hold a lock in another way that needs no waiting.
 pub(crate) fn downgrade(slot: &Slot, from: Hold, to: Hold, here: Here) {
     before_release(slot, from, here);
@@ -511,7 +512,7 @@ pub(crate) fn yield_now(here: Here) -> bool {
 
 /// Lets virtual time pass. Sleeping orders nothing, so it is a yield.
 pub(crate) fn sleep(duration: Duration, here: Here) -> bool {
-    with(|e| e.now = e.now.saturating_add(nanos(duration)));
+    with(|e| e.now = e.now.saturating_add(nanos(duration)).saturating_add(1));
     yield_now(here)
 }
 

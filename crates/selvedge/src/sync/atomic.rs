@@ -89,6 +89,11 @@ macro_rules! common {
                 self.inner.get_mut()
             }
 
+            /// The value, by its owner; for code written for loom, which has no `get_mut`.
+            pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $value) -> R) -> R {
+                f(self.inner.get_mut())
+            }
+
             #[doc = concat!("See [`", $doc, "::into_inner`].")]
             pub fn into_inner(self) -> $value {
                 self.inner.into_inner()

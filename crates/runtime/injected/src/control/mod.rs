@@ -231,6 +231,9 @@ fn hand_over(c: &Control, from: usize) {
     loop {
         match c.enabled() {
             (0, _) if !c.somebody_away() && c.pass_time() => {}
+            (0, _) if HANDLES_SIGNALS.load(Relaxed) => {
+                return ask(c, from, request::STUCK_UNLESS_SIGNALLED);
+            }
             (0, _) => return ask(c, from, request::STUCK),
             (1, only) => return give(c, from, only),
             _ => return ask(c, from, request::CHOOSE),
@@ -298,8 +301,22 @@ pub fn interrupted(t: &Thread) {
     }
 }
 
+/// Whether a signal can make a thread go on that waits.
+static HANDLES_SIGNALS: AtomicBool = AtomicBool::new(false);
+
+/// The program has a handler for a signal. Those that an instruction causes come to threads that run;
+/// every Rust program has a handler for some of them.
+pub fn handles_signal(number: usize) {
+    const BY_INSTRUCTIONS: [usize; 6] = [4, 5, 7, 8, 11, 31];
+    if !BY_INSTRUCTIONS.contains(&number) {
+        HANDLES_SIGNALS.store(true, Relaxed);
+    }
+}
+
 /// Somebody wants to cancel a thread, given by its number plus one.
 pub fn cancelled(thread: u32) {
+    // That is done by a signal as well.
+    HANDLES_SIGNALS.store(true, Relaxed);
     if let Some((c, _)) = me()
         && thread != 0
     {

@@ -59,7 +59,8 @@ pub fn lock(addr: usize, shared: bool, reentrant: bool, deadline: u64, pc: usize
     }
     let kind = if shared { Kind::LockShared } else { Kind::Lock };
     let flags = if reentrant { REENTRANT } else { 0 };
-    point(c, t, &Want { flags, deadline, ..Want::new(kind, addr, pc) });
+    let b = usize::from(deadline != 0);
+    point(c, t, &Want { b, flags, deadline, ..Want::new(kind, addr, pc) });
     if deadline == 0 {
         return true;
     }
@@ -139,6 +140,14 @@ pub fn renewed(addr: usize) -> bool {
     let Some((c, _)) = me() else { return false };
     c.renew(addr);
     true
+}
+
+/// A lock was made: what is known of where tells it from others in every execution.
+pub fn made(addr: usize, pc: usize) {
+    if let Some((c, t)) = me() {
+        c.renew(addr);
+        event(c, t, &Want::new(Kind::Init, addr, pc));
+    }
 }
 
 /// Waits on a condition variable or futex after having been enrolled; false if the time was over.
@@ -304,6 +313,21 @@ pub fn joined(other: u32, pc: usize) -> bool {
     let Some((c, t)) = me().filter(|_| other != 0) else { return false };
     event(c, t, &Want { b: other as usize - 1, ..Want::new(Kind::Join, 0, pc) });
     true
+}
+
+/// Enters a region.
+pub fn region_enter(name: usize, len: usize, kind: u8, pc: usize) {
+    if let Some((c, t)) = me() {
+        let b = usize::from(kind) | len << 8;
+        event(c, t, &Want { a: name, b, ..Want::new(Kind::RegionEnter, 0, pc) });
+    }
+}
+
+/// Leaves a region.
+pub fn region_exit(pc: usize) {
+    if let Some((c, t)) = me() {
+        event(c, t, &Want::new(Kind::RegionExit, 0, pc));
+    }
 }
 
 /// Gives way.

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -48,6 +48,8 @@ pub mod request {
     pub const STUCK: u32 = 2;
     /// Too many steps, records, threads or objects.
     pub const LIMIT: u32 = 3;
+    /// No thread can go on, but the program handles signals, and one may be on its way.
+    pub const STUCK_UNLESS_SIGNALLED: u32 = 4;
 }
 
 /// [`Slot::status`].
@@ -100,9 +102,9 @@ kinds! {
     Update = 9,
     /// A fence.
     Fence = 10,
-    /// Acquires a lock alone.
+    /// Acquires a lock alone; before it does, `b` is 1 if it waits for a limited time only.
     Lock = 11,
-    /// Acquires a lock with other readers.
+    /// Acquires a lock with other readers; `b` likewise.
     LockShared = 12,
     /// Acquires a lock if it is free.
     TryLock = 13,
@@ -136,6 +138,12 @@ kinds! {
     FutexWait = 27,
     /// Wakes up to `b` waiters of a futex.
     FutexWake = 28,
+    /// Enters the region whose name is at `a`; `b` is its kind and, 8 bits up, the length of the name.
+    RegionEnter = 29,
+    /// Leaves the innermost region.
+    RegionExit = 30,
+    /// A lock is made.
+    Init = 31,
 }
 
 /// What a [`Record`] tells.

@@ -114,6 +114,14 @@ unsafe extern "C" fn spin_unlock(lock: usize, pc: usize) -> c_int {
     real!(pthread_spin_unlock(lock) as fn(usize) -> c_int)
 }
 
+unsafe extern "C" fn init(lock: usize, attributes: usize, pc: usize) -> c_int {
+    let result = real!(pthread_mutex_init(lock, attributes) as fn(usize, usize) -> c_int);
+    if result == 0 {
+        ops::made(lock, pc);
+    }
+    result
+}
+
 unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
     let result = real!(pthread_mutex_destroy(lock) as fn(usize) -> c_int);
     if result == 0 {
@@ -133,6 +141,7 @@ with_pc! {
     pthread_mutex_timedlock => timedlock, "rdx";
     pthread_mutex_clocklock => clocklock, "rcx";
     pthread_mutex_unlock => unlock, "rsi";
+    pthread_mutex_init => init, "rdx";
     pthread_mutex_destroy => destroy, "rsi";
     pthread_spin_lock => spin_lock, "rsi";
     pthread_spin_trylock => spin_trylock, "rsi";

@@ -108,6 +108,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut 
         let theirs = action.handler;
         if theirs != DEFAULT && theirs != IGNORE {
             LONG_FORM[number].store((action.flags & SA_SIGINFO) as usize, Ordering::Release);
+            crate::control::handles_signal(number);
             action.handler = on_signal as *const () as usize;
             action.flags |= SA_SIGINFO;
         }

@@ -1,0 +1,85 @@
+//! Test suites of crates that are made of threads, unmodified, under `cargo selvedge test`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{Result, Row, Workshop, succeed};
+
+/// Names and versions.
+pub(super) const CRATES: [(&str, &str); 6] = [
+    ("crossbeam-channel", "0.5.15"),
+    ("crossbeam-deque", "0.8.6"),
+    ("crossbeam-utils", "0.8.21"),
+    ("dashmap", "6.1.0"),
+    ("parking_lot", "0.12.4"),
+    ("rayon-core", "1.13.0"),
+];
+
+/// Longest that one suite may take, for `timeout`.
+const LIMIT: &str = "1500";
+
+/// The source of a crate, as its registry has it.
+fn unpacked(workshop: &Workshop, name: &str, version: &str) -> Result<PathBuf> {
+    let home = workshop.directory.join("crates");
+    let there = home.join("vendor").join(format!("{name}-{version}"));
+    if there.exists() {
+        return Ok(there);
+    }
+    let wanted = CRATES.map(|(n, v)| format!("{n} = \"={v}\"\n")).concat();
+    let manifest = format!(
+        "[package]\nname = \"wanted\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n\
+         [dependencies]\n{wanted}"
+    );
+    std::fs::create_dir_all(home.join("src")).map_err(|e| e.to_string())?;
+    std::fs::write(home.join("src/lib.rs"), "").map_err(|e| e.to_string())?;
+    std::fs::write(home.join("Cargo.toml"), manifest).map_err(|e| e.to_string())?;
+    succeed(Command::new("cargo").args(["vendor", "--versioned-dirs"]).current_dir(&home))?;
+    // A package inside another directory with a manifest would be taken for a member of it.
+    let file = there.join("Cargo.toml");
+    let text = std::fs::read_to_string(&file).map_err(|e| e.to_string())?;
+    std::fs::write(&file, text + "\n[workspace]\n").map_err(|e| e.to_string())?;
+    Ok(there)
+}
+
+pub(super) fn test(workshop: &Workshop, name: &str, version: &str) -> Result<Vec<Row>> {
+    let source = unpacked(workshop, name, version)?;
+    let store = source.join(".selvedge");
+    let _ = std::fs::remove_dir_all(&store);
+    std::fs::create_dir_all(&store).map_err(|e| e.to_string())?;
+    // Optimised, as a suite that is meant to find trouble should be; some take very long otherwise.
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT).arg(workshop.selvedge.with_file_name("cargo-selvedge"));
+    command.args([
+        "selvedge",
+        "--fail-on",
+        "never",
+        "test",
+        "--release",
+        "--tests",
+        "--no-fail-fast",
+    ]);
+    command.current_dir(&source).env("NO_COLOR", "1").env_remove("CARGO");
+    command.env("CARGO_TARGET_DIR", workshop.directory.join("crates-target"));
+    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let passed: usize = text.lines().filter_map(passed).sum();
+    let found: Vec<&str> = text.lines().filter(|l| l.starts_with("error[")).collect();
+    let mut remarks: Vec<String> = found.iter().map(|l| (*l).to_owned()).collect();
+    if !output.status.success() {
+        remarks.extend(text.lines().rev().take(8).map(str::to_owned));
+    }
+    Ok(vec![Row {
+        program: format!("{name} {version}"),
+        form: "cargo selvedge",
+        works: output.status.success() && passed > 0,
+        findings: format!("{} in {passed} tests", found.len()),
+        tsan: "-".into(),
+        remarks,
+    }])
+}
+
+/// How many tests one summary of the test harness counts.
+fn passed(line: &str) -> Option<usize> {
+    line.strip_prefix("test result: ")?.split_whitespace().nth(1)?.parse().ok()
+}
