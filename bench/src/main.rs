@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod confirm;
 mod measure;
 mod noninterference;
 mod passes;
@@ -18,6 +19,7 @@ fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
+        ["confirm", rest @ ..] => confirm::run(rest),
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
         ["noninterference", rest @ ..] => noninterference::run(rest),
@@ -26,7 +28,7 @@ fn main() -> std::process::ExitCode {
         ["child", command @ ..] => measure::child(command),
         _ => {
             eprintln!(
-                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | real [NAME…] |"
+                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
             );
             eprintln!(
                 "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS]"

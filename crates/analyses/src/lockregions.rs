@@ -13,7 +13,7 @@
 //!
 //! Cost: a counter per thread.
 
-use selvedge_model::{Event, Findings, FirstRace, Op, RegionId, RegionKind, SiteId};
+use selvedge_model::{Event, Findings, FirstRace, Op, RegionId, RegionKind, SiteId, Target};
 
 use crate::{Analysis, Bound};
 
@@ -22,6 +22,7 @@ use crate::{Analysis, Bound};
 pub struct LockRegions<A> {
     analysis: A,
     threads: Vec<Holding>,
+    found: Findings,
 }
 
 /// What a thread holds: how many acquisitions, and where the first was.
@@ -34,7 +35,25 @@ struct Holding {
 impl<A: Analysis> LockRegions<A> {
     /// Nothing has happened yet.
     pub fn new(analysis: A) -> LockRegions<A> {
-        LockRegions { analysis, threads: Vec::new() }
+        LockRegions { analysis, threads: Vec::new(), found: Findings::default() }
+    }
+
+    fn pass(&mut self, event: &Event, out: &mut Findings) {
+        self.analysis.on_event(event, &mut self.found);
+        if !self.found.is_empty() {
+            self.hand_over(out);
+        }
+    }
+
+    /// Nobody but us knows these regions, so that nobody can aim at something inside of them.
+    #[cold]
+    fn hand_over(&mut self, out: &mut Findings) {
+        for mut finding in std::mem::take(&mut self.found) {
+            if let Some(Target::Split { region, .. }) = &mut finding.target {
+                *region = region.filter(|r| r.acquisition().is_none());
+            }
+            out.report(finding);
+        }
     }
 
     fn holding(&mut self, event: &Event) -> &mut Holding {
@@ -60,24 +79,24 @@ impl<A: Analysis> Analysis for LockRegions<A> {
                     holding.since = event.site;
                     let enter =
                         Op::RegionEnter(RegionId::locked_at(event.site), RegionKind::Atomic);
-                    self.analysis.on_event(&Event { op: enter, ..*event }, out);
+                    self.pass(&Event { op: enter, ..*event }, out);
                 }
-                self.analysis.on_event(event, out);
+                self.pass(event, out);
             }
             Op::Release(..) => {
-                self.analysis.on_event(event, out);
+                self.pass(event, out);
                 let holding = self.holding(event);
                 holding.locks = holding.locks.saturating_sub(1);
                 if holding.locks == 0 {
                     let exit = Op::RegionExit(RegionId::locked_at(holding.since));
-                    self.analysis.on_event(&Event { op: exit, ..*event }, out);
+                    self.pass(&Event { op: exit, ..*event }, out);
                 }
             }
             Op::End => {
                 self.holding(event).locks = 0;
-                self.analysis.on_event(event, out);
+                self.pass(event, out);
             }
-            _ => self.analysis.on_event(event, out),
+            _ => self.pass(event, out),
         }
     }
 
@@ -86,7 +105,8 @@ impl<A: Analysis> Analysis for LockRegions<A> {
     }
 
     fn finish(&mut self, out: &mut Findings) {
-        self.analysis.finish(out);
+        self.analysis.finish(&mut self.found);
+        self.hand_over(out);
     }
 
     fn bound(&self) -> Option<Bound> {

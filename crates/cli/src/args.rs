@@ -43,6 +43,8 @@ pub(crate) enum Command {
     },
     /// Run a program, observe it, and report what is wrong in it
     Run(Run),
+    /// Observe a program, predict what can go wrong in it, and make it happen
+    Test(Test),
     /// Run a program under many schedules, and report those that make it fail
     Explore(Explore),
     /// Run a program once more, with the schedule of a finding
@@ -135,6 +137,41 @@ pub(crate) struct Explore {
     pub(crate) keep_going: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+First the program runs natively and under control, and analyses predict data races, deadlocks and broken
+atomicity. Then directed schedules try to make each prediction happen: those that they do are confirmed,
+with a schedule that replays them and a verdict by what each order led to. What is left of the budget goes
+to schedules of every kind, as `selvedge explore` tries them.
+Time passes only when every thread waits, random numbers come from the seed, standard input is empty, and
+output is kept back.")]
+pub(crate) struct Test {
+    /// Native runs to be observed before
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) observe: u64,
+    /// Directed executions for each prediction
+    #[arg(long, value_name = "N", default_value_t = selvedge_explore::directed::ATTEMPTS)]
+    pub(crate) attempts: u64,
+    /// Take all code that holds a lock for atomic
+    #[arg(long)]
+    pub(crate) lock_regions: bool,
+    #[command(flatten)]
+    pub(crate) budget: Budget,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// Findings not to report, in the format of ThreadSanitizer's suppression files
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Vec<PathBuf>,
     /// The program and its arguments
     #[arg(
         required = true,

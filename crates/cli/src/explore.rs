@@ -102,9 +102,10 @@ fn explore(
         halt,
         tally: Tally::default(),
         spent,
-        watched: wishes.watched.clone(),
+        watched: Arc::new(wishes.watched.clone()),
         remarks: Vec::new(),
         until_failure: !args.keep_going,
+        known: Vec::new(),
         by: "explore",
     };
     search.limits(wishes.watched.len());
@@ -159,9 +160,12 @@ pub(crate) struct Search<'a> {
     pub(crate) tally: Tally,
     /// Executions of the command before this search.
     pub(crate) spent: u64,
-    pub(crate) watched: Vec<Watched>,
+    /// The accesses that are scheduling points.
+    pub(crate) watched: Arc<Vec<Watched>>,
     pub(crate) remarks: Vec<String>,
     pub(crate) until_failure: bool,
+    /// Findings that are confirmed already, and need not be found again.
+    pub(crate) known: Vec<String>,
     /// What findings are said to be found by.
     pub(crate) by: &'static str,
 }
@@ -172,7 +176,7 @@ impl Search<'_> {
         self.spent + self.tally.executions()
     }
 
-    fn limits(&mut self, watched: usize) {
+    pub(crate) fn limits(&mut self, watched: usize) {
         let most = selvedge_runtime::control::wire::WATCHED;
         if watched > most {
             self.remarks.push(format!(
@@ -202,7 +206,7 @@ impl Search<'_> {
         let mut hopeless = false;
         let mut each = |search: &mut Self, done: Done| {
             search.take(done);
-            let found = search.tally.found();
+            let found = search.found();
             for new in found.iter().filter(|f| !stored.contains(&f.fault.id)) {
                 journal.add(&new.finding(search.by));
             }
@@ -229,6 +233,12 @@ impl Search<'_> {
     }
 
     fn take(&mut self, done: Done) {
+        let watched = Arc::clone(&self.watched);
+        self.count(done, &watched);
+    }
+
+    /// One more execution; its number.
+    pub(crate) fn count(&mut self, done: Done, watched: &Arc<Vec<Watched>>) -> u64 {
         for what in done.uncontrolled {
             let remark = format!("not everything was under control: {what}");
             if !self.remarks.contains(&remark) {
@@ -236,7 +246,15 @@ impl Search<'_> {
             }
         }
         let number = self.executions() + 1;
-        self.tally.add(number, done.ending, &done.schedule);
+        self.tally.add(number, done.ending, &done.schedule, watched);
+        number
+    }
+
+    /// The failures that depend on the schedule and are not known from elsewhere.
+    fn found(&self) -> Vec<Found> {
+        let mut found = self.tally.found();
+        found.retain(|f| !self.known.contains(&f.fault.id));
+        found
     }
 
     /// What is worth saying besides the findings.
@@ -263,7 +281,7 @@ impl Search<'_> {
         wishes: &Wishes,
         journal: &mut Journal,
     ) -> Result<Vec<ReportedFinding>, Failure> {
-        let found = self.tally.found();
+        let found = self.found();
         if found.is_empty() {
             return Ok(Vec::new());
         }
@@ -275,9 +293,6 @@ impl Search<'_> {
         let mut findings = Vec::new();
         for one in &found {
             let mut finding = one.finding(self.by);
-            if let Some(control) = &mut finding.control {
-                control.watched.clone_from(&self.watched);
-            }
             match &mut stage {
                 None => finding.notes.push("its schedule was not replayed: interrupted".to_owned()),
                 Some(stage) => match replays(stage, one, self.tally.usual_exit()) {
@@ -303,6 +318,7 @@ fn unforced(job: &Job<'_>) -> Schedule {
 
 /// Whether a failure happens again, or what happens instead.
 fn replays(stage: &mut Stage, found: &Found, usual: Option<i32>) -> Result<(), String> {
+    stage.watch(&found.times.watched).map_err(|e| format!("not replayed: {e}"))?;
     let (execution, divergence) =
         stage.controlled.replay(&found.times.schedule).map_err(|e| format!("not replayed: {e}"))?;
     let done = Done::new(stage, execution);

@@ -26,6 +26,7 @@ mod run;
 mod store;
 mod suppress;
 mod symbolize;
+mod test;
 mod toolbox;
 mod trace;
 
@@ -56,6 +57,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(args) => return ended(run::run(&args)),
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("was recognised before"),
+        Command::Test(args) => test::run(&args),
         Command::Explore(args) => explore::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Check(check) => check::run(&check),

@@ -9,8 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use selvedge_explore::deadlocks::Trivial;
-use selvedge_explore::{Divergence, Replay as Follow, Witness};
+use selvedge_explore::Divergence;
 use selvedge_model::{Object, Range, Schedule, Site, SiteId, Target};
 use selvedge_runtime::Execution;
 
@@ -225,13 +224,7 @@ pub(crate) fn watched(
     aim: &Aim,
 ) -> Result<(Execution, Option<Divergence>, bool), Failure> {
     let target = target(stage, aim);
-    let former = (stage.controlled.seed, stage.controlled.releases);
-    (stage.controlled.seed, stage.controlled.releases) = (schedule.seed, schedule.releases);
-    let mut witness = Witness::new(Follow::new(schedule), &target, &Trivial, Trivial);
-    let outcome = stage.controlled.run(&mut witness);
-    (stage.controlled.seed, stage.controlled.releases) = former;
-    let execution = outcome?.ok_or(selvedge_runtime::Error::NotControlled)?;
-    Ok((execution, witness.strategy.divergence(), witness.witnessed()))
+    Ok(stage.controlled.replay_to(schedule, &target)?)
 }
 
 /// A stored target in terms of a stage.

@@ -14,12 +14,12 @@ use crate::pattern::Pattern;
 use crate::report::ReportedFinding;
 
 /// What not to report.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Suppressions {
     rules: Vec<Rule>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rule {
     about: About,
     pattern: Pattern,

@@ -4,7 +4,7 @@
 //! the strategy itself has seen: [`RaceFuzzer::reached`], [`DeadlockFuzzer::reached`],
 //! [`AtomFuzzer::violations`]. Nothing else confirms a finding.
 
-use selvedge_model::{Event, Target, ThreadId};
+use selvedge_model::{Event, SiteId, Target, ThreadId};
 
 use crate::{Abstraction, AtomFuzzer, Choice, DeadlockFuzzer, Pending, RaceFuzzer, Strategy};
 
@@ -53,6 +53,14 @@ impl<A: Abstraction> Directed<A> {
             Directed::Race(race) => race.reached().is_some(),
             Directed::Deadlock(deadlock) => !deadlock.reached().is_empty(),
             Directed::Split(split) => !split.violations().is_empty(),
+        }
+    }
+
+    /// Of a race: who raced and where, the one that went first first.
+    pub fn order(&self) -> Option<[(ThreadId, SiteId); 2]> {
+        match self {
+            Directed::Race(race) => race.order(),
+            Directed::Deadlock(_) | Directed::Split(_) => None,
         }
     }
 

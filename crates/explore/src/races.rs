@@ -37,6 +37,8 @@ pub struct RaceFuzzer {
     /// A pair that is a race if the update that this thread is about to make writes.
     doubt: Option<(ThreadId, [ThreadId; 2])>,
     witnessed: Option<[ThreadId; 2]>,
+    /// The two and where they are, the one that goes first first.
+    order: Option<[(ThreadId, SiteId); 2]>,
     swapped: bool,
     /// The same for `witnessed`.
     witness_doubt: Option<(ThreadId, [ThreadId; 2])>,
@@ -53,6 +55,7 @@ impl RaceFuzzer {
             doubt: None,
             witness_doubt: None,
             witnessed: None,
+            order: None,
             swapped: false,
         }
     }
@@ -73,6 +76,11 @@ impl RaceFuzzer {
     /// The threads that raced in this execution, the one that went first first.
     pub fn reached(&self) -> Option<[ThreadId; 2]> {
         self.reached
+    }
+
+    /// As [`RaceFuzzer::reached`], with the site of each.
+    pub fn order(&self) -> Option<[(ThreadId, SiteId); 2]> {
+        self.order.filter(|_| self.reached.is_some())
     }
 
     /// How many threads were paused in vain in this execution.
@@ -114,7 +122,7 @@ fn race(a: Step, b: Step) -> bool {
 impl Strategy for RaceFuzzer {
     fn begin(&mut self) -> bool {
         (self.reached, self.due, self.doubt) = (None, None, None);
-        (self.witnessed, self.witness_doubt) = (None, None);
+        (self.witnessed, self.witness_doubt, self.order) = (None, None, None);
         self.active.begin()
     }
 
@@ -123,7 +131,7 @@ impl Strategy for RaceFuzzer {
             return self.active.let_run(second);
         }
         let (first, second) = self.sites;
-        let RaceFuzzer { active, reached, due, doubt, swapped, .. } = self;
+        let RaceFuzzer { active, reached, due, doubt, order, swapped, .. } = self;
         let swapped = *swapped;
         active.choose(
             choice,
@@ -150,6 +158,7 @@ impl Strategy for RaceFuzzer {
                     *reached = Some(pair);
                 }
                 *due = Some(pair[1]);
+                *order = Some(pair.map(|t| (t, choice.next(t).site)));
                 Verdict::Reached(pair[0])
             },
         )

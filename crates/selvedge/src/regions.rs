@@ -13,6 +13,7 @@ use std::panic::Location;
 /// of atomicity hold it to that, in a check and in a program that `cargo selvedge` runs; elsewhere it is
 /// a call.
 #[track_caller]
+#[inline(always)]
 pub fn atomic<R>(name: &str, f: impl FnOnce() -> R) -> R {
     let _block = Block::enter(name, Claim::Atomic);
     f()
@@ -21,6 +22,7 @@ pub fn atomic<R>(name: &str, f: impl FnOnce() -> R) -> R {
 /// Runs `f` as a block that claims to be deterministic: its result, and that of the threads that are
 /// started in it, does not depend on the schedule. As for [`atomic`], analyses hold it to that.
 #[track_caller]
+#[inline(always)]
 pub fn deterministic<R>(name: &str, f: impl FnOnce() -> R) -> R {
     let _block = Block::enter(name, Claim::Deterministic);
     f()
@@ -42,6 +44,7 @@ struct Block {
 impl Block {
     #[cfg(feature = "check")]
     #[track_caller]
+    #[inline(always)]
     fn enter(name: &str, claim: Claim) -> Block {
         let kind = match claim {
             Claim::Atomic => selvedge_model::RegionKind::Atomic,
@@ -85,6 +88,8 @@ mod native {
     pub(super) struct Mark(());
 
     impl Mark {
+        // The call below is to be in the function that is marked, or its place would be here.
+        #[inline(always)]
         pub(super) fn new(name: &str, claim: Claim) -> Mark {
             let kind = match claim {
                 Claim::Atomic => 0,

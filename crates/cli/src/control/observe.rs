@@ -1,5 +1,6 @@
 //! Controlled executions whose events go through analyses.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -8,8 +9,9 @@ use selvedge_explore::rng::derive;
 use selvedge_explore::{RandomWalk, Replay};
 use selvedge_model::{Finding, Findings, Schedule, Site, Status, Symbols, Target};
 use selvedge_runtime::Execution;
-use selvedge_runtime::control::Outcome;
+use selvedge_runtime::control::{NameTable, Outcome};
 
+use super::ending::Ending;
 use super::stage::{Stage, Subject, Watched, Wishes, in_order};
 use crate::exit::Failure;
 use crate::report::ReportedFinding;
@@ -19,6 +21,9 @@ pub(crate) struct Observation {
     /// What the ids of sites in the predictions stand for.
     pub(crate) symbols: Symbols,
     pub(crate) predictions: Vec<Prediction>,
+    /// The code behind sites, as far as it was executed.
+    pub(crate) code: HashMap<Site, Vec<Watched>>,
+    pub(crate) baseline: Option<Baseline>,
     /// Whether a thread tried to acquire a lock without waiting for ever.
     pub(crate) releases: bool,
     pub(crate) executions: u64,
@@ -33,8 +38,18 @@ pub(crate) struct Observation {
 pub(crate) struct Prediction {
     pub(crate) finding: Finding,
     pub(crate) reported: ReportedFinding,
+    /// The names of the execution that it comes from; nothing if that was not a controlled one.
+    pub(crate) names: Option<NameTable>,
     /// The code of its accesses.
-    pub(crate) watched: Vec<Watched>,
+    pub(crate) watched: Arc<Vec<Watched>>,
+}
+
+/// How the program ends if threads run until they block.
+#[derive(Clone)]
+pub(crate) struct Baseline {
+    pub(crate) ending: Ending,
+    pub(crate) schedule: Schedule,
+    pub(crate) stdout: Vec<u8>,
 }
 
 /// Runs the program so many times under control, seeing every access that can be seen. The first time
@@ -51,6 +66,8 @@ pub(crate) fn observe(
     let mut observation = Observation {
         symbols: Symbols::default(),
         predictions: Vec::new(),
+        code: HashMap::new(),
+        baseline: None,
         releases: false,
         executions: 0,
         events: 0,
@@ -68,6 +85,10 @@ pub(crate) fn observe(
         if execution.outcome == Outcome::StepLimit {
             break;
         }
+    }
+    for site in stage.sites() {
+        let code = stage.code_of([&site]);
+        observation.code.insert(site, code);
     }
     observation.symbols = stage.controlled.symbols.clone();
     Ok(observation)
@@ -102,13 +123,21 @@ impl Observation {
                 execution.events.len()
             ));
         }
+        let names = stage.controlled.names().snapshot();
         let symbols = stage.controlled.named(&execution.events);
         for finding in findings {
             let reported = ReportedFinding::new(&finding, &symbols);
             let sites: Vec<Site> =
                 accesses(&finding).into_iter().map(|s| symbols.site(s)).collect();
-            let watched = stage.code_of(&sites);
-            self.add(Prediction { finding, reported, watched });
+            let watched = Arc::new(stage.code_of(&sites));
+            self.add(Prediction { finding, reported, names: Some(names.clone()), watched });
+        }
+        if self.baseline.is_none() {
+            self.baseline = Some(Baseline {
+                ending: Ending::new(execution, &symbols),
+                schedule: execution.schedule.clone(),
+                stdout: execution.stdout.clone(),
+            });
         }
     }
 
@@ -119,14 +148,18 @@ impl Observation {
     }
 
     /// Folds what several executions show.
-    fn add(&mut self, new: Prediction) {
+    pub(crate) fn add(&mut self, new: Prediction) {
         match self.predictions.iter_mut().find(|p| p.reported.id == new.reported.id) {
             None => self.predictions.push(new),
             Some(known) => {
                 let occurrences = known.reported.occurrences + new.reported.occurrences;
-                if new.reported.status > known.reported.status {
-                    *known = new;
+                for analysis in new.reported.analyses {
+                    if !known.reported.analyses.contains(&analysis) {
+                        known.reported.analyses.push(analysis);
+                    }
                 }
+                // The target stays, with the names of its own execution.
+                known.reported.status = known.reported.status.max(new.reported.status);
                 known.reported.occurrences = occurrences;
             }
         }

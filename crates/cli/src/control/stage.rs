@@ -91,6 +91,11 @@ impl Subject {
         Ok(Subject { setup, form, root, libraries, words, program })
     }
 
+    /// Where our libraries are.
+    pub(crate) fn libraries(&self) -> &Libraries {
+        &self.libraries
+    }
+
     /// Whether plain accesses of the program can be seen.
     pub(crate) fn is_instrumented(&self) -> bool {
         self.form != Form::Preloaded

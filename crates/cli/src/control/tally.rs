@@ -5,10 +5,12 @@
 //! exit with 0, or if none does, otherwise than the first one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use selvedge_model::{Schedule, Status};
 
 use super::ending::{Ending, Fault};
+use super::stage::Watched;
 use crate::report::{Control, ReportedFinding};
 
 /// The endings of executions, told in the order of their numbers.
@@ -28,6 +30,8 @@ pub(crate) struct Times {
     /// The number of the execution, from 1.
     pub(crate) first: u64,
     pub(crate) schedule: Schedule,
+    /// The accesses that were scheduling points.
+    pub(crate) watched: Arc<Vec<Watched>>,
 }
 
 /// A failure that depends on the schedule.
@@ -41,9 +45,20 @@ pub(crate) struct Found {
 
 impl Tally {
     /// Execution `number` ended so.
-    pub(crate) fn add(&mut self, number: u64, ending: Ending, schedule: &Schedule) {
+    pub(crate) fn add(
+        &mut self,
+        number: u64,
+        ending: Ending,
+        schedule: &Schedule,
+        watched: &Arc<Vec<Watched>>,
+    ) {
         self.executions += 1;
-        let times = || Times { count: 0, first: number, schedule: schedule.clone() };
+        let times = || Times {
+            count: 0,
+            first: number,
+            schedule: schedule.clone(),
+            watched: Arc::clone(watched),
+        };
         match ending {
             Ending::Exit(code) => {
                 self.first_exit.get_or_insert(code);
@@ -102,6 +117,7 @@ impl Found {
             after: Some(self.times.first),
             attempts: 0,
             of: Some(self.of),
+            watched: self.times.watched.to_vec(),
             ..Control::default()
         });
         finding
@@ -115,7 +131,7 @@ mod tests {
     fn exits(codes: &[i32]) -> Tally {
         let mut tally = Tally::default();
         for (i, &code) in codes.iter().enumerate() {
-            tally.add(i as u64 + 1, Ending::Exit(code), &Schedule::default());
+            tally.add(i as u64 + 1, Ending::Exit(code), &Schedule::default(), &Arc::default());
         }
         tally
     }
@@ -141,10 +157,10 @@ mod tests {
         let mut tally = Tally::default();
         for number in 1..4 {
             let ending = Ending::Failed(Box::new(fault.clone()));
-            tally.add(number, ending, &Schedule::default());
+            tally.add(number, ending, &Schedule::default(), &Arc::default());
         }
         assert_eq!((tally.found(), tally.always()), (Vec::new(), Some(&fault)));
-        tally.add(4, Ending::Exit(0), &Schedule::default());
+        tally.add(4, Ending::Exit(0), &Schedule::default(), &Arc::default());
         assert_eq!((tally.found().len(), tally.always()), (1, None));
     }
 }

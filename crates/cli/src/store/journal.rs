@@ -17,6 +17,7 @@ pub(crate) fn open(directory: &Path) -> Option<Store> {
 }
 
 /// A run as the store sees it. A store that fails once is not asked again.
+#[derive(Default)]
 pub(crate) struct Journal(Option<(Store, RunId)>);
 
 impl Journal {

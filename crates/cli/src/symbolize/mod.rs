@@ -232,7 +232,8 @@ fn outside_libraries(frames: Vec<Frame>) -> Vec<Frame> {
 pub(crate) fn is_library(file: &str) -> bool {
     let cxx = file.starts_with("/usr/") && file.contains("/c++/");
     let rust = file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/");
-    cxx || rust || file.contains("crates/runtime/injected/src/")
+    let marks = file.contains("selvedge") && file.ends_with("/src/regions.rs");
+    cxx || rust || marks || file.contains("crates/runtime/injected/src/")
 }
 
 fn shortened(frame: Frame, root: &Path) -> Frame {

@@ -73,7 +73,7 @@ impl Memo {
     #[inline]
     fn pair(old: u64, cell: u64) -> usize {
         let hash = (old ^ cell.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (hash >> 54) as usize % MEMOS & !1
+        ((hash >> 54) as usize % MEMOS) & !1
     }
 }
 

@@ -89,6 +89,7 @@ impl Built {
         }
         let mut compile = compiler.command(source);
         compile.args(["-O1", "-g", "-fsanitize=thread", "-c"]).arg(source).arg("-o").arg(&object);
+        compile.arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"));
         if fixed {
             compile.arg("-DFIXED");
         }

@@ -1,0 +1,201 @@
+//! `cargo xtask bench confirm [--quick] [PROGRAM…]`: does active testing work?
+//!
+//! Three tables about the bundled programs of `programs/`:
+//! - how often plain runs show the bug, and how many schedules `selvedge test` needs until it has
+//!   confirmed it, beside random walk, PCT and POS of `selvedge explore`: medians over seeds, and
+//!   what was confirmed in the fixed twins (nothing, or this fails);
+//! - as in section 6.4 of Park's *Active testing*: how likely each variant of DeadlockFuzzer creates the
+//!   predicted deadlocks, how often it thrashes, and what it costs;
+//! - schedules per second from the fork server, and with one `exec` per schedule.
+
+mod schedules;
+mod speed;
+mod variants;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// A problem that keeps something from being measured.
+type Result<T> = std::result::Result<T, String>;
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Effort {
+    plain: u32,
+    seeds: u64,
+    schedules: u64,
+    executions: u64,
+}
+
+const FULL: Effort = Effort { plain: 1_000, seeds: 20, schedules: 300, executions: 100 };
+const QUICK: Effort = Effort { plain: 100, seeds: 5, schedules: 150, executions: 20 };
+
+/// Where everything is.
+struct Workshop {
+    directory: PathBuf,
+    selvedge: PathBuf,
+}
+
+/// One of the bundled programs.
+struct Program {
+    name: String,
+    source: PathBuf,
+}
+
+pub(crate) fn run(args: &[&str]) -> ExitCode {
+    let quick = args.contains(&"--quick");
+    let names: Vec<&str> = args.iter().copied().filter(|a| !a.starts_with("--")).collect();
+    let effort = if quick { QUICK } else { FULL };
+    match measure(effort, &names) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(effort: Effort, names: &[&str]) -> Result<bool> {
+    let workshop = Workshop::new()?;
+    let programs = programs(names)?;
+    let honest = schedules::measure(&workshop, &programs, effort)?;
+    variants::measure(&workshop, effort)?;
+    speed::measure(&workshop, effort)?;
+    let _ = std::fs::remove_dir_all(&workshop.directory);
+    Ok(honest)
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs")
+}
+
+fn programs(names: &[&str]) -> Result<Vec<Program>> {
+    let entries = std::fs::read_dir(folder()).map_err(|e| format!("programs: {e}"))?;
+    let mut list: Vec<Program> = entries
+        .filter_map(|e| Some(e.ok()?.path()))
+        .filter(|p| p.extension().is_some_and(|e| e == "c" || e == "cpp" || e == "rs"))
+        .filter_map(|source| {
+            let name = source.file_stem()?.to_str()?.to_owned();
+            Some(Program { name, source })
+        })
+        .filter(|p| names.is_empty() || names.contains(&p.name.as_str()))
+        .collect();
+    list.sort_by(|a, b| a.name.cmp(&b.name));
+    if list.is_empty() { Err("there is no such program".into()) } else { Ok(list) }
+}
+
+impl Workshop {
+    fn new() -> Result<Workshop> {
+        let own = std::env::current_exe().map_err(|e| e.to_string())?;
+        let selvedge = own.with_file_name("selvedge");
+        if !selvedge.exists() {
+            return Err(format!("{} is missing: cargo build --release", selvedge.display()));
+        }
+        let directory =
+            std::env::temp_dir().join(format!("selvedge-confirm-{}", std::process::id()));
+        std::fs::create_dir_all(directory.join(".selvedge")).map_err(|e| e.to_string())?;
+        Ok(Workshop { directory, selvedge })
+    }
+
+    /// The program without anything of ours.
+    fn plain(&self, program: &Program) -> Result<PathBuf> {
+        let into = self.directory.join(format!("{}.plain", program.name));
+        let mut command = match program.language() {
+            "rs" => {
+                let mut rustc = Command::new("rustc");
+                rustc.args(["--edition", "2024", "-O", "-Awarnings"]);
+                rustc
+            }
+            language => {
+                let mut cc = Command::new(if language == "c" { "cc" } else { "c++" });
+                cc.args(["-O1", "-pthread", "-DSELVEDGE_DISABLE"]).arg("-I").arg(include());
+                cc
+            }
+        };
+        succeed(command.arg(&program.source).arg("-o").arg(&into))?;
+        Ok(into)
+    }
+
+    /// The program as a user builds it.
+    fn instrumented(&self, program: &Program, fixed: bool) -> Result<PathBuf> {
+        if program.language() == "rs" {
+            return self.instrumented_rust(program, fixed);
+        }
+        let twin = if fixed { "fixed" } else { "buggy" };
+        let into = self.directory.join(format!("{}.{twin}", program.name));
+        let compiler = if program.language() == "c" { "cc" } else { "c++" };
+        let mut command = Command::new(&self.selvedge);
+        command.args([compiler, "-g", "-O1", "-pthread"]).arg("-I").arg(include());
+        if fixed {
+            command.arg("-DFIXED");
+        }
+        succeed(command.arg(&program.source).arg("-o").arg(&into))?;
+        Ok(into)
+    }
+
+    fn instrumented_rust(&self, program: &Program, fixed: bool) -> Result<PathBuf> {
+        let twin = if fixed { "fixed" } else { "buggy" };
+        let name = format!("{}_{twin}", program.name);
+        let package = self.directory.join(&name);
+        let write = |path: &str, text: &str| {
+            let path = package.join(path);
+            let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+            folder.and_then(|()| std::fs::write(&path, text)).map_err(|e| e.to_string())
+        };
+        write(
+            "Cargo.toml",
+            &format!(
+                "[package]\nname = \"{name}\"\nedition = \"2024\"\n[workspace]\n[profile.dev]\nopt-level = 1\n"
+            ),
+        )?;
+        let source = std::fs::read_to_string(&program.source).map_err(|e| e.to_string())?;
+        write("src/main.rs", &source)?;
+        let cfg = if fixed { "println!(\"cargo::rustc-cfg=fixed\");" } else { "" };
+        let check = "println!(\"cargo::rustc-check-cfg=cfg(fixed)\");";
+        write("build.rs", &format!("fn main() {{ {check} {cfg} }}\n"))?;
+        let mut build = Command::new(self.selvedge.with_file_name("cargo-selvedge"));
+        let target = package.join("target");
+        build.args(["selvedge", "build"]).current_dir(&package).env("CARGO_TARGET_DIR", &target);
+        succeed(&mut build)?;
+        find(&target, &name).ok_or(format!("{name} was not built"))
+    }
+}
+
+impl Program {
+    fn language(&self) -> &str {
+        self.source.extension().and_then(|e| e.to_str()).unwrap_or("c")
+    }
+}
+
+fn include() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/runtime/include")
+}
+
+/// The executable of that name below a directory of cargo's.
+fn find(directory: &Path, name: &str) -> Option<PathBuf> {
+    let mut open = vec![directory.to_owned()];
+    while let Some(at) = open.pop() {
+        let profile = at.file_name().is_some_and(|n| n == "debug" || n == "release");
+        if profile && at.join(name).is_file() {
+            return Some(at.join(name));
+        }
+        let entries = std::fs::read_dir(&at).ok()?;
+        open.extend(entries.flatten().map(|e| e.path()).filter(|p| p.is_dir()));
+    }
+    None
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let output = command.stdin(Stdio::null()).output().map_err(|e| format!("{command:?}: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The middle value of a list.
+fn median<T: Copy + Ord>(list: &mut [T]) -> Option<T> {
+    list.sort_unstable();
+    list.get(list.len() / 2).copied()
+}

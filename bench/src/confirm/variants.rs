@@ -1,0 +1,183 @@
+//! Variants of DeadlockFuzzer, as in figure 6.1 of *Active testing*.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use selvedge_analyses::Analysis;
+use selvedge_analyses::goodlock::Goodlock;
+use selvedge_explore::deadlocks::Trivial;
+use selvedge_explore::{Abstraction, DeadlockFuzzer, Replay};
+use selvedge_model::{Findings, Schedule, Symbols, Target, Waiter};
+use selvedge_runtime::control::{NameTable, Outcome, Scheme};
+use selvedge_runtime::{Controlled, Libraries, Settings};
+
+use super::{Effort, Result, Workshop, programs};
+
+const PROGRAMS: [&str; 4] = ["pool_deadlock", "three_locks", "two_tables", "way_through"];
+
+/// Frames, or makers, that a name is made of.
+const K: usize = 5;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Variant {
+    Objects,
+    Indexing,
+    Shallow,
+    Trivial,
+    NoContext,
+    NoYields,
+}
+
+const VARIANTS: [(Variant, &str); 6] = [
+    (Variant::Objects, "1 k-object sensitivity"),
+    (Variant::Indexing, "2 execution indexing"),
+    (Variant::Shallow, "  the same with k = 1"),
+    (Variant::Trivial, "3 trivial abstraction"),
+    (Variant::NoContext, "4 no context"),
+    (Variant::NoYields, "5 no yields"),
+];
+
+/// The predicted cycles of a program, and what the ids in them mean.
+struct Predicted {
+    cycles: Vec<Vec<Waiter>>,
+    names: NameTable,
+    symbols: Symbols,
+}
+
+/// What one variant did.
+#[derive(Default)]
+struct Tally {
+    executions: u64,
+    reached: u64,
+    elsewhere: u64,
+    thrashes: u64,
+    time: Duration,
+}
+
+/// Prints the table.
+pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
+    println!(
+        "DeadlockFuzzer on each predicted cycle, {} executions each: how likely it creates that deadlock \
+         (and another one),\nthrashes per execution, time per execution over that of a plain process.\n",
+        effort.executions
+    );
+    println!(
+        "{:16} {:24} {:>6} {:>12} {:>8} {:>10} {:>8}",
+        "program", "variant", "cycles", "probability", "another", "thrashes", "time"
+    );
+    let libraries = Libraries::install(&workshop.directory).map_err(|e| e.to_string())?;
+    for program in programs(&PROGRAMS)? {
+        let file = workshop.instrumented(&program, false)?;
+        let native = native(&workshop.plain(&program)?)?;
+        let predicted = predict(&file, &libraries)?;
+        if predicted.cycles.is_empty() {
+            return Err(format!("no deadlock is predicted in {}", program.name));
+        }
+        for (variant, name) in VARIANTS {
+            let tally = run(&file, &libraries, &predicted, variant, effort.executions)?;
+            let per = |n: u64| n as f64 / tally.executions.max(1) as f64;
+            let time = tally.time.as_secs_f64() / tally.executions.max(1) as f64;
+            println!(
+                "{:16} {name:24} {:>6} {:>12.2} {:>8.2} {:>10.2} {:>8.1}",
+                program.name,
+                predicted.cycles.len(),
+                per(tally.reached),
+                per(tally.elsewhere),
+                per(tally.thrashes),
+                time / native,
+            );
+        }
+    }
+    println!();
+    Ok(())
+}
+
+/// Seconds of a plain run, the process included.
+fn native(program: &Path) -> Result<f64> {
+    const RUNS: u32 = 30;
+    let begin = Instant::now();
+    for _ in 0..RUNS {
+        let status = Command::new(program).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.map_err(|e| e.to_string())?;
+    }
+    Ok(begin.elapsed().as_secs_f64() / f64::from(RUNS))
+}
+
+fn control(program: &Path, libraries: &Libraries) -> Result<Controlled> {
+    let none: [&str; 0] = [];
+    Controlled::new(program, none, libraries, Settings::default()).map_err(|e| e.to_string())
+}
+
+/// What an execution without a deadlock lets expect.
+fn predict(program: &Path, libraries: &Libraries) -> Result<Predicted> {
+    let mut controlled = control(program, libraries)?;
+    let execution = controlled.run(&mut Replay::new(&Schedule::default()));
+    let execution = execution.map_err(|e| e.to_string())?.ok_or("no execution")?;
+    if execution.outcome != Outcome::Exited(0) {
+        return Err(format!("{}: {:?}", program.display(), execution.outcome));
+    }
+    let (mut goodlock, mut findings) = (Goodlock::default(), Findings::default());
+    execution.events.iter().for_each(|e| goodlock.on_event(e, &mut findings));
+    goodlock.finish(&mut findings);
+    let cycles = findings.iter().filter_map(|f| match &f.target {
+        Some(Target::Deadlock(cycle)) => Some(cycle.clone()),
+        _ => None,
+    });
+    Ok(Predicted {
+        cycles: cycles.collect(),
+        names: controlled.names().snapshot(),
+        symbols: controlled.symbols.clone(),
+    })
+}
+
+fn run(
+    program: &Path,
+    libraries: &Libraries,
+    predicted: &Predicted,
+    variant: Variant,
+    executions: u64,
+) -> Result<Tally> {
+    let mut controlled = control(program, libraries)?;
+    controlled.symbols = predicted.symbols.clone();
+    let mut tally = Tally::default();
+    for cycle in &predicted.cycles {
+        let scheme = match variant {
+            Variant::Objects => Scheme::Makers(K),
+            Variant::Shallow => Scheme::Index(1),
+            _ => Scheme::Index(K),
+        };
+        if variant == Variant::Trivial {
+            let fuzzer = DeadlockFuzzer::new(cycle, &Trivial, Trivial, 1, executions);
+            tally.take(&mut controlled, fuzzer)?;
+            continue;
+        }
+        let (names, now) = (predicted.names.by(scheme), controlled.names().by(scheme));
+        let fuzzer = DeadlockFuzzer::new(cycle, &names, now, 1, executions);
+        let fuzzer = match variant {
+            Variant::NoContext => fuzzer.without_context(),
+            Variant::NoYields => fuzzer.without_yields(),
+            _ => fuzzer,
+        };
+        tally.take(&mut controlled, fuzzer)?;
+    }
+    Ok(tally)
+}
+
+impl Tally {
+    fn take<A: Abstraction>(
+        &mut self,
+        controlled: &mut Controlled,
+        mut fuzzer: DeadlockFuzzer<A>,
+    ) -> Result<()> {
+        let begin = Instant::now();
+        while controlled.run(&mut fuzzer).map_err(|e| e.to_string())?.is_some() {
+            self.executions += 1;
+            self.reached += u64::from(!fuzzer.reached().is_empty());
+            self.elsewhere += u64::from(!fuzzer.elsewhere().is_empty());
+            self.thrashes += fuzzer.thrashes();
+        }
+        self.time += begin.elapsed();
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! A native run on behalf of another command: its output is thrown away, and what it shows is handed
+//! back instead of printed.
+
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use selvedge_analyses::Analysis;
+use selvedge_analyses::goodlock::Goodlock;
+use selvedge_model::Symbols;
+use selvedge_runtime::{Options, Session};
+
+use super::watch::Watch;
+use crate::control::halt::Halt;
+use crate::control::stage::Subject;
+use crate::exit::Failure;
+use crate::report::Report;
+use crate::store::Journal;
+use crate::suppress::Suppressions;
+use crate::symbolize::SharedSymbolizer;
+
+/// What one run shows. A program that does not end in time is ended.
+pub(crate) fn observe(
+    subject: &Subject,
+    suppressions: Suppressions,
+    halt: &Halt,
+) -> Result<Report, Failure> {
+    let analyses: Vec<Box<dyn Analysis>> = vec![Box::new(Goodlock::default())];
+    let symbolizer = SharedSymbolizer::new(&subject.root);
+    let mut watch = Watch::new(analyses, symbolizer.clone(), suppressions, Journal::default());
+    let setup = &subject.setup;
+    let mut command = Command::new(&setup.program);
+    command.args(&setup.arguments).current_dir(&setup.directory);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let options = Options { races: subject.is_instrumented(), ..Options::default() };
+    let session = Session::start(command, subject.form, subject.libraries(), options)?;
+    let pid = i32::try_from(session.pid()).ok().and_then(Pid::from_raw);
+    let mut symbols = Symbols::default();
+    let mut resolver = symbolizer;
+    let patience = Duration::from_millis(setup.patience);
+    let (ended, still) = channel::<()>();
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let begin = Instant::now();
+            while still.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
+                if begin.elapsed() > patience || halt.reason().is_some() {
+                    // It may have ended in the meantime, and that is what was wanted.
+                    let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+                    return;
+                }
+            }
+        });
+        let outcome = session.finish(&mut symbols, &mut resolver, &mut watch);
+        drop(ended);
+        outcome
+    })?;
+    watch.ended(&setup.program, outcome.status, &symbols);
+    Ok(watch.finish(&symbols, &outcome).report)
+}

@@ -1,0 +1,126 @@
+//! What users see of `selvedge test`.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{Project, json, stderr, stdout};
+
+fn test(project: &Project, more: &[&str]) -> serde_json::Value {
+    let args = [&["test", "--format", "json", "--schedules", "300"], more, &["--", "./program"]];
+    json(&project.selvedge(&args.concat()))
+}
+
+/// Kind, status and verdict of the findings.
+fn told(document: &serde_json::Value) -> BTreeSet<(String, String, String)> {
+    let text = |v: &serde_json::Value| v.as_str().unwrap_or("none").to_owned();
+    let findings = document["findings"].as_array().unwrap();
+    findings.iter().map(|f| (text(&f["kind"]), text(&f["status"]), text(&f["verdict"]))).collect()
+}
+
+fn triple(kind: &str, status: &str, verdict: &str) -> (String, String, String) {
+    (kind.into(), status.into(), verdict.into())
+}
+
+#[test]
+fn predictions_are_confirmed_and_judged() {
+    let project = Project::new("test-judged");
+    project.build("lost_update.c", &[]);
+    let document = test(&project, &[]);
+    let harmful = triple("data-race", "confirmed", "harmful");
+    assert_eq!(
+        told(&document),
+        BTreeSet::from([harmful, triple("assertion", "confirmed", "none")]),
+        "{document:#}"
+    );
+    let race = &document["findings"][0];
+    let outcomes: Vec<&str> =
+        race["orders"].as_array().unwrap().iter().map(|o| o["outcome"].as_str().unwrap()).collect();
+    assert!(outcomes.iter().any(|o| o.starts_with("failed assertion")), "{outcomes:?}");
+    assert!(outcomes.iter().any(|o| o.starts_with("nothing wrong")), "{outcomes:?}");
+    assert!(race["attempts"].as_u64().unwrap() >= 1 && race["after"].as_u64().unwrap() >= 1);
+
+    project.build("benign.c", &[]);
+    assert_eq!(
+        told(&test(&project, &[])),
+        BTreeSet::from([triple("data-race", "confirmed", "benign")])
+    );
+    project.build("abba.c", &[]);
+    assert_eq!(
+        told(&test(&project, &[])),
+        BTreeSet::from([triple("deadlock", "confirmed", "harmful")])
+    );
+    project.build("lost_wakeup.c", &[]);
+    assert_eq!(
+        told(&test(&project, &[])),
+        BTreeSet::from([triple("deadlock", "confirmed", "none")]),
+        "no analysis predicts it"
+    );
+}
+
+#[test]
+fn nothing_of_a_fixed_twin_or_of_what_only_looks_like_a_race_is_confirmed() {
+    let project = Project::new("test-fixed");
+    for (source, options) in [
+        ("lost_update.c", &["-DFIXED"][..]),
+        ("abba.c", &["-DFIXED"]),
+        ("lost_wakeup.c", &["-DFIXED"]),
+        ("fooling.c", &[]),
+    ] {
+        project.build(source, options);
+        for seed in ["0", "1", "2"] {
+            let document = test(&project, &["--seed", seed, "--fail-on", "predicted"]);
+            let sure =
+                told(&document).into_iter().filter(|(_, s, _)| s == "confirmed" || s == "observed");
+            assert_eq!(sure.count(), 0, "{source}: {document:#}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_report() {
+    let project = Project::new("test-same");
+    project.build("lost_update.c", &[]);
+    let report = || {
+        // What a native run shows depends on the day.
+        let mut document = test(&project, &["--observe", "0", "--seed", "3"]);
+        document["stats"]["seconds"] = 0.into();
+        document.to_string()
+    };
+    let first = report();
+    assert!((0..3).all(|_| report() == first));
+}
+
+#[test]
+fn what_was_confirmed_replays_and_is_reported_again() {
+    let project = Project::new("test-replay");
+    for source in ["lost_update.c", "abba.c"] {
+        project.build(source, &[]);
+        let document = test(&project, &[]);
+        for finding in document["findings"].as_array().unwrap() {
+            let id = finding["id"].as_str().unwrap();
+            let output = project.selvedge(&["replay", id, "--times", "20"]);
+            assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+            assert!(stderr(&output).contains("in 20 of 20 executions"), "{}", stderr(&output));
+        }
+        let again = json(&project.selvedge(&["report", "--json"]));
+        assert_eq!(again["findings"], document["findings"]);
+        let text = stdout(&project.selvedge(&["report"]));
+        assert!(text.contains("confirmed, harmful") && text.contains("selvedge replay"), "{text}");
+    }
+}
+
+#[test]
+fn a_plain_program_is_tested_at_its_synchronization_and_the_user_told() {
+    let project = Project::new("test-plain");
+    project.source("abba.c");
+    project.call("gcc", &["-g", "abba.c", "-o", "program", "-pthread"]);
+    let output = project.selvedge(&["test", "--schedules", "200", "--", "./program"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stdout(&output).contains("(confirmed, harmful)"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("only its synchronization was seen"), "{}", stderr(&output));
+    project.call("gcc", &["-g", "-static", "abba.c", "-o", "program"]);
+    let output = project.selvedge(&["test", "--", "./program"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+    assert!(stderr(&output).contains("selvedge cc"), "{}", stderr(&output));
+}

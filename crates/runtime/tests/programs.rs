@@ -1,0 +1,195 @@
+//! The bundled programs: in each the bug is made to happen, in its fixed twin nothing is ever confirmed.
+//!
+//! One seed, the engine in this process; `cargo xtask bench confirm` measures how many schedules it
+//! takes over many seeds.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use selvedge_analyses::Analysis;
+use selvedge_analyses::aerodrome::AeroDrome;
+use selvedge_analyses::fasttrack::FastTrack;
+use selvedge_analyses::goodlock::Goodlock;
+use selvedge_analyses::views::Views;
+use selvedge_explore::{Directed, Meet, Plan, Replay};
+use selvedge_model::{Findings, Schedule, SiteId, Symbols, Target};
+use selvedge_runtime::control::{CodePlace, NameTable, Outcome};
+use selvedge_runtime::{Controlled, Execution, Settings};
+
+use common::{Built, Compiler, libraries, workspace};
+
+/// Undirected schedules, if no prediction leads to the bug.
+const SCHEDULES: u64 = 1_500;
+/// Schedules of each seed for a fixed twin.
+const TWIN_SCHEDULES: u64 = 60;
+const ATTEMPTS: u64 = 12;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
+}
+
+fn sources() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder()).expect("the folder is part of the repository");
+    let mut list: Vec<PathBuf> = entries
+        .filter_map(|e| Some(e.ok()?.path()))
+        .filter(|p| p.extension().is_some_and(|e| e == "c" || e == "cpp" || e == "rs"))
+        .collect();
+    list.sort();
+    list
+}
+
+fn build(source: &Path, fixed: bool) -> PathBuf {
+    let rust = source.extension().is_some_and(|e| e == "rs");
+    let compiler = if rust { Compiler::Rustc } else { Compiler::Gcc };
+    Built::new(source, compiler, fixed, &workspace("programs")).expect("it compiles").program
+}
+
+fn control(program: &Path, accesses: bool) -> Controlled {
+    let none: [&str; 0] = [];
+    let settings = Settings { accesses, time: Duration::from_secs(60), ..Settings::default() };
+    Controlled::new(program, none, libraries(), settings).expect("there is memory")
+}
+
+/// An execution in which threads run until they block, and what it lets expect.
+struct Observed {
+    names: NameTable,
+    symbols: Symbols,
+    targets: Vec<(Target, Vec<CodePlace>)>,
+}
+
+fn observe(program: &Path) -> Observed {
+    let mut controlled = control(program, true);
+    let execution = controlled
+        .run(&mut Replay::new(&Schedule::default()))
+        .expect("it is controlled")
+        .expect("one execution is wanted");
+    assert_eq!(execution.outcome, Outcome::Exited(0), "{}: {execution:?}", program.display());
+    let names = controlled.names().snapshot();
+    let mut findings = Findings::default();
+    let analyses: [Box<dyn Analysis>; 4] = [
+        Box::new(FastTrack::new()),
+        Box::new(Goodlock::default()),
+        Box::new(AeroDrome::new()),
+        Box::new(Views::new()),
+    ];
+    for mut analysis in analyses {
+        execution.events.iter().for_each(|e| analysis.on_event(e, &mut findings));
+        analysis.finish(&mut findings);
+    }
+    let place = |site: SiteId| {
+        let label = controlled.symbols.site(site).to_string();
+        let (_, offset) = label.rsplit_once("+0x")?;
+        let offset = u64::from_str_radix(offset, 16).ok()?;
+        Some(CodePlace { module: program.to_owned(), offset })
+    };
+    let targets = findings.iter().filter_map(|f| f.target.clone()).map(|target| {
+        let sites = match &target {
+            Target::Race { first, second } => vec![*first, *second],
+            Target::Split { first, second, between, .. } => {
+                [Some(*first), Some(*second), *between].into_iter().flatten().collect()
+            }
+            Target::Deadlock(_) => Vec::new(),
+        };
+        (target, sites.into_iter().filter_map(place).collect())
+    });
+    let targets = targets.collect();
+    Observed { names, symbols: controlled.symbols.clone(), targets }
+}
+
+/// What a number of schedules showed.
+#[derive(Default)]
+struct Shown {
+    failed: bool,
+    confirmed: Vec<Target>,
+}
+
+impl Shown {
+    fn take(&mut self, execution: &Execution) {
+        self.failed |= execution.outcome != Outcome::Exited(0);
+    }
+}
+
+/// Aims at all that is expected, then runs schedules that aim at nothing.
+fn test(program: &Path, seed: u64, schedules: u64, until_failure: bool) -> Shown {
+    let observed = observe(program);
+    let mut controlled = control(program, false);
+    let mut shown = Shown::default();
+    // The ids of sites in the targets are those of the observed execution.
+    controlled.symbols = observed.symbols.clone();
+    for (target, places) in &observed.targets {
+        controlled.watch(places).expect("it is controlled");
+        let mut directed =
+            Directed::new(target, &observed.names, controlled.names(), seed, ATTEMPTS);
+        while let Some(execution) = controlled.run(&mut directed).expect("it is controlled") {
+            shown.take(&execution);
+            if directed.reached() && !shown.confirmed.contains(target) {
+                shown.confirmed.push(target.clone());
+            }
+            if shown.failed && until_failure {
+                return shown;
+            }
+        }
+    }
+    let racing: Vec<CodePlace> = observed
+        .targets
+        .iter()
+        .filter(|(t, _)| matches!(t, Target::Race { .. }))
+        .flat_map(|(_, places)| places.clone())
+        .collect();
+    controlled.watch(&racing).expect("it is controlled");
+    let mut mix = Plan::Mix.strategy(seed, schedules).strategy;
+    while let Some(execution) = controlled.run(&mut mix).expect("it is controlled") {
+        controlled.releases |= execution.releases_matter;
+        shown.take(&execution);
+        if shown.failed && until_failure {
+            break;
+        }
+    }
+    shown
+}
+
+#[test]
+fn every_bug_is_confirmed_and_no_fixed_twin_ever() {
+    let sources = sources();
+    assert!(sources.len() >= 18, "{sources:?}");
+    let next = std::sync::Mutex::new(sources.iter());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
+            scope.spawn(|| {
+                loop {
+                    let Some(source) = next.lock().expect("not poisoned").next() else { break };
+                    let shown = test(&build(source, false), 1, SCHEDULES, true);
+                    assert!(shown.failed, "{} did not fail", source.display());
+                    let twin = build(source, true);
+                    for seed in [1, 2] {
+                        let shown = test(&twin, seed, TWIN_SCHEDULES, false);
+                        assert!(!shown.failed, "the fixed {} failed", source.display());
+                        let none: [Target; 0] = [];
+                        assert_eq!(shown.confirmed, none, "in the fixed {}", source.display());
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn threads_of_a_native_program_meet_at_lines_that_a_user_names() {
+    // Both increments, which are accesses at the same place.
+    let program = build(&folder().join("counter.c"), false);
+    let observed = observe(&program);
+    let places: Vec<CodePlace> =
+        observed.targets.iter().flat_map(|(_, places)| places.clone()).collect();
+    let mut controlled = control(&program, false);
+    let sites = controlled.watch(&places).expect("it is controlled");
+    let mut meet = Meet::new(vec![sites.clone(), sites], 1, 20).at_one_object();
+    let (mut met, mut failed) = (0, 0);
+    while let Some(execution) = controlled.run(&mut meet).expect("it is controlled") {
+        met += usize::from(meet.met().len() == 2);
+        failed += usize::from(execution.outcome != Outcome::Exited(0));
+    }
+    assert_eq!(met, 20);
+    assert!(failed > 0, "some meeting loses an increment");
+}
