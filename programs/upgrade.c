@@ -9,11 +9,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 static int readers, upgrading, filled;
 
-static void begin_read(void) {
+// Begins to read; whether there is nothing to be read yet.
+static int begin_read(void) {
     pthread_mutex_lock(&lock);
     while (upgrading) pthread_cond_wait(&left, &lock);
     readers++;
+    int missing = !filled;
     pthread_mutex_unlock(&lock);
+    return missing;
 }
 
 static void end_read(void) {
@@ -41,18 +44,10 @@ static int upgrade(void) {
     return 1;
 }
 
-static int missing(void) {
-    pthread_mutex_lock(&lock);
-    int none = !filled;
-    pthread_mutex_unlock(&lock);
-    return none;
-}
-
 static void *refresh(void *arg) {
     int done = 0;
     while (!done) {
-        begin_read();
-        done = !missing() || upgrade();
+        done = !begin_read() || upgrade();
         end_read();
     }
     return arg;

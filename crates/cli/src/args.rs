@@ -129,6 +129,13 @@ pub(crate) struct Explore {
     pub(crate) pct_depth: usize,
     #[command(flatten)]
     pub(crate) budget: Budget,
+    /// Let threads meet at these lines, such as a.c:10,b.c:20, instead of a strategy: each is held where
+    /// it comes to one, until every line has a thread
+    #[arg(long, value_name = "FILE:LINE", value_delimiter = ',')]
+    pub(crate) meet: Vec<String>,
+    /// They only meet if they are about to use the same lock, or memory in common
+    #[arg(long, requires = "meet")]
+    pub(crate) same_object: bool,
     /// Stop at the first failure that depends on the schedule (the default)
     #[arg(long, conflicts_with = "keep_going")]
     pub(crate) until_failure: bool,
@@ -203,6 +210,12 @@ pub(crate) struct Replay {
     /// How often
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) times: u64,
+    /// Run it under gdb, with breakpoints at the critical points
+    #[arg(long)]
+    pub(crate) gdb: bool,
+    /// What gdb does when the program has stopped, instead of asking; can be given several times
+    #[arg(long, value_name = "COMMAND", requires = "gdb")]
+    pub(crate) gdb_command: Vec<String>,
     /// The program of the schedule, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use selvedge_explore::Divergence;
-use selvedge_model::{Object, Range, Schedule, Site, SiteId, Target};
+use selvedge_model::{Object, Range, Schedule, Site, SiteId, Symbols, Target};
 use selvedge_runtime::Execution;
 
 use crate::args::Replay;
+use crate::control::account;
+use crate::control::debug;
 use crate::control::ending::{Ending, Fault};
 use crate::control::halt::Halt;
 use crate::control::stage::{RECORDS, Stage, Subject, Watched, Wishes, in_order, relocated};
@@ -23,7 +25,7 @@ use crate::store::{self, Store};
 
 /// Replays, and says what happened.
 pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
-    let halt = Halt::new(None)?;
+    let halt = if args.gdb { Halt::under_gdb() } else { Halt::new(None)? };
     let again = match &args.schedule {
         Some(schedule) => literal(args, schedule)?,
         None => stored(args)?,
@@ -43,8 +45,8 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
     let wishes = Wishes { seed: schedule.seed, ..Wishes::default() };
     let watched =
         if changed { found_again(&subject, &schedule, &watched, &halt)? } else { watched };
-    let mut stage =
-        Stage::new(&subject, Wishes { watched, ..wishes }, &Arc::clone(&halt.interrupt))?;
+    let with_points = Wishes { watched, ..wishes };
+    let mut stage = Stage::new(&subject, with_points.clone(), &Arc::clone(&halt.interrupt))?;
     if changed {
         // Shows which sites there are now.
         stage.controlled.replay(&schedule)?;
@@ -58,8 +60,16 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
         }
         if round == 0 || replayed.again != (happened == round) {
             tell(&replayed, finding.as_ref());
+            let Replayed { execution, symbols, .. } = &replayed;
+            let text = account::account(execution, symbols, finding.as_ref(), &subject.root);
+            anstream::eprint!("{text}");
         }
         happened += u64::from(replayed.again);
+        if args.gdb {
+            let commands = &args.gdb_command;
+            debug::run(&subject, with_points, &schedule, &replayed, finding.as_ref(), commands)?;
+            break;
+        }
     }
     if args.times > 1 {
         anstream::eprintln!("it happened in {happened} of {} executions", args.times);
@@ -163,6 +173,8 @@ fn found_again(
 /// A replay, and whether it shows what it should.
 pub(crate) struct Replayed {
     pub(crate) execution: Execution,
+    /// The names of everything in it.
+    pub(crate) symbols: Symbols,
     pub(crate) ending: Ending,
     pub(crate) divergence: Option<Divergence>,
     /// The finding happened again; without one, the program failed.
@@ -196,7 +208,7 @@ fn judged(
     let symbols = stage.controlled.named(&execution.events);
     let ending = Ending::new(&execution, &symbols);
     let again = again(&ending);
-    Replayed { execution, ending, divergence, again }
+    Replayed { execution, symbols, ending, divergence, again }
 }
 
 /// Whether an ending is the failure that a finding tells of.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use selvedge_model::{RegionKind, Site};
+use selvedge_model::{Mode, RegionKind, Site};
 
 use crate::wire::{Does, SHADOW_PC_BITS};
 
@@ -155,6 +155,19 @@ pub struct FunctionRegion {
     pub kinds: Vec<RegionKind>,
 }
 
+/// What an atomic operation does to the lock that it is a part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockStep {
+    /// If it writes, the lock is taken; if it does not, it will be waited for out of sight.
+    Take(Mode),
+    /// If it writes, the lock is taken; if it does not, it is not wanted any more.
+    Try(Mode),
+    /// The lock is given up.
+    Give(Mode),
+    /// Inside of a lock: neither taken nor given up.
+    Inside,
+}
+
 /// Turns return addresses into sites. The command line has one that reads debug information.
 pub trait Resolve {
     /// The site of the call that returns to `pc`.
@@ -184,6 +197,18 @@ pub trait Resolve {
     fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {
         let _ = modules;
         Vec::new()
+    }
+
+    /// Whether the atomic operation whose call returns to `pc` is part of a lock, and who uses the lock
+    /// there.
+    fn lock_step(
+        &mut self,
+        pc: u64,
+        callers: &[u64],
+        modules: &Modules,
+    ) -> Option<(LockStep, Site)> {
+        let _ = (pc, callers, modules);
+        None
     }
 
     /// What to call the synchronization object at `addr`, if it has a name.

@@ -199,6 +199,7 @@ impl Session {
         let shm = &self.shm;
         let text = |at, len| shm.text(at, len);
         let mut idle = Duration::ZERO;
+        let mut events = Vec::new();
         let status = loop {
             let status = self.child.try_wait().map_err(Error::Wait)?;
             let known = self.shm.shared().header.maps_len.load(Ordering::Acquire);
@@ -234,12 +235,14 @@ impl Session {
                 while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
                     observer.race(&race, symbols, &modules);
                 }
-                let event = translate.event(thread, record, symbols, &modules, resolver, &text);
-                if let Some(event) = event {
+                translate.events(thread, record, symbols, &modules, resolver, &text, &mut events);
+                for event in events.drain(..) {
                     observer.event(&event, symbols);
-                } else if let Some(race) = translate.first_race() {
+                }
+                if let Some(race) = translate.first_race() {
                     observer.first_race(&race, symbols);
-                } else if record.kind() == Some(RecordKind::Name)
+                }
+                if record.kind() == Some(RecordKind::Name)
                     && let Some(name) = translate.thread_names().get(&thread)
                 {
                     observer.named(ThreadId(thread), name);

@@ -56,7 +56,10 @@ fn main() -> ExitCode {
 
 fn demo() -> Outcome {
     setup::run()?;
-    cargo(&["run", "--quiet", "--release", "--package", "selvedge-cli", "--", "demo"])
+    // The tour also uses `cargo selvedge`.
+    cargo(&["build", "--quiet", "--release", "--package", "selvedge-cli", "--bins"])?;
+    let run = ["run", "--quiet", "--release", "--package", "selvedge-cli", "--bin", "selvedge"];
+    cargo(&[&run[..], &["--", "demo"]].concat())
 }
 
 fn bench(args: &[&str]) -> Outcome {

@@ -36,6 +36,16 @@ impl Halt {
         Ok(halt)
     }
 
+    /// Signals are left to gdb, which shares our terminal.
+    pub(crate) fn under_gdb() -> Halt {
+        Halt {
+            interrupt: Arc::default(),
+            signal: Arc::default(),
+            begun: Instant::now(),
+            time: None,
+        }
+    }
+
     /// The signal that came, if one did.
     pub(crate) fn signal(&self) -> Option<&'static str> {
         match i32::try_from(self.signal.load(Ordering::Relaxed)) {

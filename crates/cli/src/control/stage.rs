@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use selvedge_model::{Site, Symbols};
-use selvedge_runtime::control::CodePlace;
+use selvedge_runtime::control::{CodePlace, Debugger};
 use selvedge_runtime::{Controlled, Form, Libraries, Modules, Resolve, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -161,6 +161,8 @@ pub(crate) struct Wishes {
     pub(crate) symbols: Symbols,
     /// Accesses that are scheduling points.
     pub(crate) watched: Vec<Watched>,
+    /// Under gdb, without a limit of time.
+    pub(crate) debugger: Option<Debugger>,
 }
 
 /// A program under control, and which code its sites come from.
@@ -179,7 +181,11 @@ impl Stage {
         let settings = Settings {
             form: subject.form,
             records: RECORDS,
-            time: Duration::from_millis(setup.patience),
+            time: match wishes.debugger {
+                Some(_) => Duration::MAX,
+                None => Duration::from_millis(setup.patience),
+            },
+            debugger: wishes.debugger.clone(),
             accesses: wishes.accesses,
             directory: Some(setup.directory.clone()),
             interrupt: Arc::clone(interrupt),

@@ -28,7 +28,7 @@ pub(crate) fn text(
     sources: &mut Sources,
     width: Option<usize>,
 ) -> String {
-    let places: Vec<SiteId> = places.iter().filter_map(|site| id(site, symbols)).collect();
+    let places = ids(places, symbols);
     let blocked: Vec<(ThreadId, Pending)> = match &execution.outcome {
         Outcome::Deadlock(blocked) => blocked.iter().map(|b| (b.thread, b.pending)).collect(),
         _ => Vec::new(),
@@ -69,6 +69,11 @@ fn terminal() -> usize {
         Some(usize::from(size.ws_col)).filter(|&w| w > 0)
     };
     columns().or_else(terminal).unwrap_or(WIDTH)
+}
+
+/// The ids of sites, so far as they are known.
+pub(crate) fn ids(sites: &[Site], symbols: &Symbols) -> Vec<SiteId> {
+    sites.iter().filter_map(|site| id(site, symbols)).collect()
 }
 
 /// The id of a site; in a program that was edited since, of the place that it has become.

@@ -1,7 +1,6 @@
 //! Findings as people and programs get them: names instead of ids, across traces and runs.
 
 pub(crate) mod advice;
-#[cfg_attr(not(test), allow(dead_code))] // For `selvedge replay`.
 pub(crate) mod interleaving;
 pub(crate) mod json;
 pub(crate) mod sources;
@@ -115,6 +114,8 @@ pub(crate) struct Control {
     pub(crate) aim: Option<Aim>,
     /// What each order of what happened led to, in words.
     pub(crate) orders: Vec<Order>,
+    /// How it happens, for people, with colours.
+    pub(crate) interleaving: String,
 }
 
 /// A target that has left its execution behind.

@@ -21,6 +21,10 @@ pub(crate) fn render(report: &Report, output: &Output) -> String {
     for group in grouped(report, output.all) {
         text.push_str(&finding(group[0], &group[1..], &mut sources));
         text.push_str("\n\n");
+        if let Some(control) = group[0].control.as_ref().filter(|c| !c.interleaving.is_empty()) {
+            text.push_str(&control.interleaving);
+            text.push('\n');
+        }
     }
     for bound in &report.stats.bounds {
         text.push_str(&format!("{}: {bound}\n", crate::exit::warning_label()));
@@ -193,7 +197,7 @@ fn controlled(f: &ReportedFinding) -> Vec<(&'static str, String)> {
     for order in &control.orders {
         lines.push(("outcome", format!("{}: {}", order.order, order.outcome)));
     }
-    if f.status == Status::Unconfirmed {
+    if f.status == Status::Unconfirmed && control.schedule.is_none() {
         let tried = count(control.attempts, "directed execution");
         lines.push(("tried", format!("{tried} did not make it happen")));
     }

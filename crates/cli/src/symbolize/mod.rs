@@ -6,6 +6,7 @@
 
 mod binary;
 mod earlier;
+mod locks;
 #[cfg(test)]
 mod replays;
 
@@ -16,7 +17,7 @@ use std::rc::Rc;
 
 use selvedge_model::{Frame, Site};
 use selvedge_runtime::wire::Does;
-use selvedge_runtime::{FunctionRegion, Module, Modules, Resolve};
+use selvedge_runtime::{FunctionRegion, LockStep, Module, Modules, Resolve};
 
 use crate::claims::Claims;
 
@@ -202,6 +203,15 @@ impl Resolve for SharedSymbolizer {
 
     fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {
         self.borrow_mut().regions(modules)
+    }
+
+    fn lock_step(
+        &mut self,
+        pc: u64,
+        callers: &[u64],
+        modules: &Modules,
+    ) -> Option<(LockStep, Site)> {
+        self.borrow_mut().lock_step(pc, callers, modules)
     }
 
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {

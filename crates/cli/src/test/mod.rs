@@ -18,10 +18,11 @@ use selvedge_explore::Plan;
 use selvedge_model::Status;
 
 use crate::args::Test;
+use crate::control::account;
 use crate::control::halt::Halt;
 use crate::control::lanes::{Done, Job};
 use crate::control::observe::Observation;
-use crate::control::stage::{Subject, Wishes};
+use crate::control::stage::{Stage, Subject, Wishes};
 use crate::control::tally::Tally;
 use crate::exit::{Exit, Failure};
 use crate::explore::{self, Search};
@@ -74,7 +75,13 @@ fn test(
     };
     search.limits(watched.len());
     count_baseline(&mut search, &observation);
-    let findings = waves::confirm(args, &observation, &mut search, journal, &mut progress)?;
+    let mut findings = waves::confirm(args, &observation, &mut search, journal, &mut progress)?;
+    if halt.signal().is_none() && findings.iter().any(|f| f.status == Status::Confirmed) {
+        let symbols = observation.symbols.clone();
+        let wishes = Wishes { seed: budget.seed, symbols, ..Wishes::default() };
+        let mut stage = Stage::new(subject, wishes, &Arc::default())?;
+        account::complete_all(&mut stage, &mut findings, &subject.root, journal)?;
+    }
     let confirmed = findings.iter().filter(|f| f.status == Status::Confirmed);
     search.known = confirmed.map(|f| f.id.clone()).collect();
     report.findings = findings.into_iter().chain(report.findings).collect();
@@ -90,6 +97,7 @@ fn test(
         seed: budget.seed,
         schedules: budget.schedules.saturating_sub(search.executions() + 1),
         wishes: &wishes,
+        meeting: None,
         releases: observation.releases,
     };
     if job.schedules > 0 && halt.reason().is_none() {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::atomizer::Atomizer;
-use selvedge_analyses::fasttrack::FastTrack;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_analyses::hybrid::Hybrid;
 use selvedge_analyses::lockregions::LockRegions;
@@ -26,6 +25,8 @@ use crate::suppress::Suppressions;
 /// Controlled executions that are observed.
 const OBSERVED: u64 = 3;
 
+/// Races that happened are for the native runs to tell: what precompiled code of Rust's standard library
+/// orders is not among the events of a controlled execution, so there they are no more than predictions.
 /// Which code is taken for atomic besides marked regions is the user's to say.
 fn analyses(lock_regions: bool) -> Vec<Box<dyn Analysis>> {
     let reduction: Box<dyn Analysis> = match lock_regions {
@@ -33,7 +34,6 @@ fn analyses(lock_regions: bool) -> Vec<Box<dyn Analysis>> {
         false => Box::new(Atomizer::new()),
     };
     vec![
-        Box::new(FastTrack::new()),
         Box::new(Hybrid::default()),
         Box::new(Goodlock::default()),
         reduction,

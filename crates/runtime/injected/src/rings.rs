@@ -149,8 +149,35 @@ pub fn raced(
 fn record_callers(thread: &mut Thread) {
     let mut frames = [0; wire::FRAMES];
     if thread.stack(crate::thread::stack_top(), &mut frames) > 0 {
-        let [first, second, third] = [frames[0], frames[1], frames[2]].map(|f| f as usize);
-        write(thread, false, RecordKind::Callers, 0, first, second, third);
+        for three in frames.chunks(3).take(wire::CALLERS / 3) {
+            let [first, second, third] = [three[0], three[1], three[2]].map(|f| f as usize);
+            write(thread, false, RecordKind::Callers, 0, first, second, third);
+            if third == 0 {
+                break;
+            }
+        }
+    }
+}
+
+/// Records a read-modify-write, or one that came to no writing. Locks of Rust are made of those that
+/// acquire or release if they write (`matters`), and whether this one is of a lock is seen from who
+/// called it.
+#[inline]
+pub fn record_update(
+    thread: &mut Thread,
+    (wrote, matters): (bool, bool),
+    mo: u8,
+    pc: usize,
+    addr: usize,
+    len: usize,
+) {
+    if thread.ring.is_open() {
+        regions::tell(thread);
+        if matters && crate::interpose::is_mixed() {
+            record_callers(thread);
+        }
+        let kind = if wrote { RecordKind::Update } else { RecordKind::Load };
+        write(thread, true, kind, mo, pc, addr, len);
     }
 }
 

@@ -27,6 +27,8 @@ pub const RING: usize = 2048;
 pub const RACES: usize = 4096;
 /// Frames of a stack that are kept.
 pub const FRAMES: usize = 24;
+/// Callers that are recorded with an event whose own place says little.
+pub const CALLERS: usize = 6;
 /// Bytes for the text of the memory map.
 pub const MAPS: usize = 1 << 20;
 /// Bytes for the names of marked regions.
@@ -200,7 +202,8 @@ kinds! {
     /// Ordered after every earlier [`RecordKind::HappensBefore`] of `a`.
     HappensAfter = 26,
     /// The callers of the function that makes the next record: return addresses in `pc`, `a` and `b`,
-    /// innermost first, 0 where there is none. A lock's own place is often inside a library.
+    /// innermost first, 0 where there is none. A second one goes on where the first ended. A lock's own
+    /// place is often inside a library.
     Callers = 27,
     /// The earlier access of the first race on a granule, which the next record is about: thread
     /// number `a`, epoch in the upper half of `b`, low bits of the program counter in the lower half,

@@ -55,12 +55,10 @@ impl Memory {
         unsafe { &*self.at }
     }
 
-    /// Lets the command's process inherit the memory, die with this process, and lead a group of its
-    /// own, so that it and its children can be killed together.
+    /// Lets the command's process inherit the memory and die with this process.
     pub fn pass_to(&self, command: &mut Command, processor: Option<usize>) {
         let fd = self.fd.as_raw_fd();
         command.env(wire::ENV_FD, fd.to_string());
-        command.process_group(0);
         // SAFETY: between fork and exec only async-signal-safe calls are made.
         unsafe {
             command.pre_exec(move || {
@@ -165,6 +163,14 @@ pub fn wake(word: &AtomicU32) {
 pub fn kill(process: i32) -> bool {
     // SAFETY: no memory involved. 0, 1 and -1 mean something else.
     process.unsigned_abs() > 1 && unsafe { libc::kill(process, libc::SIGKILL) } == 0
+}
+
+/// Interrupts a process, as the user would at a terminal.
+pub fn interrupt(process: i32) {
+    if process > 1 {
+        // SAFETY: no memory involved.
+        unsafe { libc::kill(process, libc::SIGINT) };
+    }
 }
 
 fn check(result: i32) -> io::Result<i32> {

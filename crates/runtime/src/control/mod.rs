@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::modules::{ByModule, Modules, Resolve};
 use crate::session::Error;
 use crate::shm::Shm;
 
+mod gdb;
 pub mod history;
 pub mod memory;
 pub mod names;
@@ -62,6 +64,9 @@ pub struct Settings {
     pub time: Duration,
     /// Whether plain accesses of instrumented code become events.
     pub accesses: bool,
+    /// Runs the program under gdb, which has the terminal. Then there is one execution, and no limit of
+    /// time should be set.
+    pub debugger: Option<Debugger>,
     /// Where the program runs; where this process does if nothing is said.
     pub directory: Option<PathBuf>,
     /// Ends an execution early once it is true: whoever runs it gets [`Error::Interrupted`].
@@ -76,10 +81,22 @@ impl Default for Settings {
             records: 1_000_000,
             time: Duration::from_secs(10),
             accesses: false,
+            debugger: None,
             directory: None,
             interrupt: Arc::default(),
         }
     }
+}
+
+/// How to run gdb.
+#[derive(Clone, Debug, Default)]
+pub struct Debugger {
+    /// Commands before the program starts, such as breakpoints.
+    pub before: Vec<String>,
+    /// Commands after it has stopped.
+    pub after: Vec<String>,
+    /// Whether gdb ends after the last command instead of asking for more.
+    pub batch: bool,
 }
 
 /// A thread that waits when nobody can go on.
@@ -263,6 +280,16 @@ impl Controlled {
         self.names.clone()
     }
 
+    /// The time after which an execution is too long.
+    pub fn time_limit(&self) -> Duration {
+        self.settings.time
+    }
+
+    /// Changes that.
+    pub fn limit_time(&mut self, time: Duration) {
+        self.settings.time = time;
+    }
+
     /// The process that executions are forked from, or that is about to be one.
     pub fn server_process(&self) -> Option<u32> {
         self.process.as_ref().map(Child::id)
@@ -334,6 +361,7 @@ impl Controlled {
         if self.process.is_some() {
             return Ok(());
         }
+        self.settings.fork &= self.settings.debugger.is_none();
         self.runs = 0;
         let c = self.memory.control();
         for word in [&c.program, &c.ready, &c.go, &c.ended, &c.child] {
@@ -351,13 +379,23 @@ impl Controlled {
     }
 
     fn start(&mut self) -> Result<Child, Error> {
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments).stdin(Stdio::null());
+        let mut command = match &self.settings.debugger {
+            Some(debugger) => self.under(debugger),
+            None => {
+                let mut command = Command::new(&self.program);
+                command.args(&self.arguments).stdin(Stdio::null());
+                command.stdout(self.stdout.try_clone().map_err(Error::Memory)?);
+                command.stderr(self.stderr.try_clone().map_err(Error::Memory)?);
+                self.settings.form.put_into(&mut command, &self.libraries);
+                // So that it and its children can be killed together.
+                command.process_group(0);
+                command
+            }
+        };
+        let name = command.get_program().to_string_lossy().into_owned();
         if let Some(directory) = &self.settings.directory {
             command.current_dir(directory);
         }
-        command.stdout(self.stdout.try_clone().map_err(Error::Memory)?);
-        command.stderr(self.stderr.try_clone().map_err(Error::Memory)?);
         let shm = Shm::new(crate::wire::NO_RACES).map_err(Error::Memory)?;
         shm.pass_to(&mut command);
         // The program is not told that it has one processor only.
@@ -369,10 +407,8 @@ impl Controlled {
         }
         self.processor = choice.map(|c| c.0);
         self.memory.pass_to(&mut command, self.processor);
-        self.settings.form.put_into(&mut command, &self.libraries);
         self.shm = Some(shm);
-        memory::spawn(command)
-            .map_err(|source| Error::Start { program: self.program.display().to_string(), source })
+        memory::spawn(command).map_err(|source| Error::Start { program: name, source })
     }
 
     fn await_main(&mut self) -> Result<(), Error> {
@@ -429,7 +465,10 @@ impl Controlled {
         if child != 0 && child != pid {
             memory::kill(child);
         }
-        memory::kill(-pid);
+        // gdb leads no group of its own: it needs the terminal.
+        if self.settings.debugger.is_none() {
+            memory::kill(-pid);
+        }
         let _ = process.kill();
         let status = process.wait().ok();
         if child != 0 && child != pid {

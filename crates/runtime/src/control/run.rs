@@ -112,6 +112,7 @@ impl Run<'_> {
             if self.control().turn.load(Ordering::Acquire) == HOST
                 && let Some(outcome) = self.answer()
             {
+                self.leave_to_debugger()?;
                 break End::Because(outcome);
             }
             self.listen(bell);
@@ -145,6 +146,17 @@ impl Run<'_> {
         Ok(outcome)
     }
 
+    /// Whoever looks on may look at what cannot go on, for as long as they like.
+    fn leave_to_debugger(&mut self) -> Result<(), Error> {
+        if self.program.settings.debugger.is_some() {
+            memory::interrupt(self.control().child.load(Ordering::Acquire) as i32);
+            while self.ended()?.is_none() {
+                std::thread::sleep(PATIENCE);
+            }
+        }
+        Ok(())
+    }
+
     fn control(&self) -> &Control {
         self.program.memory.control()
     }
@@ -152,7 +164,8 @@ impl Run<'_> {
     /// Waits for the bell.
     fn listen(&mut self, bell: u32) {
         // The end of a process that nobody waits for but us does not ring.
-        let micros = if self.program.settings.fork { 5_000 } else { 300 };
+        let settings = &self.program.settings;
+        let micros = if settings.fork || settings.debugger.is_some() { 5_000 } else { 300 };
         let c = self.program.memory.control();
         memory::wait(&c.bell, bell, Duration::from_micros(micros));
         let now = (c.bell.load(Ordering::SeqCst), c.log_len.load(Ordering::Relaxed));
@@ -352,6 +365,8 @@ impl Run<'_> {
         };
         let tid = slot.tid.load(Ordering::Acquire);
         if tid == 0 || !sleeps(child, tid) {
+            // It computes, or a debugger has stopped it: that it sleeps is seen anew.
+            self.active = Instant::now();
             return;
         }
         let away = slot.status.compare_exchange(
