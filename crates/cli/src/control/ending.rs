@@ -7,7 +7,7 @@
 use selvedge_explore::Step;
 use selvedge_model::{FindingId, Frame, Kind, Op, Site, Status, Symbols, ThreadId};
 use selvedge_runtime::Execution;
-use selvedge_runtime::control::{Blocked, Outcome, Uncontrolled};
+use selvedge_runtime::control::{Blocked, Outcome};
 
 use crate::report::{ReportedFinding, ReportedLock, ReportedPlace, ReportedRole};
 use crate::run::ending::name as signal_name;
@@ -299,18 +299,7 @@ fn waits(b: &Blocked, symbols: &Symbols) -> String {
 
 /// What was not under control, each once, in words.
 pub(crate) fn uncontrolled(execution: &Execution) -> Vec<String> {
-    let mut words: Vec<String> = execution
-        .uncontrolled
-        .iter()
-        .map(|u| match u {
-            Uncontrolled::SystemCall { number: Some(number), .. } => {
-                format!("a thread waited in system call {number}")
-            }
-            Uncontrolled::SystemCall { number: None, .. } => {
-                "a thread waited in a system call".to_owned()
-            }
-        })
-        .collect();
+    let mut words: Vec<String> = execution.uncontrolled.iter().map(ToString::to_string).collect();
     words.sort_unstable();
     words.dedup();
     words
