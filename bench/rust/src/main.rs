@@ -44,8 +44,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs `n` schedules of a correct program and prints nanoseconds, schedules and peak memory in KiB.
+/// Runs `n` schedules of a correct program and prints nanoseconds, schedules, peak memory in KiB, and the
+/// analyses that had anything to look at.
 fn one(library: &str, program: &str, n: u64) -> ExitCode {
+    let mut looked = String::from("-");
     let begun = Instant::now();
     let done = match library {
         "shuttle" => {
@@ -76,10 +78,14 @@ fn one(library: &str, program: &str, n: u64) -> ExitCode {
                 None => "none",
             };
             let explore = selvedge::Explore::new().strategy("random").jobs(1).analyses(analyses);
-            explore.schedules(n).run(body).expect("a correct program").executions
+            let summary = explore.schedules(n).run(body).expect("a correct program");
+            if !summary.analyses.is_empty() {
+                looked = summary.analyses.join("+");
+            }
+            summary.executions
         }
     };
-    println!("{} {done} {}", begun.elapsed().as_nanos(), peak_memory());
+    println!("{} {done} {} {looked}", begun.elapsed().as_nanos(), peak_memory());
     ExitCode::SUCCESS
 }
 
@@ -160,11 +166,16 @@ fn speed() {
     let libraries = ["shuttle", "selvedge", "selvedge-all", "loom"];
     println!("schedules per second, best of {ROUNDS} runs that take turns (peak memory in MiB)\n");
     println!(
-        "{:10} {:>18} {:>18} {:>7} {:>18} {:>7} {:>18}",
-        "program", "shuttle", "selvedge", "ratio", "all analyses", "ratio", "loom"
+        "Ratios are over shuttle, by random walk on one thread. The last column names the analyses that\n\
+         had anything to look at; the others are not shown executions without cells, nested locks or regions.\n"
+    );
+    println!(
+        "{:10} {:>15} {:>15} {:>7} {:>15} {:>7} {:>15}  {}",
+        "program", "shuttle", "selvedge", "ratio", "all analyses", "ratio", "loom", "analyses"
     );
     for program in programs::CORRECT {
         let mut best: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
+        let mut looked = String::new();
         for _ in 0..ROUNDS {
             for library in libraries {
                 if library == "loom" && *program == "spawn" {
@@ -172,11 +183,14 @@ fn speed() {
                 }
                 let n = if library == "selvedge" || library == "shuttle" { "4000" } else { "1000" };
                 let Some(line) = child(&["one", library, program, n]) else { continue };
-                let numbers: Vec<f64> =
-                    line.split(' ').map(|w| w.parse().expect("numbers")).collect();
-                let rate = numbers[1] / (numbers[0] / 1e9);
+                let words: Vec<&str> = line.split(' ').collect();
+                let number = |i: usize| words[i].parse::<f64>().expect("a number");
+                let rate = number(1) / (number(0) / 1e9);
                 let entry = best.entry(library).or_insert((0.0, 0));
-                *entry = (entry.0.max(rate), numbers[2] as u64);
+                *entry = (entry.0.max(rate), number(2) as u64);
+                if library == "selvedge-all" {
+                    looked = words[3].to_owned();
+                }
             }
         }
         let show = |library: &str| match best.get(library) {
@@ -188,7 +202,7 @@ fn speed() {
             _ => "–".into(),
         };
         println!(
-            "{program:10} {:>18} {:>18} {:>7} {:>18} {:>7} {:>18}",
+            "{program:10} {:>15} {:>15} {:>7} {:>15} {:>7} {:>15}  {looked}",
             show("shuttle"),
             show("selvedge"),
             ratio("selvedge"),

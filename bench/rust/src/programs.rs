@@ -1,13 +1,18 @@
 //! The same programs with the types of each library. They differ in their imports and nothing else.
 
 /// Correct programs, by what they use most.
-pub(crate) const CORRECT: &[&str] = &["atomics", "mutex", "cells", "buffer", "channel", "spawn"];
+pub(crate) const CORRECT: &[&str] =
+    &["atomics", "mutex", "cells", "regions", "buffer", "channel", "spawn"];
 /// Programs with a bug.
 pub(crate) const BUGGY: &[&str] =
     &["lost-update", "opposite-locks", "philosophers", "lost-wakeup", "order", "long-order"];
 
-/// For a library that has no cells that threads can share.
+/// For a library that has no cells that threads can share, and no regions.
 pub(crate) mod untracked {
+    pub(crate) fn atomic<R>(_name: &str, f: impl FnOnce() -> R) -> R {
+        f()
+    }
+
     pub(crate) struct RaceCell<T>(std::sync::Mutex<T>);
 
     impl<T> RaceCell<T> {
@@ -23,10 +28,11 @@ pub(crate) mod untracked {
 }
 
 macro_rules! programs {
-    ($library:ident, $cell:path) => {
+    ($library:ident, $cell:path, $atomic:path) => {
         pub(crate) mod $library {
             use std::collections::VecDeque;
 
+            use $atomic as atomic;
             use $cell as Cell;
             use $library::sync::atomic::{AtomicUsize, Ordering::SeqCst};
             use $library::sync::{Arc, Condvar, Mutex, mpsc};
@@ -37,6 +43,7 @@ macro_rules! programs {
                     "atomics" => atomics,
                     "mutex" => mutex,
                     "cells" => cells,
+                    "regions" => regions,
                     "buffer" => buffer,
                     "channel" => channel,
                     "spawn" => spawn,
@@ -90,6 +97,21 @@ macro_rules! programs {
                         let _outer = locks.0.lock().unwrap();
                         let _inner = locks.1.lock().unwrap();
                         locks.2.with_mut(|_| ());
+                    }
+                });
+            }
+
+            /// Plain data under two nested locks, in blocks that claim to be atomic: something for every
+            /// analysis there is.
+            fn regions() {
+                let locks = Arc::new((Mutex::new(()), Mutex::new(()), Cell::new(0u64)));
+                all(3, move |_| {
+                    for _ in 0..10 {
+                        atomic("both", || {
+                            let _outer = locks.0.lock().unwrap();
+                            let _inner = locks.1.lock().unwrap();
+                            locks.2.with_mut(|_| ());
+                        });
                     }
                 });
             }
@@ -234,6 +256,6 @@ macro_rules! programs {
     };
 }
 
-programs!(selvedge, selvedge::cell::RaceCell);
-programs!(shuttle, super::untracked::RaceCell);
-programs!(loom, super::untracked::RaceCell);
+programs!(selvedge, selvedge::cell::RaceCell, selvedge::atomic);
+programs!(shuttle, super::untracked::RaceCell, super::untracked::atomic);
+programs!(loom, super::untracked::RaceCell, super::untracked::atomic);

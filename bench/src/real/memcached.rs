@@ -26,6 +26,7 @@ fn client(port: u16, number: usize) -> std::io::Result<usize> {
     for _ in 0..CONNECTIONS {
         let mut to = TcpStream::connect(("127.0.0.1", port))?;
         to.set_read_timeout(Some(PATIENCE))?;
+        to.set_nodelay(true)?;
         let mut from = BufReader::new(to.try_clone()?);
         let mut line = |text: &str| -> std::io::Result<bool> {
             let mut got = String::new();
@@ -34,20 +35,20 @@ fn client(port: u16, number: usize) -> std::io::Result<usize> {
         };
         for i in 0..KEYS {
             let (key, value) = (format!("key{number}_{i}"), format!("value {i} ").repeat(20));
-            write!(to, "set {key} 0 0 {}\r\n{value}\r\n", value.len())?;
+            to.write_all(format!("set {key} 0 0 {}\r\n{value}\r\n", value.len()).as_bytes())?;
             wrong += usize::from(!line("STORED")?);
-            write!(to, "get {key}\r\n")?;
+            to.write_all(format!("get {key}\r\n").as_bytes())?;
             wrong += usize::from(!line(&format!("VALUE {key} 0 {}", value.len()))?);
             wrong += usize::from(!line(value.trim_end())?);
             wrong += usize::from(!line("END")?);
-            write!(to, "set shared 0 0 1\r\n{}\r\n", i % 10)?;
+            to.write_all(format!("set shared 0 0 1\r\n{}\r\n", i % 10).as_bytes())?;
             wrong += usize::from(!line("STORED")?);
-            write!(to, "get shared\r\n")?;
+            to.write_all(b"get shared\r\n")?;
             wrong += usize::from(!line("VALUE shared 0 1")?);
             line("")?;
             wrong += usize::from(!line("END")?);
         }
-        write!(to, "stats\r\n")?;
+        to.write_all(b"stats\r\n")?;
         while !line("END")? {}
     }
     Ok(wrong)

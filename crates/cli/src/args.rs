@@ -124,6 +124,13 @@ pub(crate) struct Explore {
     pub(crate) pct_depth: usize,
     #[command(flatten)]
     pub(crate) budget: Budget,
+    /// Let threads meet at these lines, such as a.c:10,b.c:20, instead of a strategy: each is held where
+    /// it comes to one, until every line has a thread
+    #[arg(long, value_name = "FILE:LINE", value_delimiter = ',')]
+    pub(crate) meet: Vec<String>,
+    /// They only meet if they are about to use the same lock, or memory in common
+    #[arg(long, requires = "meet")]
+    pub(crate) same_object: bool,
     /// Stop at the first failure that depends on the schedule (the default)
     #[arg(long, conflicts_with = "keep_going")]
     pub(crate) until_failure: bool,

@@ -55,8 +55,10 @@ pub(crate) enum Failure {
     Program(ProgramError),
     #[error("{}: cannot be observed: {why}\nbuild it so that it can:\n{HOW_TO_BUILD}", path.display())]
     Unobservable { path: PathBuf, why: String },
+    #[error("interrupted before anything was known")]
+    Interrupted,
     #[error("{0}")]
-    Session(#[from] selvedge_runtime::Error),
+    Session(selvedge_runtime::Error),
     #[error("{}: the directory in which the program ran is not there any more", .0.display())]
     Gone(PathBuf),
     #[error("{}: no execution under control came to its end within {patience} (--patience); {advice}", path.display())]
@@ -77,6 +79,7 @@ impl Failure {
             | Failure::Endless { .. }
             | Failure::Gone(_)
             | Failure::Session(_) => Exit::NotRun,
+            Failure::Interrupted => Exit::Interrupted,
             _ => Exit::Usage,
         }
     }
@@ -84,6 +87,15 @@ impl Failure {
     /// Whoever read our output has stopped reading, as `head` does: not an error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl From<selvedge_runtime::Error> for Failure {
+    fn from(error: selvedge_runtime::Error) -> Failure {
+        match error {
+            selvedge_runtime::Error::Interrupted => Failure::Interrupted,
+            other => Failure::Session(other),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::check;
 use crate::control::account;
 use crate::control::halt::Halt;
 use crate::control::lanes::{self, Done, Job};
+use crate::control::meeting::Meeting;
 use crate::control::observe::{Observation, observe};
 use crate::control::stage::{Stage, Subject, Watched, Wishes};
 use crate::control::tally::{Found, Tally};
@@ -92,10 +93,21 @@ fn explore(
         false => None,
     };
     let known = observation.as_ref();
+    let meeting = match (args.meet.as_slice(), known) {
+        ([], _) => None,
+        (lines, Some(known)) => Some(Meeting::find(lines, args.same_object, known)?),
+        (_, None) => {
+            let why = "--meet needs a program built by `selvedge cc` or `cargo selvedge`";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+    };
     let wishes = Wishes {
         seed: budget.seed,
         symbols: known.map(|o| o.symbols.clone()).unwrap_or_default(),
-        watched: known.map(Observation::racing).unwrap_or_default(),
+        watched: meeting.as_ref().map_or_else(
+            || known.map(Observation::racing).unwrap_or_default(),
+            |m| m.watched.clone(),
+        ),
         ..Wishes::default()
     };
     let spent = known.map_or(0, |o| o.executions);
@@ -117,10 +129,12 @@ fn explore(
         seed: budget.seed,
         schedules: budget.schedules.saturating_sub(spent + 1),
         wishes: &wishes,
+        meeting: meeting.as_ref(),
         releases: known.is_some_and(|o| o.releases),
     };
     let complete = search.run(&job, journal, &mut progress)?;
     progress.clear();
+    search.remarks.extend(meeting.as_ref().map(Meeting::remark));
     let mut report = Report::default();
     report.stats.analyses = vec!["explore".to_owned()];
     report.stats.traces = usize::try_from(search.executions()).unwrap_or(usize::MAX);

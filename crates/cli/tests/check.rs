@@ -287,4 +287,7 @@ fn the_demo_shows_what_it_says() {
     let output = run(&scratch.0, &["demo", "--keep", "examples"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(scratch.0.join("examples/account.c").exists());
+    let tour = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+    // One replay at each stop: a race, an atomicity violation, and deadlocks in C and in Rust.
+    assert_eq!(tour.matches("it happened again: ").count(), 4, "{tour}");
 }

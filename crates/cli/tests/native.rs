@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -330,6 +330,91 @@ fn a_signal_to_the_tool_is_handed_on_and_the_report_still_comes() {
 }
 
 #[test]
+fn an_interrupt_from_the_terminal_ends_the_program_and_not_the_report() {
+    let project = Project::new("interrupt");
+    project.build(Compiler::Gcc, "ending.c", &[]);
+    let mut command =
+        project.command(env!("CARGO_BIN_EXE_selvedge"), &["run", "--", "./program", "race-pause"]);
+    // A terminal sends the signal to all of its foreground group: here to the tool and the program.
+    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    project.call("kill", &["-INT", "--", &format!("-{}", child.id())]);
+    let output = child.wait_with_output().unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("data race on `shared`"), "{text}");
+    assert!(text.ends_with("the program was killed by SIGINT\n"), "{text}");
+}
+
+#[test]
+fn a_program_that_becomes_another_keeps_its_findings() {
+    let project = Project::new("exec");
+    project.build(Compiler::Gcc, "ending.c", &[]);
+    let output = project.run(&["race-exec"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "running\nanother program\n");
+    assert!(stderr(&output).contains("data race on `shared`"), "{}", stderr(&output));
+    assert!(stdout(&project.selvedge(&["report"])).contains("data race on `shared`"));
+}
+
+#[test]
+fn threads_by_the_thousand_and_forks_beside_threads_are_observed() {
+    let project = Project::new("many");
+    let faults = concat!(env!("CARGO_MANIFEST_DIR"), "/../runtime/tests/faults/");
+    for (source, said) in [("threads.c", "2001 threads"), ("exec.c", "2 threads")] {
+        let source = format!("{faults}{source}");
+        project.call(env!("CARGO_BIN_EXE_selvedge"), &["cc", "-O1", &source, "-o", "program"]);
+        let output = project.run(&[]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert!(text.starts_with("nothing found: ") && text.contains(said), "{text}");
+    }
+}
+
+#[test]
+fn too_little_address_space_is_3_with_a_reason() {
+    let project = Project::new("address-space");
+    project.build(Compiler::Gcc, "ending.c", &[]);
+    let tool = env!("CARGO_BIN_EXE_selvedge");
+    let script = format!("ulimit -v 8000000; exec {tool} run -- ./program race");
+    let output = project.command("sh", &["-c", &script]).output().unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("raise `ulimit -v`"), "{text}");
+    assert!(stdout(&project.selvedge(&["report", "--runs"])).contains("could not be observed"));
+}
+
+#[test]
+fn a_full_disk_loses_no_finding_of_the_report_and_leaves_the_store_readable() {
+    let project = Project::new("full");
+    project.build(Compiler::Gcc, "ending.c", &[]);
+    let tool = env!("CARGO_BIN_EXE_selvedge");
+    // A file system of its own, with room for a first run, and then with none.
+    let script = format!(
+        "mount -t tmpfs -o size=4m none .selvedge || exit 77
+         {tool} run -- ./program race || true
+         cat /dev/zero > .selvedge/filler
+         {tool} run -- ./program race; code=$?
+         rm .selvedge/filler
+         {tool} report --run 1
+         exit $code"
+    );
+    let args = ["--map-root-user", "--mount", "sh", "-c", &script];
+    let output = project.command("unshare", &args).output().unwrap();
+    let text = stderr(&output);
+    if output.status.code() == Some(77) || text.starts_with("unshare:") {
+        println!("no file system can be mounted here: a full disk was not tried");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert_eq!(text.matches("error[data-race-").count(), 2, "both runs report: {text}");
+    assert!(text.contains("stored"), "and say that the second is not: {text}");
+    assert!(stdout(&output).contains("data race on `shared`"), "{}{text}", stdout(&output));
+}
+
+#[test]
 fn a_store_that_cannot_be_made_does_not_stop_the_run() {
     let project = Project::new("unstored");
     project.build(Compiler::Gcc, "ending.c", &[]);
@@ -418,8 +503,8 @@ fn an_unmodified_crate_is_tested_and_its_fixed_twin_is_clean() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/counter.rs");
     fs::copy(source, project.0.join("src/lib.rs")).unwrap();
     let test = |filter: &str| {
-        let args =
-            ["selvedge", "--suppressions", "none.supp", "test", "--lib", "--offline", filter];
+        let options = ["selvedge", "--suppressions", "none.supp", "--fail-on", "predicted"];
+        let args = [&options[..], &["test", "--lib", "--offline", filter]].concat();
         fs::write(project.0.join("none.supp"), "race:no_such_function\n").unwrap();
         let mut command = project.command(env!("CARGO_BIN_EXE_cargo-selvedge"), &args);
         command.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS").output().unwrap()
@@ -429,8 +514,14 @@ fn an_unmodified_crate_is_tested_and_its_fixed_twin_is_clean() {
     assert!(!buggy.status.success(), "{text}");
     assert!(text.contains("data race on `counter::COUNTER`"), "{text}");
     assert!(text.contains("src/lib.rs:"), "{text}");
-    let fixed = test("fixed");
-    assert!(fixed.status.success(), "{}", stderr(&fixed));
-    assert!(stderr(&fixed).contains("nothing found: "), "{}", stderr(&fixed));
-    assert!(stdout(&fixed).contains("1 passed"), "{}", stdout(&fixed));
+    let crossed = stderr(&test("crossed"));
+    assert!(crossed.contains("deadlock between `counter::tests::"), "{crossed}");
+    assert!(crossed.contains("acquires `counter::tests::LEFT`, holding `counter::tests::RIGHT`"));
+    assert!(crossed.contains("holding `counter::tests::LEFT`"), "{crossed}");
+    for clean in ["fixed", "straight"] {
+        let output = test(clean);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(stderr(&output).contains("nothing found: "), "{}", stderr(&output));
+        assert!(stdout(&output).contains("1 passed"), "{}", stdout(&output));
+    }
 }

@@ -117,6 +117,11 @@ enum Systematic {
 }
 
 impl Planned {
+    /// A strategy that cannot say how much it has seen.
+    pub fn aimless(strategy: Box<dyn Strategy>) -> Planned {
+        Planned { strategy, systematic: Systematic::No }
+    }
+
     /// Whether every schedule (or class of schedules) has been seen.
     pub fn complete(&self) -> bool {
         match &self.systematic {

@@ -1,5 +1,6 @@
-/* What a program can tell Selvedge about itself. Without Selvedge's runtime in the program every
- * annotation is a test of a null pointer, and with -DSELVEDGE_DISABLE nothing at all.
+/* What a program can tell Selvedge about itself. In code that is not instrumented every annotation is
+ * nothing at all (with -DSELVEDGE_ENABLE it is a test of a null pointer, so that a plain program can be
+ * told about as well); with -DSELVEDGE_DISABLE it is nothing everywhere.
  *
  *   SELVEDGE_HAPPENS_BEFORE(p)  what this thread has done so far comes before …
  *   SELVEDGE_HAPPENS_AFTER(p)   … what a thread does after this, with the same p
@@ -11,7 +12,16 @@
 #ifndef SELVEDGE_H
 #define SELVEDGE_H
 
-#if defined(SELVEDGE_DISABLE) || !defined(__GNUC__)
+#if defined(__SANITIZE_THREAD__)
+#define SELVEDGE_INSTRUMENTED
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SELVEDGE_INSTRUMENTED
+#endif
+#endif
+
+#if defined(SELVEDGE_DISABLE) || !defined(__GNUC__) || \
+    !(defined(SELVEDGE_INSTRUMENTED) || defined(SELVEDGE_ENABLE))
 #define SELVEDGE_CALL(function, arguments) ((void)0)
 #else
 #ifdef __cplusplus

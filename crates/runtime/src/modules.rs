@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use selvedge_model::Site;
+use selvedge_model::{Mode, Site};
 
 use crate::wire::SHADOW_PC_BITS;
 
@@ -146,6 +146,19 @@ fn parse_line(line: &str) -> Option<(u64, u64, u64, bool, &str)> {
     Some((hex(start)?, hex(end)?, offset, code, path))
 }
 
+/// What an atomic operation does to the lock that it is a part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockStep {
+    /// If it writes, the lock is taken; if it does not, it will be waited for out of sight.
+    Take(Mode),
+    /// If it writes, the lock is taken; if it does not, it is not wanted any more.
+    Try(Mode),
+    /// The lock is given up.
+    Give(Mode),
+    /// Inside of a lock: neither taken nor given up.
+    Inside,
+}
+
 /// Turns return addresses into sites. The command line has one that reads debug information.
 pub trait Resolve {
     /// The site of the call that returns to `pc`.
@@ -156,6 +169,18 @@ pub trait Resolve {
     fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         let _ = callers;
         self.site(pc, modules)
+    }
+
+    /// Whether the atomic operation whose call returns to `pc` is part of a lock, and who uses the lock
+    /// there.
+    fn lock_step(
+        &mut self,
+        pc: u64,
+        callers: &[u64],
+        modules: &Modules,
+    ) -> Option<(LockStep, Site)> {
+        let _ = (pc, callers, modules);
+        None
     }
 
     /// What to call the synchronization object at `addr`, if it has a name.

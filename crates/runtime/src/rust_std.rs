@@ -18,9 +18,13 @@ use std::path::Path;
 enum Effect {
     /// Acquires at the first argument.
     AcquiresSelf,
+    /// Waits for the lock that is the first argument, and has it.
+    Locks,
+    /// The same, with others that do not write.
+    LocksShared,
     /// Releases and acquires at the first argument.
     MeetsAtSelf,
-    /// Releases at the second argument, waits, and acquires there.
+    /// Gives up the lock that is the second argument, waits, and takes it again.
     WaitsOnSecond,
     /// Has waited for somebody unknown.
     Waits,
@@ -33,9 +37,9 @@ enum Effect {
 
 /// Functions by the end of their mangled name, after what varies.
 const FUNCTIONS: [(&str, &str, Effect); 11] = [
-    ("5mutex5futex", "5Mutex14lock_contended", Effect::AcquiresSelf),
-    ("6rwlock5futex", "6RwLock14read_contended", Effect::AcquiresSelf),
-    ("6rwlock5futex", "6RwLock15write_contended", Effect::AcquiresSelf),
+    ("5mutex5futex", "5Mutex14lock_contended", Effect::Locks),
+    ("6rwlock5futex", "6RwLock14read_contended", Effect::LocksShared),
+    ("6rwlock5futex", "6RwLock15write_contended", Effect::Locks),
     ("7condvar5futex", "7Condvar4wait", Effect::WaitsOnSecond),
     ("7condvar5futex", "7Condvar12wait_timeout", Effect::WaitsOnSecond),
     ("4sync7barrier", "7Barrier4wait", Effect::MeetsAtSelf),
@@ -116,9 +120,12 @@ fn stub(symbol: &str, effect: Effect) -> String {
         Effect::MeetsAtSelf => {
             ("mov rdi, rbx\n call __tsan_release", "mov rdi, rbx\n call __tsan_acquire")
         }
-        Effect::WaitsOnSecond => {
-            ("mov rdi, r12\n call __tsan_release", "mov rdi, r12\n call __tsan_acquire")
-        }
+        Effect::Locks => ("", "mov rdi, rbx\n xor esi, esi\n call selvedge_std_locked"),
+        Effect::LocksShared => ("", "mov rdi, rbx\n mov esi, 1\n call selvedge_std_locked"),
+        Effect::WaitsOnSecond => (
+            "mov rdi, r12\n xor esi, esi\n call selvedge_std_unlocking",
+            "mov rdi, r12\n xor esi, esi\n call selvedge_std_locked",
+        ),
         Effect::Waits => ("", "call selvedge_acquire_all"),
         Effect::ReleasesInside => (
             "mov rdi, rbx\n call __tsan_release\n lea rdi, [rbx + 8]\n call __tsan_release\n \

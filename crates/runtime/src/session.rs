@@ -176,6 +176,7 @@ impl Session {
         let pid = self.child.id();
         let text = |addr, len| read_text(pid, addr, len);
         let mut idle = Duration::ZERO;
+        let mut events = Vec::new();
         let status = loop {
             let status = self.child.try_wait().map_err(Error::Wait)?;
             let known = self.shm.shared().header.maps_len.load(Ordering::Acquire);
@@ -205,10 +206,11 @@ impl Session {
                 while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
                     observer.race(&race, symbols, &modules);
                 }
-                let event = translate.event(thread, record, symbols, &modules, resolver, &text);
-                if let Some(event) = event {
+                translate.events(thread, record, symbols, &modules, resolver, &text, &mut events);
+                for event in events.drain(..) {
                     observer.event(&event, symbols);
-                } else if record.kind() == Some(RecordKind::Name)
+                }
+                if record.kind() == Some(RecordKind::Name)
                     && let Some(name) = translate.thread_names().get(&thread)
                 {
                     observer.named(ThreadId(thread), name);

@@ -3,6 +3,10 @@
 //! Addresses become ids that are never reused: when an object is destroyed, or its memory freed, the
 //! next object at the same place gets another id.
 //!
+//! Locks of Rust are atomics. Which ones, the resolver knows from the functions around them; these become
+//! acquisitions and releases beside the atomics that they are. A lock that cannot be had at once is waited
+//! for in code of the lock's own: it counts as acquired when the thread does something else.
+//!
 //! What has no operation of its own in the model (one-time initialisation, futexes, annotations) is a
 //! release or an acquisition of an atomic location, which means the same.
 
@@ -13,8 +17,8 @@ use selvedge_model::{
     RegionId, RegionKind, SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder, Wakes,
 };
 
-use crate::modules::{Modules, Resolve};
-use crate::wire::{Record, RecordKind, order};
+use crate::modules::{LockStep, Modules, Resolve};
+use crate::wire::{CALLERS, Record, RecordKind, order};
 
 /// Ids of objects of one kind, by address.
 #[derive(Debug, Default)]
@@ -46,21 +50,29 @@ pub struct Translate {
     barriers: Ids,
     semaphores: Ids,
     conds: Ids,
-    sites: BTreeMap<(u64, [u64; 3]), SiteId>,
+    sites: BTreeMap<(u64, Callers), SiteId>,
     /// The callers of the function that makes a thread's next record.
-    callers: BTreeMap<u32, [u64; 3]>,
+    callers: BTreeMap<u32, (usize, Callers)>,
+    /// What is known of atomics that may be of a lock.
+    steps: BTreeMap<(u64, Callers), Option<(LockStep, SiteId)>>,
+    /// The lock that a thread waits for out of sight: address, mode and where.
+    awaited: BTreeMap<u32, (u64, Mode, SiteId)>,
     regions: BTreeMap<u32, Vec<RegionId>>,
     names: BTreeMap<u32, String>,
     /// Records that mean nothing: the program overwrote the shared memory.
     pub nonsense: u64,
 }
 
+/// Return addresses of callers, innermost first, 0 where there is none.
+type Callers = [u64; CALLERS];
+
 /// Finds the text at an address of the program.
 pub type ReadText<'a> = &'a dyn Fn(u64, usize) -> Option<String>;
 
 impl Translate {
-    /// The event that a record stands for, if it is one.
-    pub fn event(
+    /// The events that a record stands for, in their order.
+    #[allow(clippy::too_many_arguments)]
+    pub fn events(
         &mut self,
         thread: u32,
         record: &Record,
@@ -68,23 +80,101 @@ impl Translate {
         modules: &Modules,
         resolver: &mut dyn Resolve,
         text: ReadText<'_>,
-    ) -> Option<Event> {
+        out: &mut Vec<Event>,
+    ) {
         let Some(kind) = record.kind() else {
             self.nonsense += 1;
-            return None;
+            return;
         };
         if kind == RecordKind::Callers {
-            self.callers.insert(thread, [record.pc(), record.a, record.b]);
-            return None;
+            let (filled, callers) = self.callers.entry(thread).or_default();
+            let three = [record.pc(), record.a, record.b];
+            for (place, caller) in callers.iter_mut().skip(*filled).zip(three) {
+                *place = caller;
+            }
+            *filled += 3;
+            return;
         }
-        let callers = self.callers.remove(&thread).unwrap_or_default();
+        let (_, callers) = self.callers.remove(&thread).unwrap_or_default();
+        let id = ThreadId(thread);
+        let step = self.step(kind, record, callers, symbols, modules, resolver);
+        let has_it = matches!(kind, RecordKind::Acquire | RecordKind::Update)
+            && self.awaited.get(&thread).is_some_and(|&(addr, ..)| addr == record.a)
+            && !matches!(step, Some((LockStep::Inside, _)));
+        if has_it {
+            self.awaited.remove(&thread);
+        }
+        if step.is_none()
+            && tells_more(kind)
+            && let Some((addr, mode, site)) = self.awaited.remove(&thread)
+        {
+            let name = resolver.object(addr, modules);
+            let lock = self.lock(addr, site, symbols, name);
+            out.push(Event { thread: id, site, op: Op::Acquire(lock, mode) });
+        }
         let site = *self.sites.entry((record.pc(), callers)).or_insert_with(|| {
             let site = resolver.site_within(record.pc(), &callers, modules);
             SiteId(symbols.sites.intern(site))
         });
         let mut name = |addr| resolver.object(addr, modules);
-        let op = self.op(thread, kind, record, site, symbols, &mut name, text)?;
-        Some(Event { thread: ThreadId(thread), site, op })
+        if let Some(op) = self.op(thread, kind, record, site, symbols, &mut name, text) {
+            out.push(Event { thread: id, site, op });
+        }
+        if let Some((step, site)) = step {
+            let wrote = kind == RecordKind::Update;
+            let op = match step {
+                LockStep::Take(mode) | LockStep::Try(mode) if wrote => {
+                    let name = resolver.object(record.a, modules);
+                    Op::Acquire(self.lock(record.a, site, symbols, name), mode)
+                }
+                LockStep::Give(mode) => {
+                    let name = resolver.object(record.a, modules);
+                    Op::Release(self.lock(record.a, site, symbols, name), mode)
+                }
+                LockStep::Take(mode) => {
+                    self.awaited.insert(thread, (record.a, mode, site));
+                    return;
+                }
+                LockStep::Try(_) | LockStep::Inside => return,
+            };
+            out.push(Event { thread: id, site, op });
+        }
+    }
+
+    /// What an atomic with known callers does to a lock, if it is part of one.
+    fn step(
+        &mut self,
+        kind: RecordKind,
+        record: &Record,
+        callers: Callers,
+        symbols: &mut Symbols,
+        modules: &Modules,
+        resolver: &mut dyn Resolve,
+    ) -> Option<(LockStep, SiteId)> {
+        let possible = matches!(kind, RecordKind::Update | RecordKind::Load);
+        if !possible || callers[0] == 0 {
+            return None;
+        }
+        *self.steps.entry((record.pc(), callers)).or_insert_with(|| {
+            let (step, site) = resolver.lock_step(record.pc(), &callers, modules)?;
+            Some((step, SiteId(symbols.sites.intern(site))))
+        })
+    }
+
+    /// The lock at an address. Names are in the order of ids, and every id passes here first.
+    fn lock(
+        &mut self,
+        addr: u64,
+        site: SiteId,
+        symbols: &mut Symbols,
+        name: Option<String>,
+    ) -> LockId {
+        let id = self.locks.id(addr);
+        if id as usize == symbols.locks.entries().len() {
+            let unnamed = || format!("lock {id} ({})", symbols.site(site));
+            symbols.locks.push(name.unwrap_or_else(unnamed).into());
+        }
+        LockId(id)
     }
 
     /// What threads call themselves, by number.
@@ -107,16 +197,6 @@ impl Translate {
         let access = Access { addr: a, len: b as u32 };
         let range = Range { start: a, len: b };
         let mode = if flags == 1 { Mode::Shared } else { Mode::Exclusive };
-        let mut lock = |ids: &mut Translate, symbols: &mut Symbols| {
-            let id = ids.locks.id(a);
-            // Names are in the order of ids, and every id passes here first.
-            if id as usize == symbols.locks.entries().len() {
-                let unnamed = || format!("lock {id} ({})", symbols.site(site));
-                let name = name(a).unwrap_or_else(unnamed);
-                symbols.locks.push(name.into());
-            }
-            LockId(id)
-        };
         Some(match kind {
             RecordKind::Read => Op::Read(access),
             RecordKind::Write => Op::Write(access),
@@ -124,8 +204,8 @@ impl Translate {
             RecordKind::Store => Op::Atomic(access, AtomicOp::Store(store_order(flags))),
             RecordKind::Update => Op::Atomic(access, AtomicOp::Update(update_order(flags))),
             RecordKind::Fence => Op::Fence(update_order(flags)),
-            RecordKind::Acquire => Op::Acquire(lock(self, symbols), mode),
-            RecordKind::Release => Op::Release(lock(self, symbols), mode),
+            RecordKind::Acquire => Op::Acquire(self.lock(a, site, symbols, name(a)), mode),
+            RecordKind::Release => Op::Release(self.lock(a, site, symbols, name(a)), mode),
             RecordKind::Fork => Op::Fork(ThreadId(a as u32)),
             RecordKind::Join => Op::Join(ThreadId(a as u32)),
             RecordKind::Begin => Op::Begin,
@@ -177,6 +257,21 @@ impl Translate {
     }
 }
 
+/// Whether a record says that a thread goes on, and does not wait any more: loads, stores, wake-ups and
+/// order without a name are what waiting for a lock is made of.
+fn tells_more(kind: RecordKind) -> bool {
+    !matches!(
+        kind,
+        RecordKind::Load
+            | RecordKind::Store
+            | RecordKind::Fence
+            | RecordKind::HappensBefore
+            | RecordKind::HappensAfter
+            | RecordKind::Alloc
+            | RecordKind::Free
+    )
+}
+
 fn name_of(a: u64, b: u64) -> String {
     let bytes: Vec<u8> =
         a.to_le_bytes().into_iter().chain(b.to_le_bytes()).take_while(|&c| c != 0).collect();
@@ -221,7 +316,9 @@ mod tests {
         let mut event = |kind, a, b| {
             let record = Record::new(1, kind, 0, 7, a, b);
             let none: ReadText<'_> = &|_, _| None;
-            translate.event(0, &record, &mut symbols, &modules, &mut ByModule, none).map(|e| e.op)
+            let mut out = Vec::new();
+            translate.events(0, &record, &mut symbols, &modules, &mut ByModule, none, &mut out);
+            out.first().map(|e: &Event| e.op)
         };
         let acquire = |id| Some(Op::Acquire(LockId(id), Mode::Exclusive));
         assert_eq!(event(RecordKind::Acquire, 64, 0), acquire(0));

@@ -12,6 +12,7 @@ use selvedge_analyses::Analysis;
 use selvedge_analyses::aerodrome::AeroDrome;
 use selvedge_analyses::fasttrack::FastTrack;
 use selvedge_analyses::goodlock::Goodlock;
+use selvedge_analyses::hybrid::Hybrid;
 use selvedge_analyses::views::Views;
 use selvedge_explore::{Directed, Meet, Plan, Replay};
 use selvedge_model::{Findings, Schedule, SiteId, Symbols, Target};
@@ -68,8 +69,9 @@ fn observe(program: &Path) -> Observed {
     assert_eq!(execution.outcome, Outcome::Exited(0), "{}: {execution:?}", program.display());
     let names = controlled.names().snapshot();
     let mut findings = Findings::default();
-    let analyses: [Box<dyn Analysis>; 4] = [
+    let analyses: [Box<dyn Analysis>; 5] = [
         Box::new(FastTrack::new()),
+        Box::new(Hybrid::default()),
         Box::new(Goodlock::default()),
         Box::new(AeroDrome::new()),
         Box::new(Views::new()),
@@ -156,7 +158,7 @@ fn every_bug_is_confirmed_and_no_fixed_twin_ever() {
     assert!(sources.len() >= 18, "{sources:?}");
     let next = std::sync::Mutex::new(sources.iter());
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get()) {
+        for _ in 0..std::thread::available_parallelism().map_or(2, std::num::NonZero::get) {
             scope.spawn(|| {
                 loop {
                     let Some(source) = next.lock().expect("not poisoned").next() else { break };

@@ -49,6 +49,15 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
+    /// What either contains.
+    pub(crate) fn union(self, other: Contents) -> Contents {
+        Contents {
+            accesses: self.accesses || other.accesses,
+            nested_locks: self.nested_locks || other.nested_locks,
+            regions: self.regions || other.regions,
+        }
+    }
+
     /// Everything, as far as is known.
     pub(crate) const UNKNOWN: Contents =
         Contents { accesses: true, nested_locks: true, regions: true };
@@ -60,15 +69,24 @@ pub(crate) const DEFAULT: &[&str] = &["races", "deadlocks", "atomicity"];
 
 /// New instances of the analyses selected, except those to which the contents say nothing.
 pub(crate) fn relevant(selected: &[String], contents: Contents) -> Vec<Box<dyn Analysis>> {
-    let needed = |needs: Needs| match needs {
+    entries(selected, contents).map(|(_, _, make)| make()).collect()
+}
+
+/// The names of these.
+pub(crate) fn relevant_names(selected: &[String], contents: Contents) -> Vec<&'static str> {
+    entries(selected, contents).map(|(name, ..)| *name).collect()
+}
+
+fn entries(
+    selected: &[String],
+    contents: Contents,
+) -> impl Iterator<Item = &'static (&'static str, Needs, Make)> {
+    let needed = move |needs: Needs| match needs {
         Needs::Accesses => contents.accesses,
         Needs::NestedLocks => contents.nested_locks,
         Needs::Regions => contents.regions,
     };
-    ALL.iter()
-        .filter(|(name, needs, _)| needed(*needs) && selected.iter().any(|s| s == name))
-        .map(|(_, _, make)| make())
-        .collect()
+    ALL.iter().filter(move |(name, needs, _)| needed(*needs) && selected.iter().any(|s| s == name))
 }
 
 /// All that say different things.

@@ -72,6 +72,9 @@ pub struct Summary {
     pub longest: usize,
     /// Steps of all executions together.
     pub steps: u64,
+    /// The analyses that had anything to look at. One that needs tracked cells, nested locks or regions
+    /// is not shown executions without.
+    pub analyses: Vec<&'static str>,
     /// What analyses predict and no directed schedule could make happen, in words.
     pub unconfirmed: Vec<String>,
 }

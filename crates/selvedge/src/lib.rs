@@ -29,6 +29,11 @@
 //! Outside a check the types behave as the standard library's. With `default-features = false` they are
 //! the standard library's: production builds pay nothing.
 
+/// The examples of the guide, so that they compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide.md")]
+mod guide {}
+
 #[cfg(feature = "check")]
 mod analyses;
 #[cfg(feature = "check")]

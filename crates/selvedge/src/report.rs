@@ -21,6 +21,8 @@ pub(crate) struct Report<'a> {
     pub(crate) note: Option<&'a str>,
 }
 
+/// A longer schedule is no use on a command line.
+const LONG: usize = 20_000;
 /// Lines of an interleaving are no wider.
 const WIDTH: usize = 120;
 
@@ -39,7 +41,14 @@ pub(crate) fn render(report: &Report<'_>) -> String {
         let _ = writeln!(out, "\nThe interleaving, with {preemptions}:");
         columns(&mut out, shown, cause, symbols);
     }
-    if !schedule.is_empty() || report.interleaving.is_some() {
+    let schedule = schedule.to_string();
+    if schedule.len() > LONG {
+        let _ = write!(
+            out,
+            "\nIts schedule is {} characters long: `Explore::run` returns it in `Failure::schedule`.",
+            schedule.len()
+        );
+    } else if !report.schedule.is_empty() || report.interleaving.is_some() {
         let test = report.test.filter(|t| *t != "main").unwrap_or("");
         let _ = write!(
             out,

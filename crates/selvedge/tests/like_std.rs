@@ -16,15 +16,272 @@ macro_rules! bodies {
             use $($root)*::sync::{
                 Arc, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, TryLockError,
             };
-            use $($root)*::{thread, thread_local};
+            use $($root)*::sync::RwLockWriteGuard;
+            use $($root)*::{cell, hint, thread, thread_local, time};
 
             pub(crate) const ALL: &[(&str, fn())] = &[
                 ("mutex", mutex), ("poison", poison), ("rwlock", rwlock), ("condvar", condvar),
                 ("barrier", barrier), ("once", once), ("once_lock", once_lock), ("lazy", lazy),
                 ("channel", channel), ("sync_channel", sync_channel), ("rendezvous", rendezvous),
                 ("atomics", atomics), ("threads", threads), ("scope", scope), ("park", park),
-                ("locals", locals), ("drop_order", drop_order),
+                ("locals", locals), ("drop_order", drop_order), ("downgrade", downgrade),
+                ("condvar_timeouts", condvar_timeouts), ("once_waits", once_waits),
+                ("debug_and_defaults", debug_and_defaults), ("channel_ends", channel_ends),
+                ("channel_drops", channel_drops), ("scope_more", scope_more),
+                ("builder", builder), ("locals_more", locals_more), ("park_more", park_more),
+                ("instants", instants), ("cells", cells), ("atomics_more", atomics_more),
             ];
+
+            fn downgrade() {
+                let lock = RwLock::new(1);
+                let mut write = lock.write().unwrap();
+                *write = 2;
+                let read = RwLockWriteGuard::downgrade(write);
+                assert!(lock.try_write().is_err());
+                assert_eq!((*read, *lock.try_read().unwrap()), (2, 2));
+                drop(read);
+                assert!(lock.try_write().is_ok());
+            }
+
+            fn condvar_timeouts() {
+                let (lock, changed) = (Mutex::new(0), Condvar::new());
+                changed.notify_one();
+                changed.notify_all();
+                let short = Duration::from_millis(2);
+                let begun = time::Instant::now();
+                let (guard, result) = changed
+                    .wait_timeout_while(lock.lock().unwrap(), short, |_| true)
+                    .unwrap();
+                assert!(result.timed_out() && begun.elapsed() >= short);
+                drop(guard);
+                // A panic of another thread while it waits poisons what it gets back.
+                let lock = Arc::new((Mutex::new(false), Condvar::new()));
+                let theirs = Arc::clone(&lock);
+                let other = thread::spawn(move || {
+                    let mut guard = theirs.0.lock().unwrap();
+                    *guard = true;
+                    theirs.1.notify_all();
+                    panic!("expected");
+                });
+                let mut guard = lock.0.lock().unwrap_or_else(|e| e.into_inner());
+                while !*guard {
+                    guard = lock.1.wait(guard).unwrap_or_else(|e| e.into_inner());
+                }
+                drop(guard);
+                assert!(other.join().is_err());
+                assert!(lock.1.wait_timeout(lock.0.lock().unwrap_err().into_inner(), short).is_err());
+            }
+
+            fn once_waits() {
+                let once = Arc::new((Once::new(), OnceLock::new()));
+                let theirs = Arc::clone(&once);
+                let other = thread::spawn(move || {
+                    theirs.0.wait();
+                    *theirs.1.wait()
+                });
+                once.0.call_once(|| ());
+                assert_eq!(once.1.set(5), Ok(()));
+                assert_eq!(other.join().unwrap(), 5);
+                let cell = &OnceLock::new();
+                let winners: usize = thread::scope(|s| {
+                    let set = |n| s.spawn(move || usize::from(cell.set(n).is_ok()));
+                    let tries: Vec<_> = (0..3).map(set).collect();
+                    tries.into_iter().map(|t| t.join().unwrap()).sum()
+                });
+                assert_eq!(winners, 1);
+                let lazy = LazyLock::new(|| vec![1]);
+                assert_eq!(LazyLock::force(&lazy).len(), 1);
+            }
+
+            fn debug_and_defaults() {
+                assert_eq!(format!("{:?}", RwLock::new(1)), "RwLock { data: 1, poisoned: false, .. }");
+                assert_eq!(format!("{:?}", OnceLock::<i32>::new()), "OnceLock(<uninit>)");
+                assert_eq!(format!("{:?}", OnceLock::from(1)), "OnceLock(1)");
+                assert!(format!("{:?}", LazyLock::new(|| 1)).contains("<uninit>"));
+                assert_eq!(*RwLock::<u8>::default().read().unwrap(), 0);
+                assert_eq!(*RwLock::from(2).write().unwrap(), 2);
+                assert_eq!(OnceLock::<i32>::default().get(), None);
+                let mut cell = OnceLock::from(1);
+                *cell.get_mut().unwrap() += 1;
+                assert_eq!(cell.get(), Some(&2));
+                drop((Condvar::default(), Barrier::new(0), AtomicBool::from(true)));
+                let (sender, receiver) = mpsc::channel::<i32>();
+                assert!(format!("{sender:?} {receiver:?}").contains("Sender"));
+            }
+
+            fn channel_ends() {
+                let (sender, receiver) = mpsc::sync_channel(2);
+                let second = sender.clone();
+                sender.send(1).unwrap();
+                second.try_send(2).unwrap();
+                drop((sender, second));
+                assert_eq!(receiver.into_iter().collect::<Vec<_>>(), [1, 2]);
+                let (sender, receiver) = mpsc::channel();
+                for n in 0..3 {
+                    sender.send(n).unwrap();
+                }
+                drop(sender);
+                assert_eq!((&receiver).into_iter().sum::<i32>(), 3);
+                let error = receiver.recv().unwrap_err();
+                assert_eq!(error.to_string(), "receiving on a closed channel");
+                let (sender, receiver) = mpsc::channel::<i32>();
+                let other = thread::spawn(move || receiver.recv());
+                drop(sender);
+                assert!(other.join().unwrap().is_err());
+                let (sender, receiver) = mpsc::channel();
+                let short = Duration::from_millis(1);
+                let other = thread::spawn(move || receiver.recv_timeout(short * 10_000));
+                sender.send(9).unwrap();
+                assert_eq!(other.join().unwrap(), Ok(9));
+            }
+
+            /// What was sent and never received is dropped with the receiver, not with the senders.
+            fn channel_drops() {
+                struct Note(Arc<AtomicUsize>);
+                impl Drop for Note {
+                    fn drop(&mut self) {
+                        self.0.fetch_add(1, SeqCst);
+                    }
+                }
+                let dropped = Arc::new(AtomicUsize::new(0));
+                let (sender, receiver) = mpsc::channel();
+                sender.send(Note(Arc::clone(&dropped))).unwrap();
+                sender.send(Note(Arc::clone(&dropped))).unwrap();
+                assert!(receiver.recv().is_ok());
+                assert_eq!(dropped.load(SeqCst), 1);
+                drop(receiver);
+                assert_eq!(dropped.load(SeqCst), 2);
+                let back = sender.send(Note(Arc::clone(&dropped))).unwrap_err();
+                assert_eq!(dropped.load(SeqCst), 2);
+                drop(back);
+                assert_eq!(dropped.load(SeqCst), 3);
+            }
+
+            fn scope_more() {
+                let count = AtomicUsize::new(0);
+                thread::scope(|s| {
+                    // A thread of a scope starts another one; both are over when the scope is.
+                    s.spawn(|| {
+                        s.spawn(|| count.fetch_add(1, SeqCst));
+                    });
+                    let built = thread::Builder::new().name("built".into());
+                    let handle = built.spawn_scoped(s, || count.fetch_add(1, SeqCst)).unwrap();
+                    assert_eq!(handle.thread().name(), Some("built"));
+                    while !handle.is_finished() {
+                        thread::yield_now();
+                    }
+                });
+                assert_eq!(count.load(SeqCst), 2);
+                let unwound = catch_unwind(AssertUnwindSafe(|| {
+                    thread::scope(|s| {
+                        s.spawn(|| count.fetch_add(1, SeqCst));
+                        panic!("expected");
+                    });
+                }));
+                assert!(unwound.is_err());
+                assert_eq!(count.load(SeqCst), 3, "the scope waited before it unwound");
+            }
+
+            fn builder() {
+                let handle = thread::Builder::new().spawn(|| thread::current().id()).unwrap();
+                let id = handle.thread().id();
+                assert_eq!(handle.join().unwrap(), id);
+                let result = thread::spawn(|| -> i32 { panic!("expected {:?}", thread::current().name()) }).join();
+                assert_eq!(*result.unwrap_err().downcast::<String>().unwrap(), "expected None");
+                assert!(thread::available_parallelism().is_ok());
+                assert!(!thread::panicking());
+            }
+
+            fn locals_more() {
+                thread_local! {
+                    static CELL: cell::Cell<i32> = const { cell::Cell::new(1) };
+                    static LAZY: cell::Cell<usize> = cell::Cell::new(thread::current().name().map_or(0, str::len));
+                }
+                assert_eq!(CELL.get(), 1);
+                CELL.set(2);
+                let named = thread::Builder::new().name("seven77".into());
+                let theirs = named.spawn(|| (CELL.replace(5), CELL.take(), LAZY.get())).unwrap();
+                assert_eq!(theirs.join().unwrap(), (1, 5, 7));
+                assert_eq!(CELL.replace(1), 2);
+                // Of two locals the one made first is dropped last, and can be used till then.
+                struct Reads(Arc<AtomicUsize>);
+                impl Drop for Reads {
+                    fn drop(&mut self) {
+                        self.0.store(FIRST.try_with(|n| *n).unwrap_or(99), SeqCst);
+                    }
+                }
+                thread_local! {
+                    static FIRST: usize = const { 7 };
+                    static SECOND: RefCell<Option<Reads>> = const { RefCell::new(None) };
+                }
+                let seen = Arc::new(AtomicUsize::new(0));
+                let reads = Reads(Arc::clone(&seen));
+                let other = thread::spawn(move || {
+                    FIRST.with(|n| assert_eq!(*n, 7));
+                    SECOND.with_borrow_mut(|s| *s = Some(reads));
+                });
+                other.join().unwrap();
+                assert_eq!(seen.load(SeqCst), 7);
+            }
+
+            fn park_more() {
+                let handle = thread::spawn(|| {
+                    thread::park();
+                    thread::park_timeout(Duration::from_millis(1));
+                });
+                handle.thread().unpark();
+                handle.thread().unpark();
+                handle.join().unwrap();
+                let me = thread::current();
+                let other = thread::spawn(move || me.unpark());
+                thread::park_timeout(Duration::from_secs(60));
+                other.join().unwrap();
+            }
+
+            fn instants() {
+                let begun = time::Instant::now();
+                thread::sleep(Duration::from_millis(1));
+                let ended = time::Instant::now();
+                assert!(ended - begun >= Duration::from_millis(1) && begun < ended);
+                assert_eq!(begun.checked_duration_since(ended), None);
+                assert_eq!(begun.saturating_duration_since(ended), Duration::ZERO);
+                let mut later = begun + Duration::from_secs(2);
+                later -= Duration::from_secs(1);
+                assert_eq!(later.duration_since(begun), Duration::from_secs(1));
+                hint::spin_loop();
+                assert_eq!(hint::black_box(1), 1);
+            }
+
+            fn cells() {
+                let (one, two) = (cell::Cell::new(1), cell::Cell::new(2));
+                one.swap(&two);
+                assert_eq!((one.get(), two.replace(5), two.take()), (2, 1, 5));
+                one.set(9);
+                assert_eq!((one.clone().into_inner(), format!("{one:?}")), (9, "Cell { value: 9 }".into()));
+                let mut raw = cell::UnsafeCell::new(1);
+                *raw.get_mut() = 2;
+                assert!(!raw.get().is_null());
+                assert_eq!(raw.into_inner(), 2);
+                assert_eq!(*cell::RefCell::new(1).borrow(), 1);
+            }
+
+            fn atomics_more() {
+                let mut n = AtomicUsize::new(0b1100);
+                assert_eq!(n.fetch_nand(0b1010, SeqCst), 0b1100);
+                *n.get_mut() = 3;
+                assert_eq!(n.compare_exchange(9, 1, SeqCst, Relaxed), Err(3));
+                while n.compare_exchange_weak(3, 4, SeqCst, Relaxed).is_err() {}
+                assert_eq!(n.load(Acquire), 4);
+                let flag = AtomicBool::new(true);
+                assert!(flag.fetch_and(false, AcqRel) && !flag.fetch_xor(true, AcqRel));
+                assert!(flag.fetch_nand(true, AcqRel) && !flag.swap(true, AcqRel));
+                for order in [Acquire, AcqRel] {
+                    let bad = catch_unwind(AssertUnwindSafe(|| {
+                        n.store(1, std::hint::black_box(order));
+                    }));
+                    assert!(bad.is_err());
+                }
+            }
 
             fn mutex() {
                 let mut lock = Mutex::new(1);
@@ -423,9 +680,11 @@ macro_rules! auto {
 }
 
 macro_rules! equal_autos {
-    ($([$($t:tt)*])*) => {$(
+    ($different:ident: $([$($t:tt)*])*) => {$(
         let (ours, theirs) = (auto!(selvedge::$($t)*), auto!(std::$($t)*));
-        assert_eq!(ours, theirs, "{}", stringify!($($t)*));
+        if ours != theirs {
+            $different.push(format!("{}: {ours:?}, std {theirs:?}", stringify!($($t)*)));
+        }
     )*};
 }
 
@@ -434,7 +693,8 @@ fn send_sync_and_unwind_safety_are_those_of_std() {
     type NotSend = std::rc::Rc<i32>;
     type NotSync = std::cell::Cell<i32>;
     type SyncNotSend = std::sync::MutexGuard<'static, i32>;
-    equal_autos! {
+    let mut different: Vec<String> = Vec::new();
+    equal_autos! { different:
         [sync::Mutex<i32>] [sync::Mutex<NotSend>] [sync::Mutex<NotSync>] [sync::Mutex<SyncNotSend>]
         [sync::MutexGuard<'static, i32>] [sync::MutexGuard<'static, NotSync>]
         [sync::MutexGuard<'static, SyncNotSend>] [sync::MutexGuard<'static, NotSend>]
@@ -454,9 +714,22 @@ fn send_sync_and_unwind_safety_are_those_of_std() {
         [sync::mpsc::Receiver<i32>] [sync::mpsc::Receiver<NotSync>]
         [sync::mpsc::Receiver<NotSend>]
         [thread::JoinHandle<i32>] [thread::JoinHandle<NotSend>]
-        [thread::Thread] [thread::ThreadId] [thread::Builder]
+        [thread::Thread] [thread::ThreadId] [thread::Builder] [thread::AccessError]
+        [thread::Scope<'static, 'static>]
+        [thread::ScopedJoinHandle<'static, i32>] [thread::ScopedJoinHandle<'static, NotSend>]
+        [thread::LocalKey<i32>] [thread::LocalKey<NotSend>]
+        [sync::WaitTimeoutResult] [sync::OnceState] [sync::LazyLock<i32, fn() -> i32>]
+        [sync::LazyLock<i32, NotSend>] [sync::LazyLock<i32, NotSync>]
+        [sync::Arc<i32>] [sync::Arc<NotSend>] [sync::Weak<NotSync>] [sync::Arc<NotSync>]
+        [sync::mpsc::Iter<'static, i32>] [sync::mpsc::TryIter<'static, i32>]
+        [sync::mpsc::IntoIter<i32>] [sync::mpsc::IntoIter<NotSend>]
+        [sync::atomic::AtomicI8] [sync::atomic::AtomicU8] [sync::atomic::AtomicI16]
+        [sync::atomic::AtomicU16] [sync::atomic::AtomicI32] [sync::atomic::AtomicU32]
+        [sync::atomic::AtomicI64] [sync::atomic::AtomicU64] [sync::atomic::AtomicIsize]
+        [time::Instant] [cell::Cell<NotSend>] [cell::UnsafeCell<NotSend>]
         [cell::Cell<i32>] [cell::UnsafeCell<i32>]
     }
+    assert!(different.is_empty(), "{different:#?}");
     // The probe tells types apart.
     assert_eq!(auto!(NotSend), (false, false, true));
     assert_eq!(auto!(NotSync), (true, false, true));

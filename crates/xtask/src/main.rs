@@ -18,7 +18,7 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
-  bench NAME     measurements: trace, races, tsan, confirm
+  bench NAME     measurements: trace, races, tsan, confirm, rust
   corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
   real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
@@ -56,7 +56,10 @@ fn main() -> ExitCode {
 
 fn demo() -> Outcome {
     setup::run()?;
-    cargo(&["run", "--quiet", "--release", "--package", "selvedge-cli", "--", "demo"])
+    // The tour also uses `cargo selvedge`.
+    cargo(&["build", "--quiet", "--release", "--package", "selvedge-cli", "--bins"])?;
+    let run = ["run", "--quiet", "--release", "--package", "selvedge-cli", "--bin", "selvedge"];
+    cargo(&[&run[..], &["--", "demo"]].concat())
 }
 
 fn bench(args: &[&str]) -> Outcome {
@@ -65,7 +68,12 @@ fn bench(args: &[&str]) -> Outcome {
         // The tool itself is what is measured.
         cargo(&["build", "--release", "--package", "selvedge-cli"])?;
     }
-    let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--"];
+    // The comparison with shuttle and loom is a package of its own, so that nothing else builds them.
+    let (package, args) = match args {
+        ["rust", rest @ ..] => ("selvedge-bench-rust", rest),
+        _ => ("selvedge-bench", args),
+    };
+    let run = ["run", "--quiet", "--release", "--package", package, "--"];
     cargo(&[&run, args].concat())
 }
 

@@ -7,11 +7,12 @@ use crate::shell::{self, Outcome, succeeds};
 /// A program that must run, and the Debian package that brings it.
 type Needed = (&'static str, &'static [&'static str], &'static str);
 
-const NEEDED: [Needed; 4] = [
+const NEEDED: [Needed; 5] = [
     ("cc", &["--version"], "gcc"),
     ("c++", &["--version"], "g++"),
     ("objcopy", &["--version"], "binutils"),
     ("clang-19", &["--version"], "clang-19"),
+    ("test", &["-e", "/usr/lib/llvm-19/lib/libomp.so"], "libomp-19-dev"),
 ];
 
 /// What `cargo xtask real` looks at, and what it takes to build it; nothing else needs these.
@@ -26,15 +27,12 @@ const REAL: [Needed; 7] = [
 ];
 
 /// What has no part in building and testing, but makes measurements complete: clang's own
-/// ThreadSanitizer to compare with, and OpenMP.
-const OPTIONAL: [Needed; 2] = [
-    (
-        "test",
-        &["-e", "/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.tsan-x86_64.a"],
-        "libclang-rt-19-dev",
-    ),
-    ("test", &["-e", "/usr/lib/llvm-19/lib/libomp.so"], "libomp-19-dev"),
-];
+/// ThreadSanitizer to compare with.
+const OPTIONAL: [Needed; 1] = [(
+    "test",
+    &["-e", "/usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.tsan-x86_64.a"],
+    "libclang-rt-19-dev",
+)];
 
 /// Everything that builds and tests need. What only measurements need is named if it is missing.
 pub(crate) fn run() -> Outcome {

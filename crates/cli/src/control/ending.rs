@@ -7,10 +7,11 @@
 use selvedge_explore::Step;
 use selvedge_model::{FindingId, Frame, Kind, Op, Site, Status, Symbols, ThreadId};
 use selvedge_runtime::Execution;
-use selvedge_runtime::control::{Blocked, Outcome};
+use selvedge_runtime::control::{Blocked, Outcome, Uncontrolled};
 
 use crate::report::{ReportedFinding, ReportedLock, ReportedPlace, ReportedRole};
 use crate::run::ending::name as signal_name;
+use crate::symbolize;
 
 /// How an execution ended.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,7 +44,10 @@ impl Ending {
         let stderr = String::from_utf8_lossy(&execution.stderr);
         match &execution.outcome {
             Outcome::Exited(0) => Ending::Exit(0),
-            Outcome::Exited(code) => match message(&stderr) {
+            // Rust's test harness keeps what a test says back, and shows it on standard output.
+            Outcome::Exited(code) => match message(&stderr)
+                .or_else(|| rust_panic(&String::from_utf8_lossy(&execution.stdout)))
+            {
                 Some(message) => failed_assertion(message, &format!("exit code {code}")),
                 None => Ending::Exit(*code),
             },
@@ -204,10 +208,15 @@ fn endless(what: String) -> Ending {
 fn deadlock(blocked: &[Blocked], symbols: &Symbols) -> Ending {
     let circle = circle(blocked);
     let is_join = |b: &&Blocked| matches!(b.pending.step, Step::Do(Op::Join(_)));
+    // Who joins a thread that waits is not why it waits, nor is a library that waits for all of them.
+    let is_users = |b: &&Blocked| {
+        let site = symbols.site(b.pending.site);
+        site.frame().is_none_or(|f| !symbolize::is_library(&f.file))
+    };
+    let matters = |b: &&Blocked| !is_join(b) && is_users(b);
     let part: Vec<&Blocked> = match circle.as_slice() {
-        // Who joins a thread that waits is not why it waits.
-        [] if blocked.iter().all(|b| is_join(&b)) => blocked.iter().collect(),
-        [] => blocked.iter().filter(|b| !is_join(b)).collect(),
+        [] if blocked.iter().any(|b| matters(&b)) => blocked.iter().filter(matters).collect(),
+        [] => blocked.iter().collect(),
         circle => circle.to_vec(),
     };
     let wanted = |b: &&Blocked| match b.pending.step {
@@ -269,6 +278,8 @@ fn waited_for(b: &Blocked, symbols: &Symbols) -> (&'static str, Option<String>) 
     match b.pending.step {
         Step::Do(Op::Acquire(lock, _)) => ("acquire", Some(symbols.lock(lock))),
         Step::Do(Op::Join(thread)) => ("join", Some(symbols.thread(thread))),
+        // Without a name it may as well be the inside of a lock.
+        Step::Do(Op::Wake(cond)) if symbols.cond(cond).starts_with("condition ") => ("sleep", None),
         Step::Do(Op::Wake(cond)) => ("await", Some(symbols.cond(cond))),
         Step::Do(Op::Wait(semaphore)) => ("wait", Some(symbols.semaphore(semaphore))),
         Step::Do(Op::Leave(barrier, _) | Op::Arrive(barrier, _)) => {
@@ -297,9 +308,19 @@ fn waits(b: &Blocked, symbols: &Symbols) -> String {
     format!("thread {} waits for {what}{holder}, at {site}", symbols.thread(b.thread))
 }
 
+/// To wait in one of these is to be about to end: `exit` and `exit_group`.
+const ENDS: [u32; 2] = [60, 231];
+
 /// What was not under control, each once, in words.
 pub(crate) fn uncontrolled(execution: &Execution) -> Vec<String> {
-    let mut words: Vec<String> = execution.uncontrolled.iter().map(ToString::to_string).collect();
+    let mut words: Vec<String> = execution
+        .uncontrolled
+        .iter()
+        .filter(
+            |u| !matches!(u, Uncontrolled::SystemCall { number: Some(n), .. } if ENDS.contains(n)),
+        )
+        .map(ToString::to_string)
+        .collect();
     words.sort_unstable();
     words.dedup();
     words

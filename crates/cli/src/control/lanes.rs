@@ -16,10 +16,10 @@ use std::time::Duration;
 use selvedge_explore::rng::derive;
 use selvedge_explore::{Plan, Planned};
 use selvedge_model::Schedule;
-use selvedge_runtime::Error;
 
 use super::ending::{Ending, uncontrolled};
 use super::halt::Halt;
+use super::meeting::Meeting;
 use super::stage::{Stage, Subject, Wishes};
 use crate::exit::Failure;
 
@@ -33,8 +33,19 @@ pub(crate) struct Job<'a> {
     pub(crate) seed: u64,
     pub(crate) schedules: u64,
     pub(crate) wishes: &'a Wishes,
+    /// Where threads are to meet, which then decides instead of the plan.
+    pub(crate) meeting: Option<&'a Meeting>,
     /// Releasing a lock is a step from the first execution on.
     pub(crate) releases: bool,
+}
+
+impl Job<'_> {
+    fn planned(&self, seed: u64) -> Planned {
+        match self.meeting {
+            Some(meeting) => Planned::aimless(meeting.strategy(seed, self.schedules)),
+            None => self.plan.strategy(seed, self.schedules),
+        }
+    }
 }
 
 /// What became of one execution.
@@ -135,7 +146,7 @@ fn work(
 ) -> Result<(), Failure> {
     let lane = |&number: &u64| {
         let seed = if lanes == 1 { job.seed } else { derive(job.seed, number) };
-        let planned = job.plan.strategy(seed, job.schedules);
+        let planned = job.planned(seed);
         Lane { number, planned, releases: job.releases }
     };
     let mut all: Vec<Lane> = mine.iter().map(lane).collect();
@@ -149,7 +160,7 @@ fn work(
             let message = match lane.run(&mut stage, job) {
                 Ok(Some(done)) => Message::Done(number, Box::new(done)),
                 Ok(None) => Message::Exhausted(lane.planned.complete()),
-                Err(Failure::Session(Error::Interrupted)) => return Ok(()),
+                Err(Failure::Interrupted) => return Ok(()),
                 Err(failure) => return Err(failure),
             };
             let last = matches!(message, Message::Exhausted(_));
@@ -171,7 +182,7 @@ impl Lane {
             self.releases = true;
             if job.plan.is_systematic() {
                 // There are more points now than in the schedules seen so far: from the start.
-                self.planned = job.plan.strategy(job.seed, job.schedules);
+                self.planned = job.planned(job.seed);
             }
         }
         Ok(Some(Done::new(stage, execution)))

@@ -8,6 +8,7 @@
 //! | [`tally`] | which endings depend on the schedule, and so are findings |
 //! | [`lanes`] | executions on all cores, in an order that does not depend on how fast they are |
 //! | [`observe`] | executions whose events go through analyses |
+//! | [`meeting`] | threads that are to come together at lines of the source |
 //! | [`account`] | how a finding happens: a shorter schedule, and the interleaving |
 //! | [`debug`] | the interleaving of a finding under gdb |
 //! | [`halt`] | why to stop early: a signal, the end of the time |
@@ -17,6 +18,7 @@ pub(crate) mod debug;
 pub(crate) mod ending;
 pub(crate) mod halt;
 pub(crate) mod lanes;
+pub(crate) mod meeting;
 pub(crate) mod observe;
 pub(crate) mod stage;
 pub(crate) mod tally;

@@ -197,7 +197,7 @@ fn controlled(f: &ReportedFinding) -> Vec<(&'static str, String)> {
     for order in &control.orders {
         lines.push(("outcome", format!("{}: {}", order.order, order.outcome)));
     }
-    if f.status == Status::Unconfirmed {
+    if f.status == Status::Unconfirmed && control.schedule.is_none() {
         let tried = count(control.attempts, "directed execution");
         lines.push(("tried", format!("{tried} did not make it happen")));
     }

@@ -6,6 +6,7 @@
 
 mod binary;
 mod earlier;
+mod locks;
 #[cfg(test)]
 mod replays;
 
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use selvedge_model::{Frame, Site};
-use selvedge_runtime::{Module, Modules, Resolve};
+use selvedge_runtime::{LockStep, Module, Modules, Resolve};
 
 use binary::{Binary, Call};
 
@@ -148,6 +149,15 @@ impl Resolve for SharedSymbolizer {
 
     fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         self.borrow_mut().call_within(pc, callers, modules)
+    }
+
+    fn lock_step(
+        &mut self,
+        pc: u64,
+        callers: &[u64],
+        modules: &Modules,
+    ) -> Option<(LockStep, Site)> {
+        self.borrow_mut().lock_step(pc, callers, modules)
     }
 
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {

@@ -97,6 +97,7 @@ fn test(
         seed: budget.seed,
         schedules: budget.schedules.saturating_sub(search.executions() + 1),
         wishes: &wishes,
+        meeting: None,
         releases: observation.releases,
     };
     if job.schedules > 0 && halt.reason().is_none() {

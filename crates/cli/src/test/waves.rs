@@ -10,8 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use selvedge_model::{Status, Verdict};
-use selvedge_runtime::Error;
+use selvedge_model::{Status, Target, Verdict};
 
 use super::trial::{Confirmed, Court, Outcome, SharedCourt, Trial};
 use super::verdict::{Harm, Result as Left};
@@ -105,7 +104,17 @@ impl Attempted {
             Outcome::Confirmed(confirmed) => {
                 let Confirmed { schedule, orders, harm, aim } = *confirmed;
                 self.settled = true;
-                self.finding.status = Status::Confirmed;
+                // That two regions belong together is a suspicion, and only harm confirms it.
+                let suspected =
+                    matches!(prediction.finding.target, Some(Target::Split { region: None, .. }));
+                if suspected && harm == Harm::Nothing {
+                    self.finding.status = Status::Unconfirmed;
+                    self.finding.notes.push(
+                        "another thread does come between, but nothing changes by it".to_owned(),
+                    );
+                } else {
+                    self.finding.status = Status::Confirmed;
+                }
                 self.finding.verdict = Some(match harm {
                     Harm::Nothing => Verdict::Benign,
                     _ => Verdict::Harmful,
@@ -173,7 +182,7 @@ impl Wave<'_> {
                         }
                     });
                     match held {
-                        Ok(()) | Err(Failure::Session(Error::Interrupted)) => {}
+                        Ok(()) | Err(Failure::Interrupted) => {}
                         Err(other) => {
                             if let Ok(mut failure) = failure.lock() {
                                 failure.get_or_insert(other);

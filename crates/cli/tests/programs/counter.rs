@@ -38,6 +38,54 @@ mod tests {
         });
     }
 
+    static LEFT: Mutex<u32> = Mutex::new(0);
+    static RIGHT: RwLock<u32> = RwLock::new(0);
+    static MIDDLE: Mutex<u32> = Mutex::new(0);
+
+    /// The second thread comes when the first is done, which nothing says.
+    fn one_after_the_other(first: fn(), second: fn()) {
+        static DONE: AtomicU32 = AtomicU32::new(0);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                first();
+                DONE.store(1, Ordering::Relaxed);
+            });
+            scope.spawn(move || {
+                while DONE.load(Ordering::Relaxed) == 0 {
+                    thread::yield_now();
+                }
+                second();
+            });
+        });
+    }
+
+    fn left_then_right() {
+        let mut left = LEFT.lock().unwrap();
+        *left += *RIGHT.read().unwrap();
+    }
+
+    #[test]
+    fn crossed() {
+        one_after_the_other(left_then_right, || {
+            let mut right = RIGHT.write().unwrap();
+            *right += *LEFT.lock().unwrap();
+        });
+    }
+
+    /// The same order, a guard, and a lock that is only tried: no deadlock.
+    #[test]
+    fn straight() {
+        one_after_the_other(left_then_right, || {
+            left_then_right();
+            let middle = MIDDLE.lock().unwrap();
+            *RIGHT.write().unwrap() += *middle;
+            let right = RIGHT.write().unwrap();
+            if let Ok(mut left) = LEFT.try_lock() {
+                *left += *right;
+            }
+        });
+    }
+
     #[test]
     fn fixed() {
         let counter = Arc::new(Mutex::new(0));

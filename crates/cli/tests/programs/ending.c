@@ -34,5 +34,7 @@ int main(int argc, char **argv) {
             pause();
     if (strstr(how, "crash"))
         raise(SIGSEGV);
+    if (strstr(how, "exec"))
+        execlp("echo", "echo", "another program", (char *)NULL);
     return strstr(how, "five") ? 5 : 0;
 }

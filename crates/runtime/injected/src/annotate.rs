@@ -6,7 +6,7 @@
 use core::ffi::{c_char, c_int};
 
 use crate::abi::with_pc;
-use crate::control;
+use crate::control::{self, wire::Kind};
 use crate::rings;
 use crate::sync;
 use crate::thread;
@@ -15,12 +15,14 @@ use crate::wire::RecordKind;
 unsafe extern "C" fn acquire(addr: usize, pc: usize) {
     if let Some(t) = thread::me() {
         sync::acquire(t, addr);
+        control::ops::ordered(Kind::Load, addr, pc);
         rings::record(t, RecordKind::HappensAfter, 0, pc, addr, 0);
     }
 }
 
 unsafe extern "C" fn release(addr: usize, pc: usize) {
     if let Some(t) = thread::me() {
+        control::ops::ordered(Kind::Update, addr, pc);
         rings::record(t, RecordKind::HappensBefore, 0, pc, addr, 0);
         sync::release_also(t, addr);
     }
@@ -57,6 +59,28 @@ unsafe extern "C" fn acquire_all(pc: usize) {
 
 with_pc! {
     selvedge_acquire_all => acquire_all, "rdi";
+}
+
+// What the stubs around Rust's standard library say of its locks (see `rust_std` of the host): the slow
+// ways in and out of a lock, at the address at which the fast ways, which are atomics, release too.
+
+unsafe extern "C" fn locked(addr: usize, shared: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        sync::acquire(t, addr);
+        rings::record(t, RecordKind::Acquire, shared as u8, pc, addr, 0);
+    }
+}
+
+unsafe extern "C" fn unlocking(addr: usize, shared: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::Release, shared as u8, pc, addr, 0);
+        sync::release_also(t, addr);
+    }
+}
+
+with_pc! {
+    selvedge_std_locked => locked, "rdx";
+    selvedge_std_unlocking => unlocking, "rdx";
 }
 
 /// Flags of ThreadSanitizer's mutex annotations.

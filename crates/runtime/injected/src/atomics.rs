@@ -110,14 +110,14 @@ fn update<T>(
     let (value, wrote) = if matters {
         sync::with(t, addr, |t, object| {
             let (value, wrote) = operation();
+            let strong = mo != order::RELAXED;
             let mo = if wrote { mo } else { failed };
             after_read(t, Some(object), mo);
             fasttrack::atomic(t, addr, len, wrote, pc);
             if wrote {
                 before_write(t, object, mo, true);
             }
-            let kind = if wrote { RecordKind::Update } else { RecordKind::Load };
-            rings::record(t, kind, mo, pc, addr, len);
+            rings::record_update(t, (wrote, strong), mo, pc, addr, len);
             (value, wrote)
         })
     } else {

@@ -22,7 +22,7 @@ use crate::rings;
 use crate::shadow::{
     self, ATOMIC, Cell, Cells, EPOCH, FREED, Granule, PC_SHIFT, SETS, granule, is_cell, is_set,
 };
-use crate::thread::{MEMOS, Memo, Thread};
+use crate::thread::{Busy, MEMOS, Memo, Thread};
 use crate::wire::Does;
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
@@ -138,6 +138,8 @@ fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc:
     if t.ignore != 0 {
         return;
     }
+    // A handler of a signal would make sets in the same places.
+    let _busy = Busy::new(t);
     if t.record_accesses && cell & ATOMIC == 0 && !is_covered(g, cell, write) {
         let bytes = cell & 0xff;
         let start = (addr & !7) + bytes.trailing_zeros() as usize;

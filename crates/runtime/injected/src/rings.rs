@@ -6,11 +6,12 @@
 //! - A full ring waits for the host. A host that is gone, or says so, is not waited for: recording
 //!   stops and the rest counts as lost.
 //! - Stamps are taken where the event takes effect: after an acquisition, before a release.
+//! - A signal that arrives while a record is written waits until it is: its handler makes records, too.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::sys;
-use crate::thread::Thread;
+use crate::thread::{Busy, Thread};
 use crate::wire::{self, LANES, RING, Record, RecordKind, Shared, lane};
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
@@ -100,8 +101,34 @@ pub fn record(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: us
 fn record_callers(thread: &mut Thread) {
     let mut frames = [0; wire::FRAMES];
     if thread.stack(crate::thread::stack_top(), &mut frames) > 0 {
-        let [first, second, third] = [frames[0], frames[1], frames[2]].map(|f| f as usize);
-        write(thread, false, RecordKind::Callers, 0, first, second, third);
+        for three in frames.chunks(3).take(wire::CALLERS / 3) {
+            let [first, second, third] = [three[0], three[1], three[2]].map(|f| f as usize);
+            write(thread, false, RecordKind::Callers, 0, first, second, third);
+            if third == 0 {
+                break;
+            }
+        }
+    }
+}
+
+/// Records a read-modify-write, or one that came to no writing. Locks of Rust are made of those that
+/// acquire or release if they write (`matters`), and whether this one is of a lock is seen from who
+/// called it.
+#[inline]
+pub fn record_update(
+    thread: &mut Thread,
+    (wrote, matters): (bool, bool),
+    mo: u8,
+    pc: usize,
+    addr: usize,
+    len: usize,
+) {
+    if thread.ring.is_open() {
+        if matters && crate::interpose::is_mixed() {
+            record_callers(thread);
+        }
+        let kind = if wrote { RecordKind::Update } else { RecordKind::Load };
+        write(thread, true, kind, mo, pc, addr, len);
     }
 }
 
@@ -125,6 +152,7 @@ fn write(
     b: usize,
 ) {
     let Some(shared) = shared() else { return };
+    let _busy = Busy::new(thread);
     let lane = &shared.lanes[(thread.ring.lane - 1) % LANES];
     let head = thread.ring.head;
     if head - lane.tail.load(Ordering::Acquire) >= RING as u64 && !wait_for_room(shared, lane, head)

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -27,6 +27,8 @@ pub const RING: usize = 2048;
 pub const RACES: usize = 4096;
 /// Frames of a stack that are kept.
 pub const FRAMES: usize = 24;
+/// Callers that are recorded with an event whose own place says little.
+pub const CALLERS: usize = 6;
 /// Bytes for the text of the memory map.
 pub const MAPS: usize = 1 << 20;
 
@@ -177,7 +179,8 @@ kinds! {
     /// Ordered after every earlier [`RecordKind::HappensBefore`] of `a`.
     HappensAfter = 26,
     /// The callers of the function that makes the next record: return addresses in `pc`, `a` and `b`,
-    /// innermost first, 0 where there is none. A lock's own place is often inside a library.
+    /// innermost first, 0 where there is none. A second one goes on where the first ended. A lock's own
+    /// place is often inside a library.
     Callers = 27,
 }
 

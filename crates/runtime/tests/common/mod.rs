@@ -24,6 +24,8 @@ impl Compiler {
     pub fn for_source(source: &Path) -> Vec<Compiler> {
         match source.extension().and_then(OsStr::to_str) {
             Some("rs") => vec![Compiler::Rustc],
+            // Only LLVM's OpenMP says what it does.
+            _ if is_openmp(source) => vec![Compiler::Clang],
             _ => vec![Compiler::Gcc, Compiler::Clang],
         }
     }
@@ -38,6 +40,10 @@ impl Compiler {
             (Compiler::Rustc, _) => "rustc",
         })
     }
+}
+
+fn is_openmp(source: &Path) -> bool {
+    source.file_name().is_some_and(|n| n.to_string_lossy().starts_with("omp_"))
 }
 
 /// Sources in a folder beside the tests.
@@ -93,9 +99,10 @@ impl Built {
         if fixed {
             compile.arg("-DFIXED");
         }
-        succeed(&mut compile)?;
+        let openmp: &[&str] = if is_openmp(source) { &["-fopenmp"] } else { &[] };
+        succeed(compile.args(openmp))?;
         let mut link = compiler.command(source);
-        link.arg(&object).arg(&libraries().archive).arg("-o").arg(&program);
+        link.args(openmp).arg(&object).arg(&libraries().archive).arg("-o").arg(&program);
         succeed(&mut link)?;
         Ok(Built { program })
     }

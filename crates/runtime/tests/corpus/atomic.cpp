@@ -10,7 +10,7 @@ static const auto out = std::memory_order_relaxed;
 int main() {
     std::thread producer([] {
         for (int i = 0; i < 100; i++) { // race(node)
-            Node *n = new Node;
+            Node *n = new Node; // race(node)
             n->value = i; // race(node)
             n->next = head.load(std::memory_order_relaxed); // race(node)
             while (!head.compare_exchange_weak(n->next, n, out, std::memory_order_relaxed)) {}

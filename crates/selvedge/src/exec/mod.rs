@@ -60,8 +60,17 @@ pub(crate) enum Go {
     Switch,
 }
 
-/// A thread's own storage for `thread_local!`: by the address of the key, in order of initialisation.
-pub(crate) type Locals = Vec<(usize, Rc<dyn Any>)>;
+/// A thread's own storage for `thread_local!`, in order of initialisation.
+pub(crate) type Locals = Vec<Local>;
+
+/// One of its values.
+pub(crate) struct Local {
+    /// The address of the key.
+    pub(crate) key: usize,
+    pub(crate) value: Rc<dyn Any>,
+    /// It has no destructor: it is there as long as the thread.
+    pub(crate) stays: bool,
+}
 
 #[derive(Default)]
 pub(crate) struct Thread {

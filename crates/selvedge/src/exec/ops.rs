@@ -203,7 +203,6 @@ pub(crate) fn release(slot: &Slot, hold: impl Into<Hold>, here: Here) {
     with(|e| release_now(e, slot, hold, here));
 }
 
-#[cfg(feature = "parking_lot")]
 /// Goes on to hold a lock in another way that needs no waiting.
 pub(crate) fn downgrade(slot: &Slot, from: Hold, to: Hold, here: Here) {
     before_release(slot, from, here);

@@ -10,6 +10,7 @@ use selvedge_model::{Event, Finding, Op, Schedule, Status, Symbols, ThreadId};
 
 use super::fiber::{self, Pool, with};
 use super::{Exec, Limits, Names, Taken};
+use crate::analyses::Contents;
 use crate::failure::{Cause, Panicked};
 
 /// A test body.
@@ -34,6 +35,7 @@ pub(crate) struct Execution {
     pub(crate) taken: Vec<Taken>,
     pub(crate) choices: usize,
     pub(crate) steps: usize,
+    pub(crate) contents: Contents,
     /// Names of its threads.
     pub(crate) threads: Vec<String>,
 }
@@ -127,6 +129,7 @@ impl Worker {
             taken: exec.taken.take().unwrap_or_default(),
             choices,
             steps,
+            contents: exec.contents,
             threads,
         }
     }

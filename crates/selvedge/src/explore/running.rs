@@ -12,6 +12,7 @@ use selvedge_explore::{Directed, Shared, Strategy, minimise};
 use selvedge_model::{Finding, FindingId, Schedule, Status, Target};
 
 use super::{Explore, Summary};
+use crate::analyses::{Contents, relevant_names};
 use crate::exec::worker::{Body, Execution, Observe, Worker};
 use crate::exec::{Limits, Names};
 use crate::failure::{Cause, Failure};
@@ -140,6 +141,7 @@ impl Setting {
             executions: 0,
             known: FxHashSet::default(),
             summary: Summary::default(),
+            contents: Contents::default(),
             check_determinism: shard == 0,
         };
         shard.run(limit)
@@ -207,6 +209,11 @@ impl Summary {
         self.classes = part.classes;
         self.longest = self.longest.max(part.longest);
         self.steps += part.steps;
+        for name in part.analyses {
+            if !self.analyses.contains(&name) {
+                self.analyses.push(name);
+            }
+        }
         for prediction in part.unconfirmed {
             if !self.unconfirmed.contains(&prediction) {
                 self.unconfirmed.push(prediction);
@@ -224,6 +231,8 @@ struct Shard<'a> {
     /// Predictions that have been tried.
     known: FxHashSet<FindingId>,
     summary: Summary,
+    /// What all executions together contain.
+    contents: Contents,
     check_determinism: bool,
 }
 
@@ -257,6 +266,7 @@ impl Shard<'_> {
         self.summary.complete = planned.complete();
         self.summary.classes = planned.classes();
         self.summary.executions = self.executions;
+        self.summary.analyses = relevant_names(&self.setting.selected, self.contents);
         Ok(std::mem::take(&mut self.summary))
     }
 
@@ -273,6 +283,7 @@ impl Shard<'_> {
         *strategy_back = strategy;
         self.summary.longest = self.summary.longest.max(execution.choices);
         self.summary.steps += execution.steps as u64;
+        self.contents = self.contents.union(execution.contents);
         match execution.cause.take() {
             Some(cause) => Err(self.found(cause, execution.schedule)),
             None => Ok(execution),

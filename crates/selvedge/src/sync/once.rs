@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync as std_sync;
@@ -83,6 +84,14 @@ pub struct Once {
 #[derive(Debug)]
 pub struct OnceState {
     poisoned: bool,
+    /// Not shared between threads, as the standard library's is not.
+    local: PhantomData<Cell<bool>>,
+}
+
+impl OnceState {
+    fn new(poisoned: bool) -> OnceState {
+        OnceState { poisoned, local: PhantomData }
+    }
 }
 
 impl OnceState {
@@ -117,10 +126,10 @@ impl Once {
     #[track_caller]
     pub fn call_once_force<F: FnOnce(&OnceState)>(&self, f: F) {
         if !controlled() {
-            return self.inner.call_once_force(|s| f(&OnceState { poisoned: s.is_poisoned() }));
+            return self.inner.call_once_force(|s| f(&OnceState::new(s.is_poisoned())));
         }
         self.gate.pass(Location::caller(), |state| {
-            f(&OnceState { poisoned: state == POISONED });
+            f(&OnceState::new(state == POISONED));
             true
         });
         self.inner.call_once_force(|_| {});

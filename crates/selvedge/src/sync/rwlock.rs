@@ -8,6 +8,7 @@ use std::sync as std_sync;
 use selvedge_model::Mode;
 
 use super::{LockResult, TryLockError, TryLockResult, map_poison};
+use crate::exec::objects::Hold;
 use crate::exec::ops;
 use crate::exec::slot::Slot;
 
@@ -109,6 +110,18 @@ guards! {
     "See [`std::sync::RwLockReadGuard`]." RwLockReadGuard read try_read Mode::Shared;
     "See [`std::sync::RwLock::write`]." "See [`std::sync::RwLock::try_write`]."
     "See [`std::sync::RwLockWriteGuard`]." RwLockWriteGuard write try_write Mode::Exclusive;
+}
+
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// See [`std::sync::RwLockWriteGuard::downgrade`].
+    pub fn downgrade(mut s: Self) -> RwLockReadGuard<'a, T> {
+        let (held, inner) = (s.held.take(), s.inner.take());
+        if let Some(here) = held {
+            ops::downgrade(s.slot, Hold::Exclusive, Hold::Shared, here);
+        }
+        let inner = inner.map(std_sync::RwLockWriteGuard::downgrade);
+        RwLockReadGuard { slot: s.slot, inner, held }
+    }
 }
 
 impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
+use crate::exec::Local;
 use crate::exec::fiber::with;
 
 /// See [`std::thread_local!`].
@@ -75,7 +76,7 @@ impl<T: 'static> LocalKey<T> {
         let key = key_of(self.mark);
         let found = with(|e| {
             let locals = &e.threads[e.current.index()].locals;
-            locals.iter().find(|l| l.0 == key).map(|l| Rc::clone(&l.1))
+            locals.iter().find(|l| l.key == key).map(|l| Rc::clone(&l.value))
         });
         match found {
             None => Found::Outside,
@@ -101,10 +102,11 @@ impl<T: 'static> LocalKey<T> {
         let stored: Rc<dyn Any> = Rc::clone(&value) as Rc<dyn Any>;
         let replaced = with(|e| {
             let locals = &mut e.threads[e.current.index()].locals;
-            match locals.iter_mut().find(|l| l.0 == key) {
-                Some(there) => Some(std::mem::replace(&mut there.1, stored)),
+            match locals.iter_mut().find(|l| l.key == key) {
+                Some(there) => Some(std::mem::replace(&mut there.value, stored)),
                 None => {
-                    locals.push((key, stored));
+                    let stays = !std::mem::needs_drop::<T>();
+                    locals.push(Local { key, value: stored, stays });
                     None
                 }
             }
@@ -159,33 +161,40 @@ impl fmt::Display for AccessError {
 
 impl std::error::Error for AccessError {}
 
-impl<T: 'static> LocalKey<Cell<T>> {
-    /// See [`std::thread::LocalKey::set`].
-    pub fn set(&'static self, value: T) {
-        self.with(|cell| cell.set(value));
-    }
+/// The standard library's cell, and ours whose accesses are seen.
+macro_rules! cells {
+    ($($cell:ty)*) => {$(
+        impl<T: 'static> LocalKey<$cell> {
+            /// See [`std::thread::LocalKey::set`].
+            pub fn set(&'static self, value: T) {
+                self.with(|cell| cell.set(value));
+            }
 
-    /// See [`std::thread::LocalKey::get`].
-    pub fn get(&'static self) -> T
-    where
-        T: Copy,
-    {
-        self.with(Cell::get)
-    }
+            /// See [`std::thread::LocalKey::get`].
+            pub fn get(&'static self) -> T
+            where
+                T: Copy,
+            {
+                self.with(|cell| cell.get())
+            }
 
-    /// See [`std::thread::LocalKey::take`].
-    pub fn take(&'static self) -> T
-    where
-        T: Default,
-    {
-        self.with(Cell::take)
-    }
+            /// See [`std::thread::LocalKey::take`].
+            pub fn take(&'static self) -> T
+            where
+                T: Default,
+            {
+                self.with(|cell| cell.take())
+            }
 
-    /// See [`std::thread::LocalKey::replace`].
-    pub fn replace(&'static self, value: T) -> T {
-        self.with(|cell| cell.replace(value))
-    }
+            /// See [`std::thread::LocalKey::replace`].
+            pub fn replace(&'static self, value: T) -> T {
+                self.with(|cell| cell.replace(value))
+            }
+        }
+    )*};
 }
+
+cells!(Cell<T> crate::cell::Cell<T>);
 
 impl<T: 'static> LocalKey<RefCell<T>> {
     /// See [`std::thread::LocalKey::with_borrow`].
@@ -229,9 +238,9 @@ pub(crate) fn destroy_all() {
     let mut next = 0;
     while let Some(value) = with(|e| {
         let locals = &mut e.threads[e.current.index()].locals;
-        let value = locals.get_mut(next).map(|l| std::mem::replace(&mut l.1, Rc::new(Destroyed)));
-        next += 1;
-        value
+        let place = next + locals.get(next..)?.iter().position(|l| !l.stays)?;
+        next = place + 1;
+        Some(std::mem::replace(&mut locals[place].value, Rc::new(Destroyed)))
     })
     .flatten()
     {

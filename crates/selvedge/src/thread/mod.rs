@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use selvedge_model::{Op, ThreadId as Id};
 
+use crate::exec::Local;
 use crate::exec::fiber::{self, with};
 use crate::exec::ops;
 use crate::exec::slot::Slot;
@@ -104,7 +105,7 @@ pub fn current() -> Thread {
     let known = with(|e| {
         let me = e.current;
         let locals = &e.threads[me.index()].locals;
-        let known = locals.iter().find(|l| l.0 == key).map(|l| l.1.clone());
+        let known = locals.iter().find(|l| l.key == key).map(|l| l.value.clone());
         (e.generation, me, e.threads[me.index()].name.clone(), known)
     });
     let Some((generation, id, name, known)) = known else {
@@ -124,7 +125,7 @@ static CURRENT_HANDLE: u8 = 0;
 fn set_handle(id: Id, thread: &Thread) {
     let key = local::key_of(&CURRENT_HANDLE);
     let handle: std::rc::Rc<dyn Any> = std::rc::Rc::new(thread.clone());
-    with(|e| e.threads[id.index()].locals.push((key, handle)));
+    with(|e| e.threads[id.index()].locals.push(Local { key, value: handle, stays: true }));
 }
 
 /// See [`std::thread::park`].

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use super::wire::{Control, Kind, Object, REENTRANT, YIELDS, status};
 use super::{Want, event, me, number, point, progress};
 use crate::thread::Thread;
+use crate::wire::order;
 
 /// Timed out.
 pub const ETIMEDOUT: i32 = 110;
@@ -313,6 +314,16 @@ pub fn joined(other: u32, pc: usize) -> bool {
     let Some((c, t)) = me().filter(|_| other != 0) else { return false };
     event(c, t, &Want { b: other as usize - 1, ..Want::new(Kind::Join, 0, pc) });
     true
+}
+
+/// What came before at the address is told to come before what follows: acquires there by a load,
+/// releases by an update, as an atomic byte would.
+pub fn ordered(kind: Kind, addr: usize, pc: usize) {
+    if let Some((c, t)) = me() {
+        let order = if kind == Kind::Load { order::ACQUIRE } else { order::RELEASE };
+        let b = 1 | usize::from(order) << 32;
+        event(c, t, &Want { a: addr, b, ..Want::new(kind, 0, pc) });
+    }
 }
 
 /// Enters a region.

@@ -23,6 +23,7 @@ pub mod malloc;
 pub mod memory;
 pub mod mutex;
 pub mod once;
+pub mod openmp;
 pub mod process;
 pub mod pthread;
 pub mod rwlock;
@@ -147,7 +148,9 @@ fn module_of(pc: usize) -> Option<FoundObject> {
 // library) says so by defining this symbol.
 core::arch::global_asm!(".weak selvedge_mixed_module");
 
-fn is_mixed() -> bool {
+/// Whether that is so.
+#[inline]
+pub fn is_mixed() -> bool {
     let at: usize;
     // SAFETY: loads the address of a symbol, null if nobody defines it.
     unsafe {

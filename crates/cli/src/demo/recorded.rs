@@ -1,16 +1,15 @@
-//! `selvedge demo`: a tour on bundled examples.
-//!
-//! The tour checks itself: an example that does not show what it is meant to show is a failure.
+//! The tour without a compiler: recorded executions, which analyses look at.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use anstyle::{AnsiColor, Style};
 use selvedge_model::{Kind, Status};
 
-use crate::args::{Check, Demo, FailOn, Output, ReportFormat};
+use super::wrapped;
+use crate::args::{Check, FailOn, Output, ReportFormat};
 use crate::check;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 struct Example {
     text: &'static str,
@@ -25,8 +24,8 @@ macro_rules! example {
         Example {
             text: $text,
             name: $name,
-            source: include_str!(concat!("../demo/", $name, ".c")),
-            trace: include_str!(concat!("../demo/", $name, ".std")),
+            source: include_str!(concat!("../../demo/", $name, ".c")),
+            trace: include_str!(concat!("../../demo/", $name, ".std")),
             expected: $expected,
         }
     };
@@ -58,20 +57,9 @@ const EXAMPLES: [Example; 4] = [
     ),
 ];
 
-/// Shows the examples one after the other.
-pub(crate) fn run(args: &Demo) -> Result<Exit, Failure> {
-    let place = Place::new(args.keep.as_deref())?;
-    for example in &EXAMPLES {
-        show(example, &place.directory)?;
-    }
-    if args.keep.is_some() {
-        anstream::println!("The examples are in {}.", place.directory.display());
-    } else {
-        anstream::println!(
-            "`selvedge demo --keep DIR` leaves the examples in DIR to try things on."
-        );
-    }
-    Ok(Exit::Clean)
+/// Shows the examples one after the other, which go into `directory`.
+pub(super) fn run(directory: &Path) -> Result<(), Failure> {
+    EXAMPLES.iter().try_for_each(|example| show(example, directory))
 }
 
 fn show(example: &Example, directory: &Path) -> Result<(), Failure> {
@@ -105,48 +93,5 @@ fn show(example: &Example, directory: &Path) -> Result<(), Failure> {
         Err(Failure::Usage(format!(
             "the example {name} shows {found:?}: this is a bug in selvedge"
         )))
-    }
-}
-
-/// Breaks a text into lines for a narrow terminal.
-fn wrapped(text: &str) -> String {
-    const WIDTH: usize = 80;
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is a first line");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.len() + 1 + word.len() <= WIDTH {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines.join("\n")
-}
-
-/// The directory of the examples: the user's, or a temporary one that goes away again.
-struct Place {
-    directory: PathBuf,
-    temporary: bool,
-}
-
-impl Place {
-    fn new(keep: Option<&Path>) -> Result<Place, Failure> {
-        let temporary =
-            || std::env::temp_dir().join(format!("selvedge-demo-{}", std::process::id()));
-        let directory = keep.map_or_else(temporary, Path::to_owned);
-        let created = fs::create_dir_all(&directory);
-        created.map_err(|error: io::Error| Failure::Write { path: directory.clone(), error })?;
-        Ok(Place { directory, temporary: keep.is_none() })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if self.temporary {
-            let _ = fs::remove_dir_all(&self.directory);
-        }
     }
 }

@@ -1,0 +1,132 @@
+//! Controlled executions that are stopped, do not end, or have nowhere to write: what there is gets
+//! reported, and nothing is left behind.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Project, json, stderr, stdout};
+
+/// Processes that run a program of this project.
+fn left_behind(project: &Project) -> Vec<String> {
+    let program = project.0.join("program");
+    let runs = |entry: &fs::DirEntry| {
+        fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe == program)
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten().filter(runs);
+    processes.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Waits until it is so.
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn start(project: &Project, args: &[&str]) -> Child {
+    let mut command = project.command(env!("CARGO_BIN_EXE_selvedge"), args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// Whether the store has a finding of the run that goes on.
+fn has_finding(project: &Project) -> bool {
+    let output = project.selvedge(&["report", "--json"]);
+    output.status.success() && !json(&output)["findings"].as_array().unwrap().is_empty()
+}
+
+/// A search without end, once it has found something.
+fn searching(project: &Project, command: &str) -> Child {
+    let _ = fs::remove_file(project.0.join(".selvedge/store.db"));
+    let mut args = vec![command, "--schedules", "100000000", "--time", "1h"];
+    args.extend((command == "explore").then_some("--keep-going"));
+    args.extend(["--", "./program"]);
+    let child = start(project, &args);
+    eventually("something is found", || has_finding(project));
+    child
+}
+
+#[test]
+fn a_signal_stops_and_the_report_comes() {
+    let project = Project::new("stopping-signal");
+    project.build("lost_update.c", &[]);
+    for (command, name) in [("explore", "INT"), ("test", "TERM")] {
+        let child = searching(&project, command);
+        signal(&child, name);
+        let output: Output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let text = stdout(&output);
+        assert!(text.contains(&format!("stopped by SIG{name}")), "{text}");
+        assert!(text.contains("failed assertion: counter == 2"), "{text}");
+        assert_eq!(left_behind(&project), Vec::<String>::new());
+        let runs = stdout(&project.selvedge(&["report", "--runs"]));
+        assert!(runs.contains(&format!("stopped by SIG{name}")), "{runs}");
+    }
+}
+
+#[test]
+fn being_killed_leaves_the_store_readable_and_no_process() {
+    let project = Project::new("stopping-kill");
+    project.build("lost_update.c", &[]);
+    let mut child = searching(&project, "explore");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("the programs are gone", || left_behind(&project).is_empty());
+    assert!(has_finding(&project));
+    assert_eq!(project.selvedge(&["replay", "assertion"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_program_that_never_ends_is_refused_and_ended() {
+    let project = Project::new("stopping-endless");
+    project.build("ending.c", &[]);
+    for command in ["explore", "test"] {
+        let output =
+            project.selvedge(&[command, "--patience", "300ms", "--", "./program", "pause"]);
+        assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+        let text = stderr(&output);
+        assert!(text.contains("no execution under control came to its end within 0.3 s"), "{text}");
+        assert_eq!(left_behind(&project), Vec::<String>::new());
+    }
+    let child = start(&project, &["test", "--patience", "1h", "--", "./program", "pause"]);
+    eventually("it runs", || !left_behind(&project).is_empty());
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(left_behind(&project), Vec::<String>::new());
+}
+
+#[test]
+fn standard_input_is_empty() {
+    let project = Project::new("stopping-input");
+    project.build("ending.c", &[]);
+    let output = project.selvedge(&["explore", "--schedules", "5", "--", "./program", "wait"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn without_a_store_findings_are_still_shown() {
+    let project = Project::new("stopping-store");
+    project.build("abba.c", &[]);
+    fs::remove_dir_all(project.0.join(".selvedge")).unwrap();
+    // No directory can be made where a file is, nor in one that takes no files.
+    fs::create_dir(project.0.join(".selvedge")).unwrap();
+    fs::create_dir(project.0.join(".selvedge/store.db")).unwrap();
+    assert!(Path::new(&project.0.join(".selvedge/store.db")).is_dir());
+    for command in ["explore", "test"] {
+        let output = project.selvedge(&[command, "--schedules", "100", "--", "./program"]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stderr(&output).contains("not stored"), "{}", stderr(&output));
+        assert!(stdout(&output).contains("(confirmed"), "{}", stdout(&output));
+    }
+}
