@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use selvedge_analyses::hybrid::Hybrid;
 use selvedge_explore::Plan;
 use selvedge_model::{Schedule, Status};
+use selvedge_runtime::Execution;
 
 use crate::args::Explore;
 use crate::check;
@@ -215,6 +216,9 @@ impl Search<'_> {
             Err(selvedge_runtime::Error::Interrupted) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
+        if let Some(remark) = repeated(&mut stage, &first)? {
+            self.remarks.push(remark);
+        }
         let first = Done::new(&mut stage, first);
         drop(stage);
         let mut stored: Vec<String> = Vec::new();
@@ -326,6 +330,19 @@ impl Search<'_> {
 
     fn signals(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.halt.interrupt)
+    }
+}
+
+/// What is to be said of a program that does not always do the same under one schedule.
+fn repeated(stage: &mut Stage, first: &Execution) -> Result<Option<String>, Failure> {
+    const TIMES: usize = 2;
+    match stage.controlled.unrepeatable(first, TIMES) {
+        Ok(found) => Ok(found.map(|n| {
+            let symbols = stage.controlled.named(&[]);
+            n.in_words(&symbols)
+        })),
+        Err(selvedge_runtime::Error::Interrupted) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

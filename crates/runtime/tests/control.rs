@@ -10,7 +10,7 @@ use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_explore::{DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step};
 use selvedge_model::{Findings, Op, Target, Waiter};
-use selvedge_runtime::control::{CodePlace, Outcome, Uncontrolled};
+use selvedge_runtime::control::{Cause, CodePlace, Outcome, Uncontrolled};
 use selvedge_runtime::{Controlled, Execution, Form, Settings};
 
 use common::{Built, Compiler, libraries, observe, workspace};
@@ -337,17 +337,57 @@ fn signals_cancellation_and_an_early_end_of_main_are_no_deadlock() {
     }
 }
 
+/// What makes a program do something else under the same schedule, and where it shows.
+fn nondeterminism(source: &str) -> (Cause, String) {
+    let mut program = control(&build(source, false), true);
+    let recorded = run(&mut program, 0);
+    let found = program.unrepeatable(&recorded, 10).expect("it is controlled");
+    let found = found.expect("it does not repeat");
+    assert_ne!(found.difference.expected, found.difference.found);
+    assert!(found.difference.index >= 2, "the first lock is always taken: {found:?}");
+    let symbols = program.named(&recorded.events);
+    (found.cause.clone(), found.in_words(&symbols))
+}
+
 #[test]
 fn nondeterminism_is_noticed_and_named() {
-    let mut program = control(&build("whim.c", false), true);
-    let recorded = run(&mut program, 0);
-    let difference = (0..20).find_map(|_| {
-        let (again, _) = program.replay(&recorded.schedule).expect("it is controlled");
-        again.difference(&recorded.events)
-    });
-    let difference = difference.expect("process numbers differ");
-    assert_ne!(difference.expected, difference.found);
-    assert!(difference.index >= 2, "the first lock is always taken: {difference:?}");
+    let (cause, words) = nondeterminism("whim.c");
+    assert_eq!(cause, Cause::Process);
+    assert!(words.contains("of thread main at whim"), "{words}");
+    assert!(words.ends_with("the program asked for the number of its process"), "{words}");
+    assert_eq!(nondeterminism("addresses.c").0, Cause::Addresses);
+    for repeatable in ["queue.c", "primitives.cpp", "standard.rs", "outside.c"] {
+        let mut program = control(&build(repeatable, false), true);
+        let recorded = run(&mut program, 0);
+        if recorded.uncontrolled.is_empty() {
+            assert_eq!(program.unrepeatable(&recorded, 2).expect("it is controlled"), None);
+        }
+    }
+}
+
+#[test]
+fn random_numbers_come_from_the_seed_wherever_they_are_asked_for() {
+    let mut program = control(&build("random.cpp", false), true);
+    let first = run(&mut program, 0);
+    assert_eq!(first.outcome, Outcome::Exited(0), "{first:?}");
+    for seed in 1..5 {
+        assert_eq!(run(&mut program, seed).stdout, first.stdout, "schedules do not matter");
+    }
+    program.seed = 5;
+    let other = run(&mut program, 0).stdout;
+    let numbers = |text: &[u8]| -> Vec<String> {
+        String::from_utf8_lossy(text).split_whitespace().map(str::to_owned).collect()
+    };
+    let (a, b) = (numbers(&first.stdout), numbers(&other));
+    assert!(a.len() == 3 && a.iter().zip(&b).all(|(x, y)| x != y), "{a:?} {b:?}");
+}
+
+#[test]
+fn a_system_call_that_waits_is_named() {
+    let mut program = control(&build("outside.c", false), true);
+    let waited = (0..30).flat_map(|seed| run(&mut program, seed).uncontrolled).next();
+    let waited = waited.expect("some schedule reads the pipe before anybody writes").to_string();
+    assert_eq!(waited, "thread 0 was in read(2) on a pipe while others went on");
 }
 
 #[test]

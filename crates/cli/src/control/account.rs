@@ -8,6 +8,7 @@ use selvedge_explore::minimise;
 use selvedge_model::{Schedule, Site, Status, Symbols};
 use selvedge_runtime::Execution;
 
+use super::ending::Ending;
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::replay::follow;
@@ -32,12 +33,8 @@ pub(crate) fn complete(
     finding: &mut ReportedFinding,
     root: &Path,
 ) -> Result<(), Failure> {
-    let Some(Ok(schedule)) =
-        finding.control.as_ref().and_then(|c| c.schedule.as_ref()).map(|s| s.parse::<Schedule>())
-    else {
-        return Ok(());
-    };
-    let schedule = shortened(stage, finding, schedule)?;
+    let Some((schedule, ending)) = worst(stage, finding)? else { return Ok(()) };
+    let schedule = shortened(stage, finding, schedule, &ending)?;
     let shown = follow(stage, &schedule, Some(finding))?;
     if !shown.again {
         return Ok(());
@@ -48,6 +45,30 @@ pub(crate) fn complete(
         control.interleaving = text;
     }
     Ok(())
+}
+
+/// A schedule that shows the finding, and how it ends: in a failure, if one of its orders does.
+fn worst(
+    stage: &mut Stage,
+    finding: &ReportedFinding,
+) -> Result<Option<(Schedule, String)>, Failure> {
+    let Some(control) = &finding.control else { return Ok(None) };
+    let known = control.orders.iter().map(|o| &o.schedule).chain(&control.schedule);
+    let mut first = None;
+    for schedule in known.filter_map(|s| s.parse::<Schedule>().ok()) {
+        let replayed = follow(stage, &schedule, Some(finding))?;
+        if !replayed.again {
+            continue;
+        }
+        let fails = !matches!(replayed.ending, Ending::Exit(0));
+        let found = (schedule, replayed.ending.words());
+        if fails {
+            return Ok(Some(found));
+        }
+        // The one that confirmed it comes last.
+        first = Some(found);
+    }
+    Ok(first)
 }
 
 /// The same for those of many that are confirmed, up to [`EXPLAINED`] of them; what is stored changes
@@ -68,11 +89,13 @@ pub(crate) fn complete_all(
     Ok(())
 }
 
-/// The schedule with as few preemptions as the budget lets one find, that still shows the finding.
+/// The schedule with as few preemptions as the budget lets one find, that still shows the finding and
+/// ends in the same way.
 fn shortened(
     stage: &mut Stage,
     finding: &ReportedFinding,
     schedule: Schedule,
+    ending: &str,
 ) -> Result<Schedule, Failure> {
     let begin = Instant::now();
     follow(stage, &schedule, Some(finding))?;
@@ -85,7 +108,10 @@ fn shortened(
             return None;
         }
         match follow(stage, candidate, Some(finding)) {
-            Ok(replayed) => replayed.again.then_some(replayed.execution.schedule),
+            Ok(replayed) => {
+                let same = replayed.again && replayed.ending.words() == ending;
+                same.then_some(replayed.execution.schedule)
+            }
             Err(error) => {
                 failed = Some(error);
                 None

@@ -322,14 +322,7 @@ pub(crate) fn uncontrolled(execution: &Execution) -> Vec<String> {
         .filter(
             |u| !matches!(u, Uncontrolled::SystemCall { number: Some(n), .. } if ENDS.contains(n)),
         )
-        .map(|u| match u {
-            Uncontrolled::SystemCall { number: Some(number), .. } => {
-                format!("a thread waited in system call {number}")
-            }
-            Uncontrolled::SystemCall { number: None, .. } => {
-                "a thread waited in a system call".to_owned()
-            }
-        })
+        .map(ToString::to_string)
         .collect();
     words.sort_unstable();
     words.dedup();

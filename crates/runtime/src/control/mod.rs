@@ -41,10 +41,12 @@ pub mod history;
 pub mod memory;
 pub mod names;
 mod naming;
+mod outside;
 mod run;
 mod shorten;
 
 pub use names::{NameTable, Names, Scheme};
+pub use outside::{Cause, Nondeterminism};
 pub use selvedge_injected::control::wire;
 pub use shorten::Sought;
 
@@ -136,6 +138,8 @@ pub enum Uncontrolled {
         thread: ThreadId,
         /// The call's number, if the kernel says.
         number: Option<u32>,
+        /// What it waited for, such as a pipe.
+        on: Option<String>,
     },
 }
 
@@ -154,6 +158,8 @@ pub struct Execution {
     pub last: ThreadId,
     /// What was not controlled.
     pub uncontrolled: Vec<Uncontrolled>,
+    /// What the program has asked for outside, as in [`wire::source`].
+    pub sources: u32,
     /// Whether a thread tried to acquire a lock without waiting for ever, and so could notice when
     /// others release it.
     pub releases_matter: bool,

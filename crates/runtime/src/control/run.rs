@@ -12,6 +12,7 @@ use selvedge_model::{Region, RegionId, RegionKind, ThreadId};
 
 use super::history::{Code, History, Lookup};
 use super::memory;
+use super::outside::system_call;
 use super::wire::{self, Control, HOST, Kind, request, status};
 use super::{Blocked, Controlled, Execution, Outcome, Uncontrolled};
 use crate::session::{Error, read_text};
@@ -97,6 +98,7 @@ pub(super) fn execute(
         last: turn.or(running).unwrap_or(ThreadId(0)),
         uncontrolled,
         releases_matter,
+        sources: program.sources(),
         stdout,
         stderr,
     })
@@ -376,10 +378,9 @@ impl Run<'_> {
             Ordering::Acquire,
         );
         if away.is_ok() {
-            self.uncontrolled.push(Uncontrolled::SystemCall {
-                thread: ThreadId(turn as u32),
-                number: system_call(child, tid),
-            });
+            let (number, on) = system_call(child, tid);
+            let thread = ThreadId(turn as u32);
+            self.uncontrolled.push(Uncontrolled::SystemCall { thread, number, on });
             c.asker.store(turn as u32, Ordering::Relaxed);
             c.request.store(request::CHOOSE, Ordering::Relaxed);
             c.turn.store(HOST, Ordering::Release);
@@ -428,9 +429,4 @@ fn settled(process: u32) -> bool {
         }
         all_quiet()
     })
-}
-
-fn system_call(process: u32, thread: u32) -> Option<u32> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/syscall")).ok()?;
-    text.split_whitespace().next()?.parse().ok()
 }

@@ -21,6 +21,7 @@ use crate::thread::{self, Busy, Thread};
 
 pub mod ops;
 pub mod server;
+pub mod sources;
 pub mod time;
 pub mod wire;
 

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -50,6 +50,15 @@ pub mod request {
     pub const LIMIT: u32 = 3;
     /// No thread can go on, but the program handles signals, and one may be on its way.
     pub const STUCK_UNLESS_SIGNALLED: u32 = 4;
+}
+
+/// [`Control::sources`]: what the program has learnt from outside, bit by bit.
+pub mod source {
+    #![allow(missing_docs)]
+    /// Numbers of processes.
+    pub const PROCESS: u32 = 1;
+    /// Files below `/proc`.
+    pub const PROC: u32 = 2;
 }
 
 /// [`Slot::status`].
@@ -281,6 +290,8 @@ pub struct Control {
     pub tried: AtomicU32,
     /// Kernel number of a thread that has ended but may not be gone, 0 if none.
     pub dying: AtomicU32,
+    /// See [`source`].
+    pub sources: AtomicU32,
     /// Entries of `watched`.
     pub watched_len: AtomicU32,
     /// Virtual time in nanoseconds since the start.
@@ -314,6 +325,7 @@ impl Control {
         self.objects_used.store(0, Relaxed);
         self.log_len.store(0, Relaxed);
         self.tried.store(0, Relaxed);
+        self.sources.store(0, Relaxed);
         self.dying.store(0, Relaxed);
         self.child.store(0, Relaxed);
         self.now.store(0, Relaxed);

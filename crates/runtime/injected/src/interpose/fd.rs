@@ -286,6 +286,20 @@ unsafe extern "C" fn do_sendfile(
     moved
 }
 
+unsafe extern "C" fn do_open(path: usize, flags: usize, mode: usize, pc: usize) -> c_int {
+    // SAFETY: the program's string.
+    let instead = unsafe { crate::control::sources::opening(path) };
+    let open = || real!(open(path, flags, mode) as fn(usize, usize, usize) -> c_int);
+    created(instead.unwrap_or_else(open), pc)
+}
+
+unsafe extern "C" fn do_open64(path: usize, flags: usize, mode: usize, pc: usize) -> c_int {
+    // SAFETY: the program's string.
+    let instead = unsafe { crate::control::sources::opening(path) };
+    let open = || real!(open64(path, flags, mode) as fn(usize, usize, usize) -> c_int);
+    created(instead.unwrap_or_else(open), pc)
+}
+
 /// Calls that hand out one number.
 macro_rules! creates {
     ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
@@ -297,8 +311,6 @@ macro_rules! creates {
 }
 
 creates! {
-    do_open open(path, flags, mode);
-    do_open64 open64(path, flags, mode);
     do_openat openat(directory, path, flags, mode);
     do_openat64 openat64(directory, path, flags, mode);
     do_creat creat(path, mode);
