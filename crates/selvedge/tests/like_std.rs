@@ -104,7 +104,8 @@ macro_rules! bodies {
                 let mut cell = OnceLock::from(1);
                 *cell.get_mut().unwrap() += 1;
                 assert_eq!(cell.get(), Some(&2));
-                drop((Condvar::default(), Barrier::new(0), AtomicBool::from(true)));
+                assert_eq!(format!("{:?}", Condvar::default()).get(..7), Some("Condvar"));
+                assert!(Barrier::new(0).wait().is_leader() && AtomicBool::from(true).into_inner());
                 let (sender, receiver) = mpsc::channel::<i32>();
                 assert!(format!("{sender:?} {receiver:?}").contains("Sender"));
             }
@@ -260,7 +261,7 @@ macro_rules! bodies {
                 assert_eq!((one.clone().into_inner(), format!("{one:?}")), (9, "Cell { value: 9 }".into()));
                 let mut raw = cell::UnsafeCell::new(1);
                 *raw.get_mut() = 2;
-                assert!(!raw.get().is_null());
+                assert_eq!(raw.get(), raw.get());
                 assert_eq!(raw.into_inner(), 2);
                 assert_eq!(*cell::RefCell::new(1).borrow(), 1);
             }
