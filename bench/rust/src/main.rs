@@ -170,8 +170,8 @@ fn speed() {
          had anything to look at; the others are not shown executions without cells, nested locks or regions.\n"
     );
     println!(
-        "{:10} {:>15} {:>15} {:>7} {:>15} {:>7} {:>15}  {}",
-        "program", "shuttle", "selvedge", "ratio", "all analyses", "ratio", "loom", "analyses"
+        "{:10} {:>15} {:>15} {:>7} {:>15} {:>7} {:>15}  analyses",
+        "program", "shuttle", "selvedge", "ratio", "all analyses", "ratio", "loom"
     );
     for program in programs::CORRECT {
         let mut best: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
