@@ -1,7 +1,8 @@
 // What the kernels have in common: threads, marks for regions, and a check of the result.
 //
 // Every kernel is deterministic: whatever the schedule, it prints the same checksum, which it also
-// computes without threads. With -DBUG, raytracer and sor have the bugs that SingleTrack found.
+// computes without threads. With -DBUG, raytracer and sor have the bugs that SingleTrack found. Regions
+// are not marked: functions are regions by name. With -DTINY the sizes are those of a test.
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -10,11 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifdef SELVEDGE
-#include "selvedge.h"
+#ifdef TINY
+#define SIZED(tiny, full) tiny
 #else
-#define SELVEDGE_DETERMINISTIC_BEGIN(name) ((void)0)
-#define SELVEDGE_DETERMINISTIC_END(name) ((void)0)
+#define SIZED(tiny, full) full
 #endif
 
 #define THREADS 4

@@ -3,7 +3,7 @@
 
 #include "kernel.h"
 
-#define N 48
+#define N SIZED(48, 800)
 
 struct matrix {
     double a[N][N];
@@ -37,7 +37,6 @@ static void eliminate(struct matrix *m, int k, int first, int step) {
 
 static void *factor_part(void *arg) {
     struct part *p = arg;
-    SELVEDGE_DETERMINISTIC_BEGIN("factor_part");
     for (int k = 0; k < N - 1; k++) {
         if (p->number == 0)
             pivot(&shared, k);
@@ -45,7 +44,6 @@ static void *factor_part(void *arg) {
         eliminate(&shared, k, p->number, THREADS);
         pthread_barrier_wait(&barrier);
     }
-    SELVEDGE_DETERMINISTIC_END("factor_part");
     return NULL;
 }
 
@@ -58,7 +56,6 @@ static double sum(const struct matrix *m) {
 }
 
 int main(void) {
-    SELVEDGE_DETERMINISTIC_BEGIN("main");
     uint64_t state = 3;
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
@@ -71,6 +68,5 @@ int main(void) {
         eliminate(&alone, k, 0, 1);
     }
     double got = sum(&shared), expected = sum(&alone);
-    SELVEDGE_DETERMINISTIC_END("main");
     return finish("lufact", got, expected);
 }

@@ -1,8 +1,8 @@
 // Matrix multiplication by divide and conquer: the rows are halved into threads until they are few.
 #include "kernel.h"
 
-#define N 48
-#define ALONE_BELOW 12
+#define N SIZED(48, 480)
+#define ALONE_BELOW SIZED(12, 60)
 
 static double a[N][N], b[N][N], c[N][N], expected[N][N];
 
@@ -19,7 +19,6 @@ static void multiply(double out[N][N], int from, int to) {
 
 static void *multiply_rows(void *arg) {
     struct rows *r = arg;
-    SELVEDGE_DETERMINISTIC_BEGIN("multiply_rows");
     if (r->to - r->from <= ALONE_BELOW) {
         multiply(c, r->from, r->to);
     } else {
@@ -31,12 +30,10 @@ static void *multiply_rows(void *arg) {
         multiply_rows(&lower);
         pthread_join(other, NULL);
     }
-    SELVEDGE_DETERMINISTIC_END("multiply_rows");
     return NULL;
 }
 
 int main(void) {
-    SELVEDGE_DETERMINISTIC_BEGIN("main");
     uint64_t state = 8;
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) {
@@ -52,6 +49,5 @@ int main(void) {
             got += c[i][j];
             right += expected[i][j];
         }
-    SELVEDGE_DETERMINISTIC_END("main");
     return finish("matrixmult", got, right);
 }

@@ -3,8 +3,8 @@
 
 #include "kernel.h"
 
-#define PATHS 400
-#define DAYS 60
+#define PATHS SIZED(200, 12000)
+#define DAYS SIZED(60, 1000)
 
 static double results[PATHS], expected[PATHS];
 
@@ -20,15 +20,12 @@ static double path(int number) {
 
 static void *price_part(void *arg) {
     struct part *p = arg;
-    SELVEDGE_DETERMINISTIC_BEGIN("price_part");
     for (int i = part_from(PATHS, p->number); i < part_to(PATHS, p->number); i++)
         results[i] = path(i);
-    SELVEDGE_DETERMINISTIC_END("price_part");
     return NULL;
 }
 
 int main(void) {
-    SELVEDGE_DETERMINISTIC_BEGIN("main");
     in_parallel(price_part, NULL);
     double got = 0, right = 0;
     for (int i = 0; i < PATHS; i++) {
@@ -36,6 +33,5 @@ int main(void) {
         got += results[i];
         right += expected[i];
     }
-    SELVEDGE_DETERMINISTIC_END("main");
     return finish("montecarlo", got / PATHS, right / PATHS);
 }

@@ -1,8 +1,8 @@
 // SingleTrack's figure 1: sorts an array under its lock, with a thread for each half while they are large.
 #include "kernel.h"
 
-#define LENGTH 2000
-#define ALONE_BELOW 200
+#define LENGTH SIZED(2000, 3000000)
+#define ALONE_BELOW SIZED(200, 200000)
 
 static struct {
     pthread_mutex_t lock;
@@ -32,7 +32,6 @@ static int partition(int low, int high) {
 
 static void *sort_slice(void *arg) {
     struct slice *s = arg;
-    SELVEDGE_DETERMINISTIC_BEGIN("sort_slice");
     if (s->low < s->high) {
         int split = partition(s->low, s->high);
         struct slice left = {s->low, split}, right = {split + 1, s->high};
@@ -48,21 +47,17 @@ static void *sort_slice(void *arg) {
             pthread_join(threads[1], NULL);
         }
     }
-    SELVEDGE_DETERMINISTIC_END("sort_slice");
     return NULL;
 }
 
 static void quicksort(void) {
-    SELVEDGE_DETERMINISTIC_BEGIN("quicksort");
     pthread_mutex_lock(&array.lock);
     struct slice all = {0, LENGTH - 1};
     sort_slice(&all);
     pthread_mutex_unlock(&array.lock);
-    SELVEDGE_DETERMINISTIC_END("quicksort");
 }
 
 int main(void) {
-    SELVEDGE_DETERMINISTIC_BEGIN("main");
     uint64_t state = 7;
     double expected = 0, got = 0;
     for (int i = 0; i < LENGTH; i++)
@@ -73,6 +68,5 @@ int main(void) {
         got += array.items[i];
         sorted &= i == 0 || array.items[i - 1] <= array.items[i];
     }
-    SELVEDGE_DETERMINISTIC_END("main");
     return finish("quicksort", sorted ? got : -1, expected);
 }

@@ -5,8 +5,8 @@
 
 #include "kernel.h"
 
-#define SIZE 48
-#define SPHERES 12
+#define SIZE SIZED(48, 700)
+#define SPHERES SIZED(12, 64)
 
 static struct {
     double x, y, z, radius;
@@ -39,14 +39,12 @@ static long checksum;
 static void *render_part(void *arg) {
     struct part *p = arg;
     pthread_mutex_t mine = PTHREAD_MUTEX_INITIALIZER;
-    SELVEDGE_DETERMINISTIC_BEGIN("render_part");
     for (int row = p->number; row < SIZE; row += THREADS) {
         long sum = line(row);
         pthread_mutex_lock(&mine);
         checksum = checksum + sum;
         pthread_mutex_unlock(&mine);
     }
-    SELVEDGE_DETERMINISTIC_END("render_part");
     return NULL;
 }
 
@@ -56,10 +54,8 @@ static long checksums[THREADS];
 
 static void *render_part(void *arg) {
     struct part *p = arg;
-    SELVEDGE_DETERMINISTIC_BEGIN("render_part");
     for (int row = p->number; row < SIZE; row += THREADS)
         checksums[p->number] += line(row);
-    SELVEDGE_DETERMINISTIC_END("render_part");
     return NULL;
 }
 
@@ -72,7 +68,6 @@ static long total(void) {
 #endif
 
 int main(void) {
-    SELVEDGE_DETERMINISTIC_BEGIN("main");
     uint64_t state = 6;
     for (int i = 0; i < SPHERES; i++) {
         spheres[i].x = 4 * next_unit(&state) - 2;
@@ -85,6 +80,5 @@ int main(void) {
     for (int row = 0; row < SIZE; row++)
         expected += line(row);
     double got = (double)total();
-    SELVEDGE_DETERMINISTIC_END("main");
     return finish("raytracer", got, (double)expected);
 }

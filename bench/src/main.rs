@@ -7,6 +7,8 @@
 
 mod confirm;
 mod measure;
+mod noninterference;
+mod passes;
 mod races;
 mod real;
 mod synthetic;
@@ -20,11 +22,16 @@ fn main() -> std::process::ExitCode {
         ["confirm", rest @ ..] => confirm::run(rest),
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
+        ["noninterference", rest @ ..] => noninterference::run(rest),
         ["real", rest @ ..] => real::run(rest),
         ["tsan", rest @ ..] => tsan::run(rest),
+        ["child", command @ ..] => measure::child(command),
         _ => {
             eprintln!(
-                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…]"
+                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
+            );
+            eprintln!(
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS]"
             );
             std::process::ExitCode::from(2)
         }

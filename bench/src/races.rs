@@ -7,11 +7,11 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
 use selvedge_runtime::Libraries;
+
+use crate::measure::{Runs, once, succeed};
 
 const KERNELS: [&str; 8] = ["memory", "matmul", "sor", "fft", "lu", "fib", "mutex", "atomics"];
 const ROUNDS: usize = 5;
@@ -27,30 +27,10 @@ enum Variant {
 const VARIANTS: [Variant; 3] = [Variant::Native, Variant::Tsan, Variant::Ours];
 const COMPILERS: [&str; 2] = ["gcc", "clang-19"];
 
-/// Runs of one program: seconds of each, and the most memory in MiB.
-#[derive(Clone, Default)]
-struct Runs {
-    seconds: Vec<f64>,
-    memory: f64,
-}
-
-impl Runs {
-    fn best(&self) -> f64 {
-        self.seconds.iter().copied().fold(f64::INFINITY, f64::min)
-    }
-
-    fn worst(&self) -> f64 {
-        self.seconds.iter().copied().fold(0.0, f64::max)
-    }
-}
-
 /// One kernel: by compiler, by variant.
 type Row = [[Runs; 3]; 2];
 
 pub(crate) fn run(args: &[&str]) -> ExitCode {
-    if let ["child", program] = args {
-        return child(program);
-    }
     let (rounds, names) = match args.split_first() {
         Some((first, rest)) if first.parse::<usize>().is_ok() => {
             (first.parse().unwrap_or(ROUNDS), rest)
@@ -75,20 +55,9 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
     }
 }
 
-/// Runs one program and prints its processor seconds and peak memory: a process of its own, because
-/// the system keeps these figures for all children together.
-fn child(program: &str) -> ExitCode {
-    let status = Command::new(program).stdout(Stdio::null()).status();
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return ExitCode::FAILURE };
-    let microseconds = (usage.user_time() + usage.system_time()).num_microseconds();
-    println!("{} {}", microseconds as f64 / 1e6, usage.max_rss() as f64 / 1024.0);
-    if status.is_ok_and(|s| s.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
 fn measure(kernels: &[&str], rounds: usize) -> Result<Vec<Row>, String> {
     let directory = std::env::temp_dir().join(format!("selvedge-bench-{}", std::process::id()));
     let libraries = Libraries::install(&directory).map_err(|e| e.to_string())?;
-    let own = std::env::current_exe().map_err(|e| e.to_string())?;
     let mut rows = Vec::new();
     for kernel in kernels {
         let mut programs = Vec::new();
@@ -101,9 +70,7 @@ fn measure(kernels: &[&str], rounds: usize) -> Result<Vec<Row>, String> {
         let mut row = Row::default();
         for _ in 0..rounds {
             for (c, v, program) in &programs {
-                let (seconds, memory) = once(&own, program)?;
-                row[*c][*v].seconds.push(seconds);
-                row[*c][*v].memory = row[*c][*v].memory.max(memory);
+                row[*c][*v].add(once(program, &[], &[0])?);
             }
         }
         rows.push(row);
@@ -137,25 +104,6 @@ fn build(
     };
     succeed(link.args(["-lm", "-lpthread", "-o"]).arg(&program))?;
     Ok(program)
-}
-
-fn succeed(command: &mut Command) -> Result<(), String> {
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{command:?}: {status}")),
-        Err(e) => Err(format!("{command:?}: {e}")),
-    }
-}
-
-fn once(own: &Path, program: &Path) -> Result<(f64, f64), String> {
-    let output = Command::new(own).args(["races", "child"]).arg(program).output();
-    let output = output.map_err(|e| e.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut numbers = text.split_whitespace().filter_map(|w| w.parse().ok());
-    match (output.status.success(), numbers.next(), numbers.next()) {
-        (true, Some(seconds), Some(memory)) => Ok((seconds, memory)),
-        _ => Err(format!("{} failed", program.display())),
-    }
 }
 
 /// Ratio to native: of the best runs, and the range that the spread of all runs allows.

@@ -58,8 +58,8 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
 
 fn measure(effort: Effort, names: &[&str]) -> Result<bool> {
     let workshop = Workshop::new()?;
-    let programs = programs(names)?;
-    let honest = schedules::measure(&workshop, &programs, effort)?;
+    let all = programs(names)?;
+    let honest = schedules::measure(&workshop, &all, effort)?;
     variants::measure(&workshop, effort)?;
     speed::measure(&workshop, effort)?;
     let _ = std::fs::remove_dir_all(&workshop.directory);

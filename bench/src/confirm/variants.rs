@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_explore::deadlocks::Trivial;
-use selvedge_explore::{Abstraction, DeadlockFuzzer, Replay};
-use selvedge_model::{Findings, Schedule, Symbols, Target, Waiter};
+use selvedge_explore::{Abstraction, DeadlockFuzzer, RandomWalk};
+use selvedge_model::{Findings, Symbols, Target, Waiter};
 use selvedge_runtime::control::{NameTable, Outcome, Scheme};
 use selvedge_runtime::{Controlled, Libraries, Settings};
 
@@ -71,9 +71,6 @@ pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
         let file = workshop.instrumented(&program, false)?;
         let native = native(&workshop.plain(&program)?)?;
         let predicted = predict(&file, &libraries)?;
-        if predicted.cycles.is_empty() {
-            return Err(format!("no deadlock is predicted in {}", program.name));
-        }
         for (variant, name) in VARIANTS {
             let tally = run(&file, &libraries, &predicted, variant, effort.executions)?;
             let per = |n: u64| n as f64 / tally.executions.max(1) as f64;
@@ -109,26 +106,30 @@ fn control(program: &Path, libraries: &Libraries) -> Result<Controlled> {
     Controlled::new(program, none, libraries, Settings::default()).map_err(|e| e.to_string())
 }
 
-/// What an execution without a deadlock lets expect.
+/// What executions without a deadlock let expect: of the first one that lets expect anything, since
+/// who runs a job of a pool differs from one to the next.
 fn predict(program: &Path, libraries: &Libraries) -> Result<Predicted> {
+    const EXECUTIONS: u64 = 50;
     let mut controlled = control(program, libraries)?;
-    let execution = controlled.run(&mut Replay::new(&Schedule::default()));
-    let execution = execution.map_err(|e| e.to_string())?.ok_or("no execution")?;
-    if execution.outcome != Outcome::Exited(0) {
-        return Err(format!("{}: {:?}", program.display(), execution.outcome));
+    let mut walk = RandomWalk::new(1, EXECUTIONS);
+    while let Some(execution) = controlled.run(&mut walk).map_err(|e| e.to_string())? {
+        if execution.outcome != Outcome::Exited(0) {
+            continue;
+        }
+        let (mut goodlock, mut findings) = (Goodlock::default(), Findings::default());
+        execution.events.iter().for_each(|e| goodlock.on_event(e, &mut findings));
+        goodlock.finish(&mut findings);
+        let cycles = findings.iter().filter_map(|f| match &f.target {
+            Some(Target::Deadlock(cycle)) => Some(cycle.clone()),
+            _ => None,
+        });
+        let cycles: Vec<Vec<Waiter>> = cycles.collect();
+        if !cycles.is_empty() {
+            let names = controlled.names().snapshot();
+            return Ok(Predicted { cycles, names, symbols: controlled.symbols.clone() });
+        }
     }
-    let (mut goodlock, mut findings) = (Goodlock::default(), Findings::default());
-    execution.events.iter().for_each(|e| goodlock.on_event(e, &mut findings));
-    goodlock.finish(&mut findings);
-    let cycles = findings.iter().filter_map(|f| match &f.target {
-        Some(Target::Deadlock(cycle)) => Some(cycle.clone()),
-        _ => None,
-    });
-    Ok(Predicted {
-        cycles: cycles.collect(),
-        names: controlled.names().snapshot(),
-        symbols: controlled.symbols.clone(),
-    })
+    Err(format!("no deadlock is predicted in {}", program.display()))
 }
 
 fn run(

@@ -18,13 +18,14 @@ pub(super) const CRATES: [(&str, &str); 6] = [
 /// Longest that one suite may take, for `timeout`.
 const LIMIT: &str = "1500";
 
-/// The source of a crate, as its registry has it.
+/// A copy of a crate's source as its registry has it, a workspace of its own, for whatever toolchain is
+/// in use.
 fn unpacked(workshop: &Workshop, name: &str, version: &str) -> Result<PathBuf> {
-    let home = workshop.directory.join("crates");
-    let there = home.join("vendor").join(format!("{name}-{version}"));
-    if there.exists() {
-        return Ok(there);
+    let copy = workshop.directory.join("crate-sources").join(format!("{name}-{version}"));
+    if copy.exists() {
+        return Ok(copy);
     }
+    let home = workshop.directory.join("crates");
     let wanted = CRATES.map(|(n, v)| format!("{n} = \"={v}\"\n")).concat();
     let manifest = format!(
         "[package]\nname = \"wanted\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n\
@@ -34,11 +35,17 @@ fn unpacked(workshop: &Workshop, name: &str, version: &str) -> Result<PathBuf> {
     std::fs::write(home.join("src/lib.rs"), "").map_err(|e| e.to_string())?;
     std::fs::write(home.join("Cargo.toml"), manifest).map_err(|e| e.to_string())?;
     succeed(Command::new("cargo").args(["vendor", "--versioned-dirs"]).current_dir(&home))?;
-    // A package inside another directory with a manifest would be taken for a member of it.
-    let file = there.join("Cargo.toml");
+    let original = home.join("vendor").join(format!("{name}-{version}"));
+    let beside = copy.parent().ok_or("no directory")?;
+    std::fs::create_dir_all(beside).map_err(|e| e.to_string())?;
+    succeed(Command::new("cp").arg("-r").arg(&original).arg(&copy))?;
+    let file = copy.join("Cargo.toml");
     let text = std::fs::read_to_string(&file).map_err(|e| e.to_string())?;
     std::fs::write(&file, text + "\n[workspace]\n").map_err(|e| e.to_string())?;
-    Ok(there)
+    for pinned in ["rust-toolchain", "rust-toolchain.toml", "Cargo.lock"] {
+        let _ = std::fs::remove_file(copy.join(pinned));
+    }
+    Ok(copy)
 }
 
 pub(super) fn test(workshop: &Workshop, name: &str, version: &str) -> Result<Vec<Row>> {

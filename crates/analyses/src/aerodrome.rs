@@ -26,6 +26,8 @@
 //! ones are found that do not depend on the edges left out; of a region that has been reported, nested
 //! ones that are violated later may be left out. Names the region whose operation closes
 //! the cycle; another region on the cycle may be the one to mend, see [`velodrome`](crate::velodrome).
+//! Behind a race-free filter, as natively: what needs an access to racy memory from before its first race
+//! is missed, and see there for repeated accesses ([`singletrack`](crate::singletrack)).
 //!
 //! Cost: O(1) for an operation while no region is open and for an access that an earlier one of the same
 //! region covers; O(open regions / 64) otherwise, times the threads that read for a write after shared

@@ -154,15 +154,9 @@ impl Atomizer {
             Op::Release(lock, _) => (Mover::Left, Some(Object::Lock(lock))),
             Op::Join(_) | Op::Wait(_) | Op::Leave(..) => (Mover::Right, None),
             Op::Fork(_) | Op::Post(_) | Op::Arrive(..) => (Mover::Left, None),
-            Op::Fence(_)
-            | Op::Begin
-            | Op::End
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => (Mover::Both, None),
+            Op::Fence(_) | Op::Begin | Op::End | conditions!() | regions!() | allocation!() => {
+                (Mover::Both, None)
+            }
         }
     }
 

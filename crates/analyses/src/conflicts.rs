@@ -133,18 +133,12 @@ impl<M: Mark> Conflicts<M> {
             }
             Op::Fence(_)
             | Op::Release(..)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
+            | threads!()
             | Op::Arrive(..)
             | Op::Post(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | conditions!()
+            | regions!()
+            | allocation!() => {}
         }
     }
 
@@ -190,15 +184,10 @@ impl<M: Mark> Conflicts<M> {
             Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
             Op::Fence(_)
             | Op::Acquire(..)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
+            | threads!()
             | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_) => {}
+            | conditions!()
+            | regions!() => {}
         }
     }
 

@@ -22,17 +22,18 @@
 //! Cost: a few comparisons for an access in an epoch that has seen it; O(1) for most others; O(reading
 //! threads) for a write after reads that were not ordered; O(threads) for synchronization.
 //!
-//! Legend: *mark* is an access as remembered, epoch c@t with its site and locks; W, R and L of the
-//! paper are `Cell::write`, `Cell::reads` and the locks inside [`Order`].
+//! Legend: *mark* is an access as remembered, epoch c@t with its site and locks; W and R of the paper are
+//! in `accesses`, L inside [`Order`].
 //!
 //! [`Slots`]: selvedge_model::Slots
 
 use selvedge_model::{
     Access, AtomicOp, Epoch, Event, Finding, Findings, Kind, Op, Place, Range, Role, SiteId,
-    Status, Subject, Target, VectorClock,
+    Status, Subject, Target,
 };
 
 use crate::Analysis;
+use crate::accesses::{Accesses, Visit};
 use crate::held::{HeldLocks, LockSet};
 use crate::order::{Edges, Order};
 use crate::shadow::Shadow;
@@ -57,63 +58,18 @@ struct Mark {
 }
 
 impl Default for Mark {
-    /// No access: before everything.
     fn default() -> Mark {
         Mark { epoch: Epoch::ZERO, site: SiteId(0), locks: LockSet::EMPTY }
     }
 }
 
-/// The history of some bytes.
-#[derive(Clone, Default, PartialEq, Debug)]
-struct Cell {
-    write: Mark,
-    reads: Reads,
-    atomics: Option<Box<Atomics>>,
-}
-
-/// Plain reads since the last write that is ordered after them.
-#[derive(Clone, PartialEq, Debug)]
-enum Reads {
-    /// The last one; all earlier ones are ordered before it.
-    Last(Mark),
-    /// The last one of each thread, because some are unordered.
-    // invariant: one for each slot, ascending.
-    OfEach(Box<Marks>),
-}
-
-impl Default for Reads {
-    fn default() -> Reads {
-        Reads::Last(Mark::default())
+impl crate::accesses::Mark for Mark {
+    fn epoch(&self) -> Epoch {
+        self.epoch
     }
 }
 
-/// The last access of each thread, by slot.
-#[derive(Clone, Default, PartialEq, Debug)]
-struct Marks(Vec<Mark>);
-
-impl Marks {
-    fn put(&mut self, mark: Mark) {
-        match self.0.binary_search_by_key(&mark.epoch.slot(), |m| m.epoch.slot()) {
-            Ok(i) => self.0[i] = mark,
-            Err(i) => self.0.insert(i, mark),
-        }
-    }
-
-    fn of(&self, epoch: Epoch) -> Option<&Mark> {
-        let i = self.0.binary_search_by_key(&epoch.slot(), |m| m.epoch.slot()).ok()?;
-        Some(&self.0[i])
-    }
-
-    fn unordered(&self, clock: &VectorClock) -> Option<Mark> {
-        self.0.iter().find(|m| !clock.contains(m.epoch)).copied()
-    }
-}
-
-#[derive(Clone, Default, PartialEq, Debug)]
-struct Atomics {
-    loads: Marks,
-    stores: Marks,
-}
+type Cell = Accesses<Mark>;
 
 /// A pair that is to be reported.
 #[derive(Debug)]
@@ -121,13 +77,6 @@ struct Race {
     bytes: Range,
     earlier: Mark,
     earlier_role: Role,
-}
-
-/// What a thread brings to an access.
-#[derive(Clone, Copy)]
-struct Visit<'a> {
-    mark: Mark,
-    clock: &'a VectorClock,
 }
 
 impl Default for FastTrack {
@@ -157,7 +106,7 @@ impl FastTrack {
         &mut self,
         event: &Event,
         range: Range,
-        check: impl Fn(&mut Cell, Visit<'_>) -> Seen,
+        check: impl Fn(&mut Cell, Visit<'_, Mark>) -> Option<(Mark, Role)>,
     ) {
         let thread = self.order.thread(event.thread);
         let locks = self.held.set(event.thread);
@@ -269,86 +218,5 @@ impl FastTrack {
         };
         self.order.release(event);
         role
-    }
-}
-
-/// An earlier access that races with the present one.
-type Seen = Option<(Mark, Role)>;
-
-impl Cell {
-    #[inline]
-    fn on_read(&mut self, v: Visit<'_>) -> Seen {
-        let now = v.mark.epoch;
-        if self.write.epoch == now {
-            return None;
-        }
-        match &mut self.reads {
-            Reads::Last(mark) if mark.epoch == now => return None,
-            Reads::Last(mark) if v.clock.contains(mark.epoch) => *mark = v.mark,
-            Reads::Last(mark) => {
-                let mut marks = Marks(vec![*mark]);
-                marks.put(v.mark);
-                self.reads = Reads::OfEach(Box::new(marks));
-            }
-            Reads::OfEach(marks) => {
-                if marks.of(now).is_some_and(|m| m.epoch == now) {
-                    return None;
-                }
-                marks.put(v.mark);
-            }
-        }
-        self.unordered_write(v).or_else(|| self.unordered_atomic_store(v))
-    }
-
-    #[inline]
-    fn on_write(&mut self, v: Visit<'_>) -> Seen {
-        if self.write.epoch == v.mark.epoch {
-            return None;
-        }
-        let seen = self
-            .unordered_write(v)
-            .or_else(|| self.unordered_read(v))
-            .or_else(|| self.unordered_atomic_store(v))
-            .or_else(|| self.unordered_atomic_load(v));
-        self.write = v.mark;
-        // What was read before is ordered before this write, or has just been reported.
-        self.reads = Reads::default();
-        self.atomics = None;
-        seen
-    }
-
-    fn on_atomic_load(&mut self, v: Visit<'_>) -> Seen {
-        let seen = self.unordered_write(v);
-        self.atomics.get_or_insert_default().loads.put(v.mark);
-        seen
-    }
-
-    fn on_atomic_store(&mut self, v: Visit<'_>) -> Seen {
-        let seen = self.unordered_write(v).or_else(|| self.unordered_read(v));
-        self.atomics.get_or_insert_default().stores.put(v.mark);
-        seen
-    }
-
-    #[inline]
-    fn unordered_write(&self, v: Visit<'_>) -> Seen {
-        (!v.clock.contains(self.write.epoch)).then_some((self.write, Role::Write))
-    }
-
-    #[inline]
-    fn unordered_read(&self, v: Visit<'_>) -> Seen {
-        let mark = match &self.reads {
-            Reads::Last(mark) => (!v.clock.contains(mark.epoch)).then_some(*mark),
-            Reads::OfEach(marks) => marks.unordered(v.clock),
-        };
-        Some((mark?, Role::Read))
-    }
-
-    #[inline]
-    fn unordered_atomic_store(&self, v: Visit<'_>) -> Seen {
-        Some((self.atomics.as_ref()?.stores.unordered(v.clock)?, Role::AtomicWrite))
-    }
-
-    fn unordered_atomic_load(&self, v: Visit<'_>) -> Seen {
-        Some((self.atomics.as_ref()?.loads.unordered(v.clock)?, Role::AtomicRead))
     }
 }

@@ -219,7 +219,7 @@ impl Analysis for Goodlock {
                 self.held.on_event(event);
             }
             Op::Release(..) => self.held.on_event(event),
-            Op::Fork(_) | Op::Join(_) | Op::Begin | Op::End => {
+            threads!() => {
                 self.order.acquire(event);
                 self.order.release(event);
                 if let Some(moment) = self.moments.get_mut(event.thread.index()) {
@@ -235,16 +235,10 @@ impl Analysis for Goodlock {
             | Op::Write(_)
             | Op::Atomic(..)
             | Op::Fence(_)
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {}
         }
     }
 

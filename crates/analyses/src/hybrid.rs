@@ -79,20 +79,11 @@ impl Analysis for Hybrid {
             Op::Write(access) => self.access(event, access, true, out),
             Op::Acquire(..) | Op::Release(..) => self.held.on_event(event),
             Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
-            Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_) => {
+            threads!() | rendezvous!() | conditions!() => {
                 self.order.acquire(event);
                 self.order.release(event);
             }
-            Op::Atomic(..) | Op::Fence(_) | Op::RegionEnter(..) | Op::RegionExit(_) => {}
+            Op::Atomic(..) | Op::Fence(_) | regions!() => {}
         }
     }
 

@@ -9,8 +9,12 @@
 
 #![forbid(unsafe_code)]
 
-use selvedge_model::{Event, Findings};
+use selvedge_model::{Event, Findings, FirstRace};
 
+#[macro_use]
+mod ops;
+
+mod accesses;
 pub mod aerodrome;
 pub mod atomizer;
 mod bits;
@@ -19,6 +23,7 @@ pub mod fasttrack;
 pub mod goodlock;
 pub mod held;
 pub mod hybrid;
+pub mod lockregions;
 pub mod lockset;
 pub mod order;
 mod past;
@@ -41,6 +46,12 @@ pub trait Analysis {
     /// Takes in several events; the same as taking them in one by one.
     fn on_events(&mut self, events: &[Event], out: &mut Findings) {
         events.iter().for_each(|e| self.on_event(e, out));
+    }
+
+    /// The front end keeps accesses back to memory that is used without races, and the next event is
+    /// the later access of the first race on some bytes.
+    fn on_first_race(&mut self, race: &FirstRace, out: &mut Findings) {
+        let _ = (race, out);
     }
 
     /// The execution is over: reports what could not be known before.

@@ -124,18 +124,10 @@ impl Analysis for Lockset {
             Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
             Op::Atomic(..)
             | Op::Fence(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_) => {}
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!() => {}
         }
     }
 }

@@ -196,16 +196,10 @@ impl Order {
             | Op::Fork(_)
             | Op::Begin
             | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {}
         }
     }
 
@@ -258,16 +252,10 @@ impl Order {
             | Op::Release(..)
             | Op::Join(_)
             | Op::Begin
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {}
         }
     }
 

@@ -7,7 +7,7 @@
 //! so that the same transactions are found to come before each other.
 //!
 //! Source: SingleTrack §5 (Sadowski, Freund and Flanagan, ESOP 2009), "a fast happens-before analysis";
-//! the analysis is FastTrack's (Flanagan and Freund, PLDI 2009), without anything to report.
+//! the analysis is FastTrack's (`accesses`), without anything to report.
 //!
 //! **Guarantee**: never keeps back synchronization or an atomic access. Keeps back a plain access only if
 //! no race has happened on any of its bytes so far. An analysis behind the filter therefore misses what
@@ -16,10 +16,12 @@
 //!
 //! Cost: that of FastTrack.
 
-use selvedge_model::{Epoch, Event, Op, Range, Role, SiteId, ThreadId, VectorClock};
+use selvedge_model::{Epoch, Event, FirstRace, Op, Party, Range, Role, SiteId};
 
 use crate::Filter;
+use crate::accesses::{Accesses, Visit};
 use crate::order::{Edges, Order};
+use crate::role::role_of;
 use crate::shadow::Shadow;
 
 /// The filter.
@@ -31,18 +33,6 @@ pub struct RaceFree {
     first: Option<FirstRace>,
 }
 
-/// The earlier access of the first race on some bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub struct FirstRace {
-    pub bytes: Range,
-    pub thread: ThreadId,
-    pub site: SiteId,
-    pub role: Role,
-    /// How many events had been let through before it.
-    pub passed: u64,
-}
-
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Mark {
     epoch: Epoch,
@@ -51,26 +41,21 @@ struct Mark {
 }
 
 impl Default for Mark {
-    /// No access: before everything.
     fn default() -> Mark {
         Mark { epoch: Epoch::ZERO, passed: 0, site: SiteId(0) }
+    }
+}
+
+impl crate::accesses::Mark for Mark {
+    fn epoch(&self) -> Epoch {
+        self.epoch
     }
 }
 
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Cell {
     racy: bool,
-    write: Mark,
-    /// The last plain read, if all earlier ones since the write are ordered before it.
-    read: Mark,
-    more: Option<Box<More>>,
-}
-
-#[derive(Clone, Default, PartialEq, Debug)]
-struct More {
-    reads: Vec<Mark>,
-    loads: Vec<Mark>,
-    stores: Vec<Mark>,
+    accesses: Accesses<Mark>,
 }
 
 impl Default for RaceFree {
@@ -90,8 +75,7 @@ impl RaceFree {
         }
     }
 
-    /// If the event that was let through last is the later access of the first race on some bytes, the
-    /// earlier one.
+    /// The first race on some bytes, if the event that was let through last is the later access of it.
     pub fn first_race(&self) -> Option<FirstRace> {
         self.first
     }
@@ -100,12 +84,12 @@ impl RaceFree {
     fn access(&mut self, event: &Event, range: Range, check: Check) -> bool {
         let thread = self.order.thread(event.thread);
         let mark = Mark { epoch: thread.epoch(), passed: self.passed, site: event.site };
-        let clock = thread.clock();
+        let visit = Visit { mark, clock: thread.clock() };
         let mut racy = false;
         let mut first = None;
         self.memory.visit(range, |bytes, cell| {
             if !cell.racy
-                && let Some((earlier, role)) = check(cell, mark, clock)
+                && let Some((earlier, role)) = check(&mut cell.accesses, visit)
             {
                 cell.racy = true;
                 first = first.or(Some((bytes, earlier, role)));
@@ -113,8 +97,9 @@ impl RaceFree {
             racy |= cell.racy;
         });
         self.first = first.map(|(bytes, Mark { epoch, passed, site }, role)| {
-            let thread = self.order.owner(epoch);
-            FirstRace { bytes, thread, site, role, passed }
+            let earlier = Party { thread: self.order.owner(epoch), site, role };
+            let later = Party { thread: event.thread, site: event.site, role: role_of(&event.op) };
+            FirstRace { bytes, earlier, passed, later }
         });
         racy
     }
@@ -124,10 +109,10 @@ impl RaceFree {
         self.order.acquire(event);
         match event.op {
             Op::Atomic(access, op) if op.writes() => {
-                self.access(event, access.range(), Cell::on_atomic_store);
+                self.access(event, access.range(), Accesses::on_atomic_store);
             }
             Op::Atomic(access, _) => {
-                self.access(event, access.range(), Cell::on_atomic_load);
+                self.access(event, access.range(), Accesses::on_atomic_load);
             }
             Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
             _ => {}
@@ -140,8 +125,8 @@ impl Filter for RaceFree {
     #[inline]
     fn keep(&mut self, event: &Event) -> bool {
         let keep = match event.op {
-            Op::Read(access) => self.access(event, access.range(), Cell::on_read),
-            Op::Write(access) => self.access(event, access.range(), Cell::on_write),
+            Op::Read(access) => self.access(event, access.range(), Accesses::on_read),
+            Op::Write(access) => self.access(event, access.range(), Accesses::on_write),
             _ => {
                 self.synchronization(event);
                 true
@@ -153,72 +138,4 @@ impl Filter for RaceFree {
 }
 
 /// Takes in an access; returns an earlier one that it races with.
-type Check = fn(&mut Cell, Mark, &VectorClock) -> Option<(Mark, Role)>;
-
-impl Cell {
-    #[inline]
-    fn on_read(&mut self, now: Mark, clock: &VectorClock) -> Option<(Mark, Role)> {
-        if self.read.epoch == now.epoch || self.write.epoch == now.epoch {
-            return None;
-        }
-        let race = self.unordered_write(clock).or_else(|| {
-            let stores = self.more.iter().flat_map(|m| &m.stores);
-            Some((unordered(clock, stores)?, Role::AtomicWrite))
-        });
-        if clock.contains(self.read.epoch) {
-            self.read = now;
-        } else {
-            put(&mut self.more.get_or_insert_default().reads, now);
-        }
-        race
-    }
-
-    #[inline]
-    fn on_write(&mut self, now: Mark, clock: &VectorClock) -> Option<(Mark, Role)> {
-        let untouched_since = self.read.epoch == Epoch::ZERO && self.more.is_none();
-        if self.write.epoch == now.epoch && untouched_since {
-            return None;
-        }
-        let race =
-            self.unordered_write(clock).or_else(|| self.unordered_read(clock)).or_else(|| {
-                let more = self.more.as_ref()?;
-                let store = unordered(clock, &more.stores).map(|m| (m, Role::AtomicWrite));
-                store.or_else(|| Some((unordered(clock, &more.loads)?, Role::AtomicRead)))
-            });
-        *self = Cell { write: now, ..Cell::default() };
-        race
-    }
-
-    fn on_atomic_load(&mut self, now: Mark, clock: &VectorClock) -> Option<(Mark, Role)> {
-        put(&mut self.more.get_or_insert_default().loads, now);
-        self.unordered_write(clock)
-    }
-
-    fn on_atomic_store(&mut self, now: Mark, clock: &VectorClock) -> Option<(Mark, Role)> {
-        let race = self.unordered_write(clock).or_else(|| self.unordered_read(clock));
-        put(&mut self.more.get_or_insert_default().stores, now);
-        race
-    }
-
-    #[inline]
-    fn unordered_write(&self, clock: &VectorClock) -> Option<(Mark, Role)> {
-        (!clock.contains(self.write.epoch)).then_some((self.write, Role::Write))
-    }
-
-    fn unordered_read(&self, clock: &VectorClock) -> Option<(Mark, Role)> {
-        let reads = [&self.read].into_iter().chain(self.more.iter().flat_map(|m| &m.reads));
-        Some((unordered(clock, reads)?, Role::Read))
-    }
-}
-
-fn unordered<'a>(clock: &VectorClock, marks: impl IntoIterator<Item = &'a Mark>) -> Option<Mark> {
-    marks.into_iter().find(|m| !clock.contains(m.epoch)).copied()
-}
-
-/// Makes `now` the only mark of its slot.
-fn put(marks: &mut Vec<Mark>, now: Mark) {
-    match marks.iter_mut().find(|m| m.epoch.slot() == now.epoch.slot()) {
-        Some(mark) => *mark = now,
-        None => marks.push(now),
-    }
-}
+type Check = fn(&mut Accesses<Mark>, Visit<'_, Mark>) -> Option<(Mark, Role)>;

@@ -37,15 +37,20 @@
 //! schedule (lemma 1), semaphores aside. Behind the filter, which lets through synchronization, atomics
 //! and accesses to bytes on which a race has happened: a first race inside of a transaction is reported
 //! as the conflict that it is; a serializability error is missed if a cycle needs an access to racy
-//! memory from before its first race.
+//! memory from before its first race. The same holds where the front end is the filter and tells first
+//! races ([`Analysis::on_first_race`]), as that of native programs does; there a racy access also
+//! stands for later ones of its thread that are not stronger, until that synchronizes, another thread
+//! makes a conflicting access, or a marked region begins or ends. A function that is a region by its
+//! name does not end that at its entry, so that a cycle may be missed that needs an access in it which
+//! repeats one from just before it.
 //!
 //! Cost: for an operation inside of a region O(threads) and the searches described in
 //! [`velodrome`](crate::velodrome); outside O(1) while no region is open. Memory follows the memory
 //! touched and the transactions that ended after something that is still open.
 
 use selvedge_model::{
-    Epoch, Event, Finding, Findings, Kind, LockId, Mode, Op, Place, Range, RegionId, RegionKind,
-    Status, Subject, ThreadId, VectorClock,
+    Epoch, Event, Finding, Findings, FirstRace, Kind, LockId, Mode, Op, Party, Place, Range,
+    RegionId, RegionKind, Status, Subject, ThreadId, VectorClock,
 };
 
 use crate::conflicts::Conflicts;
@@ -226,6 +231,19 @@ impl Analysis for SingleTrack {
         }
         self.order.release(event);
     }
+
+    /// Two accesses of a transaction that nothing orders are a conflict inside of it.
+    fn on_first_race(&mut self, race: &FirstRace, out: &mut Findings) {
+        let later = race.later.thread.index();
+        if self.threads.get(later).is_none_or(|t| t.blocks.is_empty()) {
+            return;
+        }
+        let step = |Party { thread, site, role }, time| Step { thread, site, role, time };
+        // The time between the last event that was passed on before the access and the next.
+        let earlier = step(race.earlier, 2 * race.passed + 1);
+        let now = step(race.later, self.time + 2);
+        self.report_conflict(&Subject::Memory(race.bytes), &earlier, &now, out);
+    }
 }
 
 /// Figure 5: external serializability.
@@ -365,22 +383,10 @@ impl Analysis for Filtered {
         if !self.filter.keep(event) {
             return;
         }
-        let track = &mut self.analysis;
-        if let Some(race) = self.filter.first_race()
-            && track.threads.get(event.thread.index()).is_some_and(|t| !t.blocks.is_empty())
-        {
-            // The time between the last event that was let through before the access and the next.
-            let earlier = Step {
-                thread: race.thread,
-                site: race.site,
-                role: race.role,
-                time: 2 * race.passed + 1,
-            };
-            let (site, role) = (event.site, role_of(&event.op));
-            let now = Step { thread: event.thread, site, role, time: track.time + 2 };
-            track.report_conflict(&Subject::Memory(race.bytes), &earlier, &now, out);
+        if let Some(race) = self.filter.first_race() {
+            self.analysis.on_first_race(&race, out);
         }
-        track.on_event(event, out);
+        self.analysis.on_event(event, out);
     }
 }
 

@@ -205,14 +205,9 @@ impl Analysis for Views {
             | Op::Fence(_)
             | Op::Fork(_)
             | Op::Begin
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_) => {}
+            | rendezvous!()
+            | conditions!()
+            | regions!() => {}
         }
     }
 

@@ -10,6 +10,7 @@ use selvedge_explore::plan::UnknownStrategy;
 use selvedge_model::Status;
 
 use crate::catalogue;
+use crate::claims::RegionOptions;
 use crate::store::RunId;
 
 /// Finds, confirms, replays and explains concurrency bugs.
@@ -68,6 +69,8 @@ pub(crate) struct Check {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::DEFAULT)]
     pub(crate) analyses: Vec<String>,
     #[command(flatten)]
+    pub(crate) regions: RegionOptions,
+    #[command(flatten)]
     pub(crate) output: Output,
 }
 
@@ -107,6 +110,8 @@ pub(crate) struct RunOptions {
     /// Findings not to report, in the format of ThreadSanitizer's suppression files
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) regions: RegionOptions,
 }
 
 #[derive(Args, Debug)]
@@ -164,6 +169,9 @@ pub(crate) struct Test {
     /// Directed executions for each prediction
     #[arg(long, value_name = "N", default_value_t = selvedge_explore::directed::ATTEMPTS)]
     pub(crate) attempts: u64,
+    /// Take all code that holds a lock for atomic
+    #[arg(long)]
+    pub(crate) lock_regions: bool,
     #[command(flatten)]
     pub(crate) budget: Budget,
     #[command(flatten)]

@@ -14,10 +14,14 @@ use crate::toolbox::Toolbox;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Flags that make the compiler instrument, and leave the runtime to us. The last one is there because
-/// the standard library is not instrumented.
-const FLAGS: [&str; 3] =
-    ["-Zsanitizer=thread", "-Zexternal-clangrt", "-Cunsafe-allow-abi-mismatch=sanitizer"];
+/// Flags that make the compiler instrument, and leave the runtime to us. The third one is there because
+/// the standard library is not instrumented, the last one for marks of the `selvedge` crate.
+const FLAGS: [&str; 4] = [
+    "-Zsanitizer=thread",
+    "-Zexternal-clangrt",
+    "-Cunsafe-allow-abi-mismatch=sanitizer",
+    "--cfg=selvedge_native",
+];
 
 /// Has Cargo do it. The exit code is Cargo's, which is that of the observed program where it runs one.
 pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
@@ -119,6 +123,7 @@ fn run_options(options: &RunOptions) -> Result<Vec<String>, Failure> {
     for file in &options.suppressions {
         words.push(format!("--suppressions={}", text(&here.join(file))?));
     }
+    words.extend(options.regions.words());
     Ok(words)
 }
 

@@ -8,6 +8,7 @@ use selvedge_model::Findings;
 
 use crate::args::{Check, Output, ReportFormat};
 use crate::catalogue;
+use crate::claims::Renamed;
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
 use crate::report::{self, Report};
@@ -33,11 +34,12 @@ pub(crate) fn analyse_all(args: &Check) -> Result<Report, Failure> {
 }
 
 fn analyse_into(args: &Check, report: &mut Report) -> Result<(), Failure> {
-    args.traces.iter().try_for_each(|path| analyse(path, &args.analyses, report))
+    args.traces.iter().try_for_each(|path| analyse(path, args, report))
 }
 
-fn analyse(path: &Path, names: &[String], report: &mut Report) -> Result<(), Failure> {
-    let mut analyses = catalogue::select(names)?;
+fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure> {
+    let mut analyses = catalogue::select(&args.analyses, &args.regions)?;
+    let mut renamed = Renamed::new(args.regions.claims());
     let mut input = Input::open(path)?;
     let mut findings = Findings::default();
     let mut batch = Vec::new();
@@ -45,6 +47,7 @@ fn analyse(path: &Path, names: &[String], report: &mut Report) -> Result<(), Fai
     let outcome = loop {
         let outcome = input.read(&mut batch);
         events += batch.len() as u64;
+        renamed.change(&mut batch, input.reader().symbols());
         for analysis in &mut analyses {
             analysis.on_events(&batch, &mut findings);
         }

@@ -287,4 +287,58 @@ fn the_demo_shows_what_it_says() {
     let output = run(&scratch.0, &["demo", "--keep", "examples"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(scratch.0.join("examples/account.c").exists());
+    let tour = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+    // One replay at each stop: a race, an atomicity violation, and deadlocks in C and in Rust.
+    assert_eq!(tour.matches("it happened again: ").count(), 4, "{tour}");
+}
+
+/// A trace whose regions are methods, as other tools record them: nothing is said of them there.
+const METHODS: &str = "\
+main|fork(other)|a.c:1
+main|begin(transfer)|a.c:2
+main|acq(l)|a.c:3
+main|r(x)|a.c:3
+main|rel(l)|a.c:3
+other|acq(l)|a.c:9
+other|w(x)|a.c:9
+other|rel(l)|a.c:9
+main|acq(l)|a.c:4
+main|w(x)|a.c:4
+main|rel(l)|a.c:4
+main|end(transfer)|a.c:5
+main|join(other)|a.c:6
+";
+
+#[test]
+fn claims_of_regions_go_by_name() {
+    let scratch = Scratch::new("claims");
+    scratch.file("methods.std", METHODS);
+    let kinds = |options: &[&str]| {
+        let output = run(&scratch.0, &[&["check", "methods.std"], options].concat());
+        let text = stdout(&output);
+        let kinds = ["atomicity violation", "determinism violation"].map(|k| text.contains(k));
+        assert_eq!(output.status.code(), Some(i32::from(kinds.contains(&true))), "{text}");
+        kinds
+    };
+    assert_eq!(kinds(&[]), [true, false], "a bare name means atomic");
+    assert_eq!(kinds(&["--deterministic", "trans*"]), [false, true]);
+    assert_eq!(kinds(&["--deterministic", "trans"]), [true, false], "whole names");
+    assert_eq!(kinds(&["--analyses", "races", "--atomic-methods", "*"]), [true, false]);
+    assert_eq!(kinds(&["--analyses", "races"]), [false, false]);
+}
+
+#[test]
+fn locked_code_may_be_taken_for_atomic() {
+    let scratch = Scratch::new("locked");
+    let trace = METHODS.replace("begin(transfer)", "acq(m)").replace("end(transfer)", "rel(m)");
+    scratch.file("locked.std", trace);
+    let text = |options: &[&str]| {
+        stdout(&run(
+            &scratch.0,
+            &[&["check", "locked.std", "--analyses", "races"], options].concat(),
+        ))
+    };
+    assert!(text(&[]).contains("nothing found"));
+    let found = text(&["--lock-regions"]);
+    assert!(found.contains("atomicity violation in `code locked at a.c:2`"), "{found}");
 }

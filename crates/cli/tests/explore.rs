@@ -80,3 +80,20 @@ fn a_program_that_always_fails_has_no_concurrency_bug() {
         assert!(text.contains(says) && text.contains("nothing found"), "{ending}: {text}");
     }
 }
+
+#[test]
+fn a_program_of_the_system_is_explored_at_its_synchronization() {
+    let project = Project::new("explore-plain");
+    let numbers: String = (0..300_000u64).map(|i| format!("{}\n", i * 7919 % 300_007)).collect();
+    std::fs::write(project.0.join("numbers"), numbers).unwrap();
+    let sort = ["sort", "--parallel=2", "-n", "numbers", "-o", "sorted"];
+    let args = [&["explore", "--schedules", "12", "--format", "json", "--"], &sort[..]].concat();
+    let output = project.selvedge(&args);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(common::stderr(&output).contains("only its synchronization was seen"), "{output:?}");
+    let document = json(&output);
+    assert_eq!(document["stats"]["schedules"], 12);
+    let sorted = std::fs::read_to_string(project.0.join("sorted")).unwrap();
+    let numbers: Vec<u64> = sorted.lines().map(|l| l.parse().unwrap()).collect();
+    assert!(numbers.len() == 300_000 && numbers.is_sorted());
+}

@@ -48,6 +48,21 @@ ids! {
     RegionId;
 }
 
+impl RegionId {
+    const LOCKED: u32 = 1 << 31;
+
+    /// The region that nobody marked: from an acquisition at `site`, by a thread that holds no lock,
+    /// until it holds none again.
+    pub fn locked_at(site: SiteId) -> RegionId {
+        RegionId(RegionId::LOCKED | site.0)
+    }
+
+    /// The acquisition that such a region begins with.
+    pub fn acquisition(self) -> Option<SiteId> {
+        (self.0 & RegionId::LOCKED != 0).then_some(SiteId(self.0 & !RegionId::LOCKED))
+    }
+}
+
 /// A contiguous piece of memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Range {

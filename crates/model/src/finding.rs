@@ -152,6 +152,28 @@ pub enum Subject {
     Region(RegionId),
 }
 
+/// The first race on some bytes, as a front end tells it that keeps accesses to other memory back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FirstRace {
+    /// What both touched.
+    pub bytes: Range,
+    /// The access that came first, which was kept back.
+    pub earlier: Party,
+    /// How many events had been passed on before it.
+    pub passed: u64,
+    /// The access that met it. Its event comes next.
+    pub later: Party,
+}
+
+/// One side of a [`FirstRace`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub struct Party {
+    pub thread: ThreadId,
+    pub site: SiteId,
+    pub role: Role,
+}
+
 /// A thread of a deadlock: it holds some locks and wants one more.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Waiter {

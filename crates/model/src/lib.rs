@@ -32,8 +32,8 @@ pub use event::{
     SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
 };
 pub use finding::{
-    Finding, FindingId, Findings, Held, Kind, Object, Place, Role, Status, Subject, Target,
-    Verdict, Waiter,
+    Finding, FindingId, Findings, FirstRace, Held, Kind, Object, Party, Place, Role, Status,
+    Subject, Target, Verdict, Waiter,
 };
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};

@@ -28,7 +28,7 @@ pub mod translate;
 
 pub use control::{Controlled, Execution, Settings};
 pub use libraries::{Form, Libraries};
-pub use modules::{ByModule, LockStep, Module, Modules, Resolve};
+pub use modules::{ByModule, FunctionRegion, LockStep, Module, Modules, Resolve};
 pub use races::{NativeRace, RaceSide};
 pub use selvedge_injected::wire;
 pub use session::{Error, Observe, Options, Outcome, Session};

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use selvedge_model::{Mode, Site};
+use selvedge_model::{Mode, RegionKind, Site};
 
-use crate::wire::SHADOW_PC_BITS;
+use crate::wire::{Does, SHADOW_PC_BITS};
 
 /// A mapped piece of a file that holds code.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -146,6 +146,15 @@ fn parse_line(line: &str) -> Option<(u64, u64, u64, bool, &str)> {
     Some((hex(start)?, hex(end)?, offset, code, path))
 }
 
+/// A piece of code whose functions are regions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FunctionRegion {
+    /// Where it lies in memory.
+    pub code: std::ops::Range<u64>,
+    /// What they claim.
+    pub kinds: Vec<RegionKind>,
+}
+
 /// What an atomic operation does to the lock that it is a part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockStep {
@@ -169,6 +178,25 @@ pub trait Resolve {
     fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         let _ = callers;
         self.site(pc, modules)
+    }
+
+    /// The return address of an earlier access of which the low bits are known, that raced with one
+    /// whose call returns to `near`.
+    fn earlier(&mut self, low: u64, does: Does, near: u64, modules: &Modules) -> Option<u64> {
+        let _ = (low, does, near, modules);
+        None
+    }
+
+    /// The name of the function that `pc` lies in.
+    fn function(&mut self, pc: u64, modules: &Modules) -> Option<String> {
+        let _ = (pc, modules);
+        None
+    }
+
+    /// The functions that are regions, in any order, not overlapping.
+    fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {
+        let _ = modules;
+        Vec::new()
     }
 
     /// Whether the atomic operation whose call returns to `pc` is part of a lock, and who uses the lock

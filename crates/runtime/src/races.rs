@@ -89,7 +89,8 @@ impl NativeRace {
     }
 }
 
-fn role(does: Does) -> Role {
+/// What a side did, in the words of findings.
+pub(crate) fn role(does: Does) -> Role {
     match does {
         Does::Read => Role::Read,
         Does::Write => Role::Write,

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use selvedge_model::{Event, Symbols, ThreadId};
+use selvedge_model::{Event, FirstRace, Symbols, ThreadId};
 
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
@@ -23,13 +23,24 @@ pub struct Options {
     pub synchronization: bool,
     /// Accesses that pass the filter become events, too.
     pub accesses: bool,
+    /// Of accesses, those to memory on which a race has happened become events: all that matters to
+    /// analyses behind a race-free filter.
+    pub racy_accesses: bool,
+    /// Functions are regions: those that [`Resolve::regions`] names.
+    pub function_regions: bool,
     /// Data races are looked for inline.
     pub races: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { synchronization: true, accesses: false, races: true }
+        Options {
+            synchronization: true,
+            accesses: false,
+            racy_accesses: false,
+            function_regions: false,
+            races: true,
+        }
     }
 }
 
@@ -90,6 +101,8 @@ pub struct Outcome {
     pub races: Vec<NativeRace>,
     /// Records that could not be written.
     pub lost: u64,
+    /// Functions that should have been regions, and for which there was no room.
+    pub lost_functions: usize,
     /// Where code was mapped.
     pub modules: Modules,
 }
@@ -102,6 +115,12 @@ pub trait Observe {
     /// The program has found a race in itself. Each is passed on once, soon after it was found.
     fn race(&mut self, race: &NativeRace, symbols: &mut Symbols, modules: &Modules) {
         let _ = (race, symbols, modules);
+    }
+
+    /// The next event is the later access of the first race on some bytes. Only where accesses to
+    /// memory without races are kept back.
+    fn first_race(&mut self, race: &FirstRace, symbols: &Symbols) {
+        let _ = (race, symbols);
     }
 
     /// A thread has given itself a name.
@@ -132,9 +151,12 @@ impl Session {
         options: Options,
     ) -> Result<Session, Error> {
         let mut flags = 0;
+        let any = options.synchronization || options.accesses || options.racy_accesses;
         for (wanted, flag) in [
-            (options.synchronization || options.accesses, wire::RECORD_SYNC),
+            (any, wire::RECORD_SYNC),
             (options.accesses, wire::RECORD_ACCESSES),
+            (options.racy_accesses, wire::RECORD_RACY),
+            (options.function_regions, wire::FUNCTION_REGIONS),
             (!options.races, wire::NO_RACES),
         ] {
             flags |= if wanted { flag } else { 0 };
@@ -170,11 +192,12 @@ impl Session {
         let mut translate = Translate::default();
         let mut modules = Modules::default();
         let mut maps_len = 0;
+        let (mut functions_for, mut lost_functions) = (0, 0);
         let mut next_race = 0;
         // Races whose place among the events has not come yet, the last one first.
         let mut pending: Vec<NativeRace> = Vec::new();
-        let pid = self.child.id();
-        let text = |addr, len| read_text(pid, addr, len);
+        let shm = &self.shm;
+        let text = |at, len| shm.text(at, len);
         let mut idle = Duration::ZERO;
         let mut events = Vec::new();
         let status = loop {
@@ -183,6 +206,12 @@ impl Session {
             if known != maps_len {
                 maps_len = known;
                 modules = Modules::parse(&self.shm.maps());
+            }
+            let wanted = self.shm.shared().header.functions_wanted.load(Ordering::Acquire);
+            if wanted > functions_for && wanted <= maps_len {
+                functions_for = wanted;
+                lost_functions = self.shm.set_functions(&resolver.regions(&modules));
+                self.shm.shared().header.functions_ready.store(wanted, Ordering::Release);
             }
             let mut new = merge.take(&self.shm);
             if status.is_some() {
@@ -210,6 +239,9 @@ impl Session {
                 for event in events.drain(..) {
                     observer.event(&event, symbols);
                 }
+                if let Some(race) = translate.first_race() {
+                    observer.first_race(&race, symbols);
+                }
                 if record.kind() == Some(RecordKind::Name)
                     && let Some(name) = translate.thread_names().get(&thread)
                 {
@@ -233,7 +265,7 @@ impl Session {
                 std::thread::sleep(idle);
             }
         };
-        self.outcome(status)
+        Ok(Outcome { lost_functions, ..self.outcome(status)? })
     }
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
@@ -253,6 +285,7 @@ impl Session {
             races_seen: header.races.load(Ordering::Acquire),
             races: races::collect(&self.shm, &mut modules),
             lost: header.lost.load(Ordering::Acquire),
+            lost_functions: 0,
             modules,
         })
     }

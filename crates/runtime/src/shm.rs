@@ -11,6 +11,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
+use selvedge_model::RegionKind;
+
+use crate::modules::FunctionRegion;
 use crate::wire::{self, Lane, RACES, RING, Record, Shared, Side};
 
 /// Descriptors below are left to the program.
@@ -111,6 +114,43 @@ impl Shm {
             )
         };
         Some((earlier, later, race.count.load(Ordering::Relaxed), stamp))
+    }
+
+    /// Tells the program which functions are regions. Returns how many pieces there was no room for.
+    pub fn set_functions(&self, regions: &[FunctionRegion]) -> usize {
+        let mut sorted: Vec<&FunctionRegion> = regions.iter().collect();
+        sorted.sort_by_key(|r| r.code.start);
+        let header = &self.shared().header;
+        let unused = header.functions.load(Ordering::Relaxed) >> 31 ^ 1;
+        let table = &self.shared().functions[unused as usize];
+        for (entry, region) in table.iter().zip(&sorted) {
+            let kinds = region.kinds.iter().map(|kind| match kind {
+                RegionKind::Atomic => wire::ATOMIC_REGION,
+                RegionKind::Deterministic => wire::DETERMINISTIC_REGION,
+            });
+            entry.start.store(region.code.start, Ordering::Relaxed);
+            entry.end.store(region.code.end, Ordering::Relaxed);
+            entry.kinds.store(kinds.fold(0, |a, b| a | b), Ordering::Relaxed);
+        }
+        let len = sorted.len().min(wire::FUNCTIONS);
+        header.functions.store(unused << 31 | len as u32, Ordering::Release);
+        sorted.len() - len
+    }
+
+    /// A name that the program has left, if it is one.
+    pub fn text(&self, at: u64, len: usize) -> Option<String> {
+        let at = usize::try_from(at).ok()?;
+        if len == 0 || at.checked_add(len)? > wire::TEXTS {
+            return None;
+        }
+        let mut text = vec![0; len];
+        // SAFETY: both are valid for `len` bytes; what was named by a record is not written again,
+        // and any bytes are valid.
+        unsafe {
+            let from = (&raw const (*self.at).texts).cast::<u8>().add(at);
+            std::ptr::copy_nonoverlapping(from, text.as_mut_ptr(), len);
+        }
+        Some(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// The text of the program's memory maps so far.

@@ -10,15 +10,17 @@
 //! What has no operation of its own in the model (one-time initialisation, futexes, annotations) is a
 //! release or an acquisition of an atomic location, which means the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use selvedge_model::{
-    Access, AtomicOp, BarrierId, CondId, Event, LoadOrder, LockId, Mode, Op, Range, Region,
-    RegionId, RegionKind, SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder, Wakes,
+    Access, AtomicOp, BarrierId, CondId, Event, FirstRace, LoadOrder, LockId, Mode, Op, Party,
+    Range, Region, RegionId, RegionKind, SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId,
+    UpdateOrder, Wakes,
 };
 
 use crate::modules::{LockStep, Modules, Resolve};
-use crate::wire::{CALLERS, Record, RecordKind, order};
+use crate::races::role;
+use crate::wire::{self, CALLERS, Does, Record, RecordKind, order};
 
 /// Ids of objects of one kind, by address.
 #[derive(Debug, Default)]
@@ -57,7 +59,14 @@ pub struct Translate {
     steps: BTreeMap<(u64, Callers), Option<(LockStep, SiteId)>>,
     /// The lock that a thread waits for out of sight: address, mode and where.
     awaited: BTreeMap<u32, (u64, Mode, SiteId)>,
-    regions: BTreeMap<u32, Vec<RegionId>>,
+    regions: BTreeMap<u32, Regions>,
+    /// The functions that are regions, by a place in them.
+    functions: BTreeMap<(u64, RegionKind), RegionId>,
+    /// Events so far.
+    passed: u64,
+    /// The earlier access of the race that a thread's next record tells.
+    earlier: BTreeMap<u32, Record>,
+    first_race: Option<FirstRace>,
     names: BTreeMap<u32, String>,
     /// Records that mean nothing: the program overwrote the shared memory.
     pub nonsense: u64,
@@ -66,7 +75,37 @@ pub struct Translate {
 /// Return addresses of callers, innermost first, 0 where there is none.
 type Callers = [u64; CALLERS];
 
-/// Finds the text at an address of the program.
+/// The regions of one thread.
+#[derive(Debug, Default)]
+struct Regions {
+    /// Those it is in, outermost first.
+    open: Vec<RegionId>,
+    /// When it last entered or left some: its epoch then, and the events up to then. Latest last.
+    borders: VecDeque<(u32, u64)>,
+}
+
+impl Regions {
+    /// Borders that are remembered.
+    const BORDERS: usize = 1024;
+
+    fn border(&mut self, epoch: u32, passed: u64) {
+        if self.borders.len() == Regions::BORDERS {
+            self.borders.pop_front();
+        }
+        self.borders.push_back((epoch, passed));
+    }
+
+    /// How many events came before what the thread did in an epoch, as far as regions go: an epoch
+    /// is slot and clock, and what comes after a border is in a later epoch than the border.
+    fn passed_before(&self, epoch: u32) -> u64 {
+        const CLOCK_BITS: u32 = selvedge_injected::shadow::CLOCK_BITS;
+        let same_slot = |&&(border, _): &&(u32, u64)| border >> CLOCK_BITS == epoch >> CLOCK_BITS;
+        let before = self.borders.iter().rev().filter(same_slot).find(|(b, _)| *b < epoch);
+        before.map_or(0, |&(_, passed)| passed)
+    }
+}
+
+/// Finds a name that the program has left.
 pub type ReadText<'a> = &'a dyn Fn(u64, usize) -> Option<String>;
 
 impl Translate {
@@ -110,15 +149,31 @@ impl Translate {
         {
             let name = resolver.object(addr, modules);
             let lock = self.lock(addr, site, symbols, name);
-            out.push(Event { thread: id, site, op: Op::Acquire(lock, mode) });
+            self.push(Event { thread: id, site, op: Op::Acquire(lock, mode) }, out);
+        }
+        if kind == RecordKind::Earlier {
+            self.earlier.insert(thread, *record);
+            return;
         }
         let site = *self.sites.entry((record.pc(), callers)).or_insert_with(|| {
             let site = resolver.site_within(record.pc(), &callers, modules);
             SiteId(symbols.sites.intern(site))
         });
-        let mut name = |addr| resolver.object(addr, modules);
-        if let Some(op) = self.op(thread, kind, record, site, symbols, &mut name, text) {
-            out.push(Event { thread: id, site, op });
+        let op = match kind {
+            RecordKind::Raced => {
+                self.first_race = self.raced(thread, record, site, symbols, modules, resolver);
+                None
+            }
+            RecordKind::RegionEnter => {
+                Some(self.enter(thread, record, symbols, modules, resolver, text))
+            }
+            _ => {
+                let mut name = |addr| resolver.object(addr, modules);
+                self.op(thread, kind, record, site, symbols, &mut name)
+            }
+        };
+        if let Some(op) = op {
+            self.push(Event { thread: id, site, op }, out);
         }
         if let Some((step, site)) = step {
             let wrote = kind == RecordKind::Update;
@@ -137,8 +192,13 @@ impl Translate {
                 }
                 LockStep::Try(_) | LockStep::Inside => return,
             };
-            out.push(Event { thread: id, site, op });
+            self.push(Event { thread: id, site, op }, out);
         }
+    }
+
+    fn push(&mut self, event: Event, out: &mut Vec<Event>) {
+        self.passed += 1;
+        out.push(event);
     }
 
     /// What an atomic with known callers does to a lock, if it is part of one.
@@ -177,12 +237,78 @@ impl Translate {
         LockId(id)
     }
 
+    /// The race that the last record told of, if it did.
+    pub fn first_race(&mut self) -> Option<FirstRace> {
+        self.first_race.take()
+    }
+
+    fn raced(
+        &mut self,
+        thread: u32,
+        record: &Record,
+        site: SiteId,
+        symbols: &mut Symbols,
+        modules: &Modules,
+        resolver: &mut dyn Resolve,
+    ) -> Option<FirstRace> {
+        let earlier = self.earlier.remove(&thread)?;
+        let does = Does::from_number(u32::from(earlier.flags()))?;
+        let pc = resolver.earlier(earlier.b & 0xffff_ffff, does, record.pc(), modules);
+        let earlier_site = resolver.site(pc.unwrap_or(0), modules);
+        let by = earlier.a as u32;
+        let regions = self.regions.get(&by);
+        let bytes = Range { start: record.a, len: record.b };
+        if let Some(name) = resolver.object(bytes.start, modules) {
+            symbols.variables.define(&name, bytes);
+        }
+        let later = Does::from_number(u32::from(record.flags()))?;
+        Some(FirstRace {
+            bytes,
+            earlier: Party {
+                thread: ThreadId(by),
+                site: SiteId(symbols.sites.intern(earlier_site)),
+                role: role(does),
+            },
+            passed: regions.map_or(0, |r| r.passed_before((earlier.b >> 32) as u32)),
+            later: Party { thread: ThreadId(thread), site, role: role(later) },
+        })
+    }
+
+    fn enter(
+        &mut self,
+        thread: u32,
+        record: &Record,
+        symbols: &mut Symbols,
+        modules: &Modules,
+        resolver: &mut dyn Resolve,
+        text: ReadText<'_>,
+    ) -> Op {
+        let kind = match record.flags() & wire::DETERMINISTIC {
+            0 => RegionKind::Atomic,
+            _ => RegionKind::Deterministic,
+        };
+        let at = record.a;
+        let mut define = |name: Option<String>| {
+            let name = name.unwrap_or_else(|| format!("region@{at:#x}")).into();
+            RegionId(symbols.regions.intern(Region { kind, name }))
+        };
+        let id = if record.flags() & wire::FUNCTION == 0 {
+            define(text(at, (record.b & 0xffff_ffff) as usize))
+        } else {
+            let mut function = || resolver.function(at, modules);
+            *self.functions.entry((at, kind)).or_insert_with(|| define(function()))
+        };
+        let regions = self.regions.entry(thread).or_default();
+        regions.open.push(id);
+        regions.border((record.b >> 32) as u32, self.passed + 1);
+        Op::RegionEnter(id, kind)
+    }
+
     /// What threads call themselves, by number.
     pub fn thread_names(&self) -> &BTreeMap<u32, String> {
         &self.names
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn op(
         &mut self,
         thread: u32,
@@ -191,7 +317,6 @@ impl Translate {
         site: SiteId,
         symbols: &mut Symbols,
         name: &mut dyn FnMut(u64) -> Option<String>,
-        text: ReadText<'_>,
     ) -> Option<Op> {
         let (a, b, flags) = (record.a, record.b, record.flags());
         let access = Access { addr: a, len: b as u32 };
@@ -232,21 +357,21 @@ impl Translate {
                 self.names.insert(thread, name_of(a, b));
                 return None;
             }
-            RecordKind::RegionEnter => {
-                let name = text(a, b as usize).unwrap_or_else(|| format!("region@{a:#x}"));
-                let kind = if flags == 1 { RegionKind::Deterministic } else { RegionKind::Atomic };
-                let id = RegionId(symbols.regions.intern(Region { kind, name: name.into() }));
-                self.regions.entry(thread).or_default().push(id);
-                Op::RegionEnter(id, kind)
+            RecordKind::RegionExit => {
+                let regions = self.regions.get_mut(&thread)?;
+                regions.border((b >> 32) as u32, self.passed + 1);
+                Op::RegionExit(regions.open.pop()?)
             }
-            RecordKind::RegionExit => Op::RegionExit(self.regions.get_mut(&thread)?.pop()?),
             RecordKind::HappensBefore => {
                 Op::Atomic(Access { addr: a, len: 1 }, AtomicOp::Update(UpdateOrder::Release))
             }
             RecordKind::HappensAfter => {
                 Op::Atomic(Access { addr: a, len: 1 }, AtomicOp::Load(LoadOrder::Acquire))
             }
-            RecordKind::Callers => return None,
+            RecordKind::Callers
+            | RecordKind::Earlier
+            | RecordKind::Raced
+            | RecordKind::RegionEnter => return None,
         })
     }
 

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use selvedge_explore::Plan;
 use selvedge_explore::directed::ATTEMPTS;
-use selvedge_model::{RegionKind, Schedule, ScheduleError};
+use selvedge_model::{Schedule, ScheduleError};
 
+use crate::exec::Limits;
 use crate::exec::worker::Body;
-use crate::exec::{Limits, ops};
 use crate::failure::Failure;
 use running::Setting;
 
@@ -297,21 +297,4 @@ pub fn check_dfs<F: Fn() + Send + Sync + 'static>(body: F, max: u64) {
 #[track_caller]
 pub fn replay<F: Fn() + Send + Sync + 'static>(body: F, schedule: &str) {
     Explore::new().replay(schedule).check(body);
-}
-
-/// Runs `f` as a block that claims to be atomic: to behave as if no other thread ran meanwhile. Inside
-/// a check analyses of atomicity hold it to that; outside it is a call.
-#[track_caller]
-pub fn atomic<R>(name: &str, f: impl FnOnce() -> R) -> R {
-    struct Exit(Option<selvedge_model::RegionId>, &'static Location<'static>);
-    impl Drop for Exit {
-        fn drop(&mut self) {
-            if let Some(region) = self.0 {
-                ops::exit(region, self.1);
-            }
-        }
-    }
-    let here = Location::caller();
-    let _exit = Exit(ops::enter(name, RegionKind::Atomic, here), here);
-    f()
 }

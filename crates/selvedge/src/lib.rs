@@ -53,6 +53,7 @@ pub mod parking_lot;
 #[cfg(feature = "check")]
 #[cfg(feature = "check")]
 pub mod rand;
+mod regions;
 #[cfg(feature = "check")]
 mod report;
 /// The standard library with our modules in place of its own: `use selvedge::std;` at the head of a file
@@ -71,9 +72,7 @@ pub mod thread;
 pub mod time;
 
 #[cfg(feature = "check")]
-pub use explore::{
-    Explore, Summary, atomic, check, check_dfs, check_pct, check_random, model, replay,
-};
+pub use explore::{Explore, Summary, check, check_dfs, check_pct, check_random, model, replay};
 #[cfg(feature = "check")]
 pub use failure::{Cause, Failure};
 #[cfg(feature = "check")]
@@ -82,6 +81,8 @@ pub use selvedge_explore::plan::{Plan, UnknownStrategy};
 pub use selvedge_macros::test;
 #[cfg(feature = "check")]
 pub use selvedge_model as model;
+
+pub use regions::{atomic, deterministic};
 
 /// The `parking_lot` crate.
 #[cfg(all(not(feature = "check"), feature = "parking_lot"))]

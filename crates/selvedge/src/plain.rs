@@ -23,11 +23,5 @@ pub mod time {
     pub use std::time::*;
 }
 
-/// Runs `f`.
-#[inline(always)]
-pub fn atomic<R>(_name: &str, f: impl FnOnce() -> R) -> R {
-    f()
-}
-
 pub mod cell;
 pub mod rand;

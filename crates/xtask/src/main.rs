@@ -18,7 +18,7 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
-  bench NAME     measurements: trace, races, tsan, confirm, rust
+  bench NAME     measurements: trace, races, tsan, confirm, rust, noninterference
   corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
   real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
@@ -64,7 +64,7 @@ fn demo() -> Outcome {
 
 fn bench(args: &[&str]) -> Outcome {
     setup::run()?;
-    if args.first() == Some(&"confirm") {
+    if matches!(args.first(), Some(&"confirm" | &"noninterference")) {
         // The tool itself is what is measured.
         cargo(&["build", "--release", "--package", "selvedge-cli"])?;
     }

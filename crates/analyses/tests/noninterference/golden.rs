@@ -8,6 +8,7 @@ use std::path::Path;
 use selvedge_analyses::Analysis;
 use selvedge_analyses::aerodrome::AeroDrome;
 use selvedge_analyses::atomizer::Atomizer;
+use selvedge_analyses::lockregions::LockRegions;
 use selvedge_analyses::singletrack::{Filtered, SingleTrack};
 use selvedge_analyses::velodrome::Velodrome;
 use selvedge_analyses::views::Views;
@@ -20,6 +21,8 @@ fn analysis(name: &str) -> Box<dyn Analysis> {
         "filtered determinism" => Box::new(Filtered::default()),
         "determinism regions as atomic" => Box::new(AeroDrome::of(RegionKind::Deterministic)),
         "atomicity" => Box::new(AeroDrome::new()),
+        "atomicity of locked code" => Box::new(LockRegions::new(AeroDrome::new())),
+        "reduction of locked code" => Box::new(LockRegions::new(Atomizer::new())),
         "velodrome" => Box::new(Velodrome::new()),
         "reduction" => Box::new(Atomizer::new()),
         "views" => Box::new(Views::new()),
@@ -31,6 +34,7 @@ fn shown(finding: &Finding, symbols: &Symbols) -> String {
     let subject = match &finding.subject {
         Subject::Memory(range) => symbols.variable(*range),
         Subject::Locks(locks) => symbols.lock(locks[0]),
+        Subject::Region(region) if region.acquisition().is_some() => "locked".to_owned(),
         Subject::Region(region) => symbols.region(*region).expect("it has a name").name.to_string(),
     };
     let sites: Vec<String> =

@@ -146,9 +146,12 @@ fn rust_panic(stderr: &str) -> Option<Message> {
     let (head, place) = line.split_once(" panicked at ")?;
     let name = head.split('\'').nth(1).map(str::to_owned);
     let site = Site::parse(place.trim_end_matches(':'));
-    let what: Vec<&str> =
-        lines.take_while(|l| !l.starts_with("note: ") && !is_panic(l)).take(4).collect();
+    let what: Vec<&str> = lines.take_while(|l| !is_after_panic(l)).map(str::trim).take(4).collect();
     Some(Message { what: what.join(" ").trim().to_owned(), site: Some(site), thread: name })
+}
+
+fn is_after_panic(line: &str) -> bool {
+    line.starts_with("note: ") || line.starts_with("stack backtrace:") || is_panic(line)
 }
 
 fn is_panic(line: &str) -> bool {
@@ -355,10 +358,7 @@ mod tests {
         let panic = "\nthread 'main' (12) panicked at src/main.rs:5:9:\nassertion `left == right` failed\n  left: 1\n right: 2\nnote: run with `RUST_BACKTRACE=1`\n";
         assert_eq!(
             told(panic),
-            (
-                "assertion `left == right` failed   left: 1  right: 2".into(),
-                "src/main.rs:5:9".into()
-            )
+            ("assertion `left == right` failed left: 1 right: 2".into(), "src/main.rs:5:9".into())
         );
         assert_eq!(
             told("terminate called after throwing an instance of 'std::runtime_error'\n  what():  bad\n").0,

@@ -40,7 +40,7 @@ const HEADER: (&str, &str) = ("shape.h", program!("shape.h"));
 const ANNOTATIONS: (&str, &str) =
     ("selvedge.h", include_str!("../../../runtime/include/selvedge.h"));
 
-const STOPS: [Stop; 3] = [
+const STOPS: [Stop; 4] = [
     Stop {
         text: "A data race. Three threads increment a counter without a lock. Run it a thousand times \
                and nothing happens: the window is a few instructions wide. Selvedge sees in one \
@@ -67,7 +67,19 @@ const STOPS: [Stop; 3] = [
         then: "The replay:",
     },
     Stop {
-        text: "A deadlock, in Rust, with the mutexes of the standard library and no change to the \
+        text: "A deadlock of three threads, each with one lock and in want of the next. In the execution \
+               that is observed they come one after the other; the order of their locks tells \
+               that it may come otherwise, and Selvedge holds each of them at its second lock \
+               until all have their first.",
+        files: &[HEADER, ("three_locks.c", program!("three_locks.c"))],
+        directory: ".",
+        build: ("selvedge", &["cc", "-g", "-O1", "-pthread", "three_locks.c", "-o", "three_locks"]),
+        program: "./three_locks",
+        kind: "deadlock",
+        then: "The replay ends where nobody can go on:",
+    },
+    Stop {
+        text: "And a Rust program, with the mutexes of the standard library and no change to the \
                program. Two transfers in opposite directions; a plain run is over before they meet.",
         files: &[
             ("transfer/src/main.rs", program!("transfer.rs")),
@@ -81,7 +93,7 @@ const STOPS: [Stop; 3] = [
         build: ("cargo", &["selvedge", "build", "--quiet"]),
         program: "target/selvedge/x86_64-unknown-linux-gnu/debug/transfer",
         kind: "deadlock",
-        then: "The replay ends where nobody can go on:",
+        then: "The replay:",
     },
 ];
 
@@ -142,10 +154,20 @@ fn show(stop: &Stop, directory: &Path) -> Result<(), Failure> {
     let id = confirmed(stop, &at)?;
     anstream::println!("\n{bold}{}{bold:#}\n", wrapped(stop.then));
     say("selvedge", &["replay", &id])?;
-    // Its exit code says that the finding is there.
-    started(tool("selvedge")?.args(["replay", &id]).current_dir(&at))?;
+    replay(&id, &at)?;
     anstream::println!();
     Ok(())
+}
+
+/// Replays a finding, which must happen again: that is what the exit code of findings says.
+fn replay(id: &str, at: &Path) -> Result<(), Failure> {
+    const FINDINGS: i32 = 1;
+    let mut command = tool("selvedge")?;
+    let status = command.args(["replay", id]).current_dir(at).stdin(Stdio::null()).status()?;
+    if status.code() == Some(FINDINGS) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("{id} did not happen again: this is a bug in selvedge")))
 }
 
 /// The id of the finding that the stop is about.
@@ -183,12 +205,8 @@ fn tool(name: &str) -> Result<Command, Failure> {
     Ok(command)
 }
 
-fn started(command: &mut Command) -> Result<bool, Failure> {
-    Ok(command.stdin(Stdio::null()).status()?.success())
-}
-
 fn succeed(command: &mut Command) -> Result<(), Failure> {
-    if started(command)? {
+    if command.stdin(Stdio::null()).status()?.success() {
         return Ok(());
     }
     Err(Failure::Usage(format!("the tour ends here: {command:?} failed")))

@@ -9,6 +9,7 @@ use selvedge_model::{Kind, Status};
 use super::wrapped;
 use crate::args::{Check, FailOn, Output, ReportFormat};
 use crate::check;
+use crate::claims::RegionOptions;
 use crate::exit::Failure;
 
 struct Example {
@@ -81,8 +82,12 @@ fn show(example: &Example, directory: &Path) -> Result<(), Failure> {
         source: vec![directory.to_owned()],
     };
     let analyses = crate::catalogue::DEFAULT.iter().map(ToString::to_string).collect();
-    let report =
-        check::analyse_all(&Check { traces: vec![trace], analyses, output: output.clone() })?;
+    let report = check::analyse_all(&Check {
+        traces: vec![trace],
+        analyses,
+        regions: RegionOptions::default(),
+        output: output.clone(),
+    })?;
     check::print(&report, &output)?;
     anstream::println!();
     let found: Vec<_> = report.findings.iter().map(|f| (f.kind, f.status)).collect();

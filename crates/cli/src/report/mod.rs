@@ -304,6 +304,9 @@ impl ReportedRole {
 }
 
 fn region_name(region: selvedge_model::RegionId, symbols: &Symbols) -> String {
+    if let Some(site) = region.acquisition() {
+        return format!("code locked at {}", symbols.site(site));
+    }
     symbols.region(region).map_or_else(|| format!("{region:?}"), |r| r.name.to_string())
 }
 

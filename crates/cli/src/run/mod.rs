@@ -19,7 +19,7 @@ use selvedge_model::Symbols;
 use selvedge_runtime::{Form, Options, Outcome, Session};
 
 use crate::args::{Output, ReportFormat, Run};
-use crate::catalogue;
+use crate::catalogue::{self, Accesses};
 use crate::elf::{Built, Program};
 use crate::exit::{Exit, Failure, warning_label};
 use crate::report;
@@ -31,7 +31,7 @@ use watch::Watch;
 
 /// Runs the program and reports. Findings decide the exit code; without any it is the program's own.
 pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
-    let analyses = catalogue::for_run(&args.options.analyses)?;
+    let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;
     let suppressions = Suppressions::load(&args.options.suppressions)?;
     let program = Program::find(Path::new(&args.command[0])).map_err(Failure::Program)?;
     let form = form(&program)?;
@@ -43,13 +43,20 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let sight = sight(&program, form);
     let journal =
         Journal::begin(store::open(&directory), &words(&args.command), mode(form), &sight);
-    let symbolizer = SharedSymbolizer::new(&root);
+    let claims = args.options.regions.claims();
+    let function_regions = !claims.is_empty();
+    let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
     let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal);
 
     let mut command = Command::new(&program.path);
     command.args(&args.command[1..]);
-    let options =
-        Options { synchronization: true, accesses: analyses.accesses, races: analyses.races };
+    let options = Options {
+        synchronization: true,
+        accesses: analyses.accesses == Accesses::All,
+        racy_accesses: analyses.accesses == Accesses::Racy,
+        function_regions,
+        races: analyses.races,
+    };
     let signals = signals::hold().map_err(Failure::Output)?;
     let session = Session::start(command, form, &toolbox.libraries, options)?;
     signals.forward_to(session.pid());
@@ -69,6 +76,9 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
             "{} events could not be recorded: findings may be missing",
             outcome.lost
         ));
+    }
+    if outcome.lost_functions > 0 {
+        watch.bound(format!("{} functions more than fit are no regions", outcome.lost_functions));
     }
     if outcome.races_seen as usize > outcome.races.len() {
         let (seen, kept) = (outcome.races_seen, outcome.races.len());

@@ -33,8 +33,7 @@ pub(crate) fn observe(
     let mut command = Command::new(&setup.program);
     command.args(&setup.arguments).current_dir(&setup.directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let options =
-        Options { synchronization: true, accesses: false, races: subject.is_instrumented() };
+    let options = Options { races: subject.is_instrumented(), ..Options::default() };
     let session = Session::start(command, subject.form, subject.libraries(), options)?;
     let pid = i32::try_from(session.pid()).ok().and_then(Pid::from_raw);
     let mut symbols = Symbols::default();

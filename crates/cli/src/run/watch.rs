@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use selvedge_analyses::Analysis;
 use selvedge_analyses::held::HeldLocks;
 use selvedge_model::{
-    Event, Finding, Findings, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
+    Event, Finding, Findings, FirstRace, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
 };
 use selvedge_runtime::{Modules, NativeRace, Observe, Outcome, RaceSide};
 
@@ -317,6 +317,15 @@ impl Observe for Watch {
         }
         self.races.insert((race.earlier.pc, race.later.pc), reported.id.clone());
         self.add(reported, &files);
+    }
+
+    fn first_race(&mut self, race: &FirstRace, symbols: &Symbols) {
+        for analysis in &mut self.analyses {
+            analysis.on_first_race(race, &mut self.findings);
+        }
+        if self.findings.len() > self.reported {
+            self.report_new(symbols);
+        }
     }
 
     fn named(&mut self, thread: ThreadId, name: &str) {

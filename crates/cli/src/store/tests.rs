@@ -151,3 +151,44 @@ fn only_so_many_runs_are_kept() {
         store.connection.query_row("SELECT count(*) FROM findings", [], |r| r.get(0)).unwrap();
     assert_eq!((store.runs().unwrap().len(), findings), (1, 0));
 }
+
+#[test]
+fn a_store_of_the_first_version_is_brought_up_to_date() {
+    let scratch = Scratch::new("first");
+    std::fs::create_dir_all(&scratch.0).unwrap();
+    let old = Connection::open(scratch.0.join(FILE)).unwrap();
+    old.execute_batch(
+        "CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, command TEXT NOT NULL,
+             started INTEGER NOT NULL, mode TEXT NOT NULL, instrumented TEXT NOT NULL,
+             ending TEXT, stats TEXT);
+         CREATE TABLE findings (sequence INTEGER PRIMARY KEY,
+             run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE, id TEXT NOT NULL,
+             kind TEXT NOT NULL, status TEXT NOT NULL, verdict TEXT, body TEXT NOT NULL,
+             UNIQUE (run, id));
+         INSERT INTO runs VALUES (1, '[\"./a\"]', 7, 'linked', 'all', 'exited with 0', NULL);
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    let mut body = serde_json::to_value(finding("one", Status::Observed)).unwrap();
+    body.as_object_mut().unwrap().remove("control");
+    old.execute(
+        "INSERT INTO findings VALUES (1, 1, 'one', 'data-race', 'observed', NULL, ?)",
+        [body.to_string()],
+    )
+    .unwrap();
+    drop(old);
+    for _ in 0..2 {
+        let store = Store::open(&scratch.0).unwrap();
+        let run = store.run(None).unwrap();
+        assert_eq!((run.id, run.setup.as_ref()), (1, None));
+        assert_eq!(store.report(&run).unwrap().findings, [finding("one", Status::Observed)]);
+        assert_eq!(store.find("on", None).unwrap().len(), 1);
+    }
+    let mut store = Store::create(&scratch.0).unwrap();
+    let run = begin(&mut store, "./b");
+    let mut new = finding("two", Status::Confirmed);
+    let schedule = Some("1/0/1".to_owned());
+    new.control = Some(crate::report::Control { schedule, attempts: 3, ..Default::default() });
+    store.add(run, &new).unwrap();
+    assert_eq!(store.find("two", None).unwrap(), [(run, new)]);
+}

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use addr2line::Loader;
@@ -122,6 +123,15 @@ impl Binary {
         within(&self.functions, address).map(|(s, offset)| (demangled(&s.name), offset))
     }
 
+    /// All functions, by name without parameters, with their code.
+    pub(super) fn functions(&self) -> impl Iterator<Item = (String, Range<u64>)> + '_ {
+        let next = self.functions.keys().skip(1).copied().chain([u64::MAX]);
+        self.functions.iter().zip(next).map(|((&start, symbol), next)| {
+            let end = start.saturating_add(symbol.size.max(1)).min(next);
+            (plain_name(&demangled(&symbol.name)).to_owned(), start..end)
+        })
+    }
+
     /// The variable around an address, with the offset in it.
     pub(super) fn variable(&self, address: u64) -> Option<(String, u64)> {
         let (symbol, offset) = within(&self.variables, address)?;
@@ -191,4 +201,76 @@ fn within(symbols: &BTreeMap<u64, Symbol>, address: u64) -> Option<(&Symbol, u64
 
 fn demangled(name: &str) -> String {
     addr2line::demangle_auto(Cow::Borrowed(name), None).into_owned()
+}
+
+/// A function's name as it stands in the source: without parameters and result, without Rust's hash,
+/// without what compilers append to clones.
+pub(super) fn plain_name(name: &str) -> &str {
+    let name = name.split(" [clone").next().unwrap_or(name);
+    let name = name.strip_suffix(" const").unwrap_or(name);
+    let name = without_hash(without_clone(name));
+    let bytes = name.as_bytes();
+    let mut end = bytes.len();
+    if name.ends_with(')') && !name.ends_with("operator()") {
+        let mut depth = 0;
+        end = (0..bytes.len())
+            .rev()
+            .find(|&i| {
+                depth += i32::from(bytes[i] == b')') - i32::from(bytes[i] == b'(');
+                depth == 0
+            })
+            .unwrap_or(end);
+    }
+    let mut depth = 0;
+    let start = (0..end).rev().find(|&i| {
+        depth += i32::from(b")>".contains(&bytes[i])) - i32::from(b"(<".contains(&bytes[i]));
+        depth == 0 && bytes[i] == b' '
+    });
+    match start {
+        Some(space) if !name[..end].contains("operator") => &name[space + 1..end],
+        _ => &name[..end],
+    }
+}
+
+fn without_clone(name: &str) -> &str {
+    let clone = |at: &usize| {
+        ["isra", "constprop", "part", "cold", "lto_priv", "llvm"]
+            .iter()
+            .any(|suffix| name[at + 1..].starts_with(suffix))
+    };
+    match name.match_indices('.').map(|(at, _)| at).find(clone) {
+        Some(at) if at > 0 => &name[..at],
+        _ => name,
+    }
+}
+
+fn without_hash(name: &str) -> &str {
+    match name.rsplit_once("::h") {
+        Some((rest, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            rest
+        }
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_name;
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        for (symbol, name) in [
+            ("main", "main"),
+            ("sort_slice.constprop.0", "sort_slice"),
+            ("bank::transfer(bank::Account&, int)", "bank::transfer"),
+            ("void sort<int>(int*, int (*)(int, int))", "sort<int>"),
+            ("Queue<std::pair<int, long> >::push(int) const", "Queue<std::pair<int, long> >::push"),
+            ("(anonymous namespace)::work(void*)", "(anonymous namespace)::work"),
+            ("bank::transfer::h0123456789abcdef", "bank::transfer"),
+            ("<bank::Teller as core::ops::Drop>::drop", "<bank::Teller as core::ops::Drop>::drop"),
+            ("work(int) [clone .cold]", "work"),
+        ] {
+            assert_eq!(plain_name(symbol), name);
+        }
+    }
 }

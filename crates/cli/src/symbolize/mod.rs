@@ -16,7 +16,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use selvedge_model::{Frame, Site};
-use selvedge_runtime::{LockStep, Module, Modules, Resolve};
+use selvedge_runtime::wire::Does;
+use selvedge_runtime::{FunctionRegion, LockStep, Module, Modules, Resolve};
+
+use crate::claims::Claims;
 
 use binary::{Binary, Call};
 
@@ -29,6 +32,8 @@ pub(crate) struct Symbolizer {
     sites: HashMap<u64, Site>,
     /// Where locks are only tried.
     tries: HashSet<Site>,
+    /// Which functions are regions.
+    claims: Claims,
 }
 
 impl Symbolizer {
@@ -39,6 +44,7 @@ impl Symbolizer {
             binaries: HashMap::new(),
             sites: HashMap::new(),
             tries: HashSet::new(),
+            claims: Claims::default(),
         }
     }
 
@@ -105,6 +111,36 @@ impl Symbolizer {
         Some(if offset == 0 { name } else { format!("{name}+{offset}") })
     }
 
+    /// The functions that are regions.
+    fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {
+        if let Some(kinds) = self.claims.of_all() {
+            return vec![FunctionRegion { code: 0..u64::MAX, kinds }];
+        }
+        let claims = self.claims.clone();
+        let mut regions = Vec::new();
+        let mut files = HashSet::new();
+        for module in modules.iter().filter(|m| files.insert(&m.path)) {
+            let binary = self.binary(module);
+            let bias = binary.bias(module);
+            for (name, code) in binary.functions() {
+                let kinds = claims.of(&name);
+                if !kinds.is_empty() {
+                    let code = code.start.wrapping_add(bias)..code.end.wrapping_add(bias);
+                    regions.push(FunctionRegion { code, kinds });
+                }
+            }
+        }
+        regions
+    }
+
+    /// The name of the function that `pc` lies in, without parameters.
+    fn function(&mut self, pc: u64, modules: &Modules) -> Option<String> {
+        let module = modules.find(pc)?.clone();
+        let binary = self.binary(&module);
+        let (name, _) = binary.function(pc.wrapping_sub(binary.bias(&module)))?;
+        Some(binary::plain_name(&name).to_owned())
+    }
+
     fn binary(&mut self, module: &Module) -> &mut Binary {
         self.binaries.entry(module.path.clone()).or_insert_with(|| Binary::open(&module.path))
     }
@@ -136,6 +172,12 @@ impl SharedSymbolizer {
         SharedSymbolizer(Rc::new(RefCell::new(Symbolizer::new(root))))
     }
 
+    /// Takes these functions for regions.
+    pub(crate) fn claiming(self, claims: Claims) -> SharedSymbolizer {
+        self.borrow_mut().claims = claims;
+        self
+    }
+
     /// The symbolizer itself.
     pub(crate) fn borrow_mut(&self) -> RefMut<'_, Symbolizer> {
         self.0.borrow_mut()
@@ -149,6 +191,18 @@ impl Resolve for SharedSymbolizer {
 
     fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         self.borrow_mut().call_within(pc, callers, modules)
+    }
+
+    fn earlier(&mut self, low: u64, does: Does, near: u64, modules: &Modules) -> Option<u64> {
+        self.borrow_mut().restore(low, does, near, modules).map(|earlier| earlier.pc)
+    }
+
+    fn function(&mut self, pc: u64, modules: &Modules) -> Option<String> {
+        self.borrow_mut().function(pc, modules)
+    }
+
+    fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {
+        self.borrow_mut().regions(modules)
     }
 
     fn lock_step(
@@ -188,7 +242,8 @@ fn outside_libraries(frames: Vec<Frame>) -> Vec<Frame> {
 pub(crate) fn is_library(file: &str) -> bool {
     let cxx = file.starts_with("/usr/") && file.contains("/c++/");
     let rust = file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/");
-    cxx || rust || file.contains("crates/runtime/injected/src/")
+    let marks = file.contains("selvedge") && file.ends_with("/src/regions.rs");
+    cxx || rust || marks || file.contains("crates/runtime/injected/src/")
 }
 
 fn shortened(frame: Frame, root: &Path) -> Frame {

@@ -6,6 +6,7 @@ use selvedge_analyses::Analysis;
 use selvedge_analyses::atomizer::Atomizer;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_analyses::hybrid::Hybrid;
+use selvedge_analyses::lockregions::LockRegions;
 use selvedge_analyses::views::Views;
 use selvedge_model::{
     Finding, Held, Kind, LockId, Mode, Range, Site, SiteId, Status, Subject as About, Symbols,
@@ -26,11 +27,16 @@ const OBSERVED: u64 = 3;
 
 /// Races that happened are for the native runs to tell: what precompiled code of Rust's standard library
 /// orders is not among the events of a controlled execution, so there they are no more than predictions.
-fn analyses() -> Vec<Box<dyn Analysis>> {
+/// Which code is taken for atomic besides marked regions is the user's to say.
+fn analyses(lock_regions: bool) -> Vec<Box<dyn Analysis>> {
+    let reduction: Box<dyn Analysis> = match lock_regions {
+        true => Box::new(LockRegions::new(Atomizer::new())),
+        false => Box::new(Atomizer::new()),
+    };
     vec![
         Box::new(Hybrid::default()),
         Box::new(Goodlock::default()),
-        Box::new(Atomizer::new()),
+        reduction,
         Box::new(Views::new()),
     ]
 }
@@ -50,10 +56,13 @@ pub(super) fn predict(
         seen.stats.bounds.into_iter().for_each(|b| native.stats.bounds.push(b));
         seen.findings.into_iter().for_each(|f| native.add(f));
     }
-    let mut observation = observe(subject, args.budget.seed, OBSERVED, &halt.interrupt, analyses)?;
+    let mut observation = observe(subject, args.budget.seed, OBSERVED, &halt.interrupt, || {
+        analyses(args.lock_regions)
+    })?;
     observation.predictions.retain(|p| !suppressions.match_finding(&p.reported, &[]));
     let mut report = Report { stats: native.stats, ..Report::default() };
-    report.stats.analyses = analyses().iter().map(|a| a.name().to_owned()).collect();
+    report.stats.analyses =
+        analyses(args.lock_regions).iter().map(|a| a.name().to_owned()).collect();
     report.stats.events += observation.events;
     report.stats.threads = report.stats.threads.max(observation.threads);
     report.stats.bounds.extend(observation.bounds.iter().cloned());

@@ -465,23 +465,47 @@ unsafe extern "C" fn vptr_update(vptr: *const usize, new: usize, pc: usize) {
     }
 }
 
-/// The call stack is a ring of 64 KiB, so that adding to the low 16 bits stays inside it.
+/// The call stack is a ring of 64 KiB, so that adding to the low 16 bits stays inside it. An entry is the
+/// return address of the function and a place in it.
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn __tsan_func_entry() {
     naked_asm!(
         hot!("mov" "rax", "8", "rcx"),
+        "mov rdx, [rsp]",
         "mov [rax], rdi",
-        "add ax, 8",
+        "mov [rax + 8], rdx",
+        "add ax, {entry}",
         hot!(store "8", "rax", "rcx"),
+        "jc 2f",
         "ret",
+        "2:",
+        "jmp {deeper}",
+        entry = const thread::ENTRY,
+        deeper = sym crate::regions::deeper,
     )
 }
 
+/// Besides taking the entry back it looks whether `regions` wants to know.
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn __tsan_func_exit() {
-    naked_asm!(hot!("mov" "rax", "8", "rcx"), "sub ax, 8", hot!(store "8", "rax", "rcx"), "ret",)
+    naked_asm!(
+        hot!("mov" "rax", "8", "rcx"),
+        "sub ax, {entry}",
+        hot!(store "8", "rax", "rcx"),
+        "jc 2f",
+        hot!("cmp" "rax", "24", "rcx"),
+        "je 3f",
+        "ret",
+        "2:",
+        "jmp {shallower}",
+        "3:",
+        "jmp {left}",
+        entry = const thread::ENTRY,
+        shallower = sym crate::regions::shallower,
+        left = sym crate::regions::left,
+    )
 }
 
 with_pc! {

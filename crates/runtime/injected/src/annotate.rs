@@ -7,10 +7,11 @@ use core::ffi::{c_char, c_int};
 
 use crate::abi::with_pc;
 use crate::control::{self, wire::Kind};
+use crate::regions;
 use crate::rings;
 use crate::sync;
 use crate::thread;
-use crate::wire::RecordKind;
+use crate::wire::{self, RecordKind};
 
 unsafe extern "C" fn acquire(addr: usize, pc: usize) {
     if let Some(t) = thread::me() {
@@ -184,18 +185,28 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
             len += 1;
         }
         control::ops::region_enter(name as usize, len, kind as u8, pc);
-        rings::record(t, RecordKind::RegionEnter, kind as u8, pc, name as usize, len);
+        regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
+    }
+}
+
+/// As above, for languages whose strings are not terminated.
+unsafe extern "C" fn region_enter_named(name: *const u8, len: usize, kind: c_int, pc: usize) {
+    if let Some(t) = thread::me() {
+        let len = len.min(4096);
+        control::ops::region_enter(name as usize, len, kind as u8, pc);
+        regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
     }
 }
 
 unsafe extern "C" fn region_exit(pc: usize) {
     if let Some(t) = thread::me() {
         control::ops::region_exit(pc);
-        rings::record(t, RecordKind::RegionExit, 0, pc, 0, 0);
+        regions::leave_marked(t, pc);
     }
 }
 
 with_pc! {
     selvedge_region_enter => region_enter, "rdx";
+    selvedge_region_enter_named => region_enter_named, "rcx";
     selvedge_region_exit => region_exit, "rdi";
 }

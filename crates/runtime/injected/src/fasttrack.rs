@@ -20,9 +20,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::report;
 use crate::rings;
 use crate::shadow::{
-    self, ATOMIC, Cell, Cells, EPOCH, FREED, Granule, PC_SHIFT, SETS, granule, is_cell, is_set,
+    self, ATOMIC, Cell, Cells, EPOCH, FREED, Granule, PC_SHIFT, granule, is_cell, is_racy, is_set,
 };
-use crate::thread::{MEMOS, Memo, Thread};
+use crate::thread::{Busy, Memo, Thread};
 use crate::wire::Does;
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
@@ -55,6 +55,13 @@ pub fn read(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
     if t.remembers(r, bytes) {
         return;
     }
+    if ordered(t, w)
+        && !t.unusual
+        && let Some(new) = t.recall(r, cell)
+    {
+        g.read.store(new, Ordering::Relaxed);
+        return;
+    }
     in_full(t, g, addr, cell, false, pc);
 }
 
@@ -80,6 +87,15 @@ pub fn write(t: &mut Thread, addr: usize, bytes: u64, pc: usize) {
         }
     }
     if t.remembers(w, bytes) {
+        return;
+    }
+    // What did not race with these accesses once does not race with them now.
+    if r == 0
+        && !t.unusual
+        && !is_racy(w)
+        && let Some(new) = t.recall(w, cell)
+    {
+        g.write.store(new, Ordering::Relaxed);
         return;
     }
     in_full(t, g, addr, cell, true, pc);
@@ -138,23 +154,43 @@ fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc:
     if t.ignore != 0 {
         return;
     }
-    if t.record_accesses && cell & ATOMIC == 0 && !is_covered(g, cell, write) {
-        let bytes = cell & 0xff;
-        let start = (addr & !7) + bytes.trailing_zeros() as usize;
-        rings::record_access(t, write, pc, start, bytes.count_ones() as usize);
-    }
+    // A handler of a signal would make sets in the same places.
+    let _busy = Busy::new(t);
     let here = Here { addr, cell, write, pc };
+    let racy = t.record_racy && is_racy(g.write.load(Ordering::Relaxed));
+    let recorded = (t.record_accesses || racy) && !is_covered(t, g, cell, write);
+    if recorded {
+        record(t, &here, racy);
+    }
     for _ in 0..TRIES {
         if attempt(t, g, &here) {
-            return;
+            break;
         }
+    }
+    if t.record_racy && !recorded && !racy && is_racy(g.write.load(Ordering::Relaxed)) {
+        record(t, &here, true);
     }
 }
 
-/// Whether the cell in the word, or one of its set, is of this epoch and at least as strong.
-fn is_covered(g: &Granule, cell: u64, write: bool) -> bool {
+/// Records a plain access; atomic ones are recorded where they are made.
+#[cold]
+fn record(t: &mut Thread, here: &Here, stamped: bool) {
+    if here.cell & ATOMIC == 0 {
+        let bytes = here.cell & 0xff;
+        let start = (here.addr & !7) + bytes.trailing_zeros() as usize;
+        rings::record_access(t, stamped, here.write, here.pc, start, bytes.count_ones() as usize);
+    }
+}
+
+/// Whether the cell in the word, or one of its set, is of this epoch and at least as strong. Of writes
+/// with races that must also be the last thing that happened: then the set has the name that it had.
+fn is_covered(t: &Thread, g: &Granule, cell: u64, write: bool) -> bool {
+    let word = if write { &g.write } else { &g.read }.load(Ordering::Relaxed);
+    if is_racy(word) {
+        return t.remembers(word, cell & 0xff);
+    }
     let mut cells = Cells::new();
-    cells.fill(if write { &g.write } else { &g.read }.load(Ordering::Relaxed));
+    cells.fill(word);
     cells.iter().any(|c| c.covers(cell))
 }
 
@@ -165,7 +201,11 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
     let freed = r == FREED;
     let mut writes = Cells::new();
     writes.fill(w);
-    if write && let Some(mine) = writes.iter().find(|c| c.covers(cell)) {
+    let was_racy = t.record_racy && is_racy(w);
+    if write
+        && !was_racy
+        && let Some(mine) = writes.iter().find(|c| c.covers(cell))
+    {
         known(t, w, mine);
         return true;
     }
@@ -181,9 +221,20 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
         };
         raced |= conflicts(t, c, earlier, here);
     }
+    let racy = was_racy || t.record_racy && raced;
     if !write {
         let new = if freed { cell } else { add(t, r, None, cell, false) };
-        return change(t, &g.read, r, new, &g.write, w, here);
+        let mut seen = w;
+        if racy {
+            // Another name for the same writes: their threads shall not take them for known, now
+            // that somebody has read.
+            let renamed = racy_set(t, &writes);
+            if g.write.compare_exchange(w, renamed, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+                return false;
+            }
+            seen = renamed;
+        }
+        return change(t, &g.read, r, new, &g.write, seen, here);
     }
     let mut reads = Cells::new();
     reads.fill(r);
@@ -193,14 +244,28 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
         raced |= conflicts(t, c, earlier, here);
         outdated &= ordered(t, c.0) && c.bytes() & !cell & 0xff == 0;
     }
-    let new = add(t, w, Some(&writes), cell, raced);
+    let mut new = add(t, w, Some(&writes), cell, raced);
+    if racy {
+        let mut cells = Cells::new();
+        cells.fill(new);
+        new = racy_set(t, &cells);
+        if cell & ATOMIC == 0 {
+            t.remember(new, cell & 0xff);
+        }
+    }
     if !change(t, &g.write, w, new, &g.read, r, here) {
         return false;
     }
-    if r != 0 && (freed || outdated) {
+    // Who reads memory that others write without order shall be seen to read it again.
+    if r != 0 && (freed || outdated || racy) {
         let _ = g.read.compare_exchange(r, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
     true
+}
+
+/// The name of a new set for a granule on which there was a race.
+fn racy_set(t: &mut Thread, cells: &Cells) -> u64 {
+    shadow::racy(t.write_set(cells))
 }
 
 /// Changes a word from what was looked at, and looks at the other word again if that has changed.
@@ -269,6 +334,9 @@ fn conflicts(t: &mut Thread, c: Cell, earlier: Does, here: &Here) -> bool {
         (false, true) => Does::AtomicRead,
     };
     let start = (here.addr & !7) + both.trailing_zeros() as usize;
+    if t.record_racy && !is_racy(granule(here.addr).write.load(Ordering::Relaxed)) {
+        rings::raced(t, (c, earlier), later, start, both.count_ones() as usize, here.pc);
+    }
     report::race(t, c, earlier, Cell(here.cell), later, start, both.count_ones(), here.pc);
     true
 }
@@ -280,12 +348,8 @@ fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) 
     if old == 0 {
         return cell;
     }
-    let hash = (old ^ cell.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let slot = (hash >> 58) as usize % MEMOS;
-    let memo = &t.memo[slot];
-    let fresh = t.next_set.wrapping_sub(memo.made) < (SETS / 2) as u32;
-    if memo.old == old && memo.cell == cell && fresh && !raced {
-        return memo.new;
+    if !raced && let Some(new) = t.recall(old, cell) {
+        return new;
     }
     let mut own = Cells::new();
     let cells = cells.unwrap_or_else(|| {
@@ -315,11 +379,13 @@ fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) 
         return new;
     }
     let made = t.next_set;
-    let word = shadow::write_set(t.index as usize, &mut t.next_set, &out);
+    let word = t.write_set(&out);
     if cell & ATOMIC == 0 {
         t.remember(word, new & 0xff);
     }
-    t.memo[slot] = Memo { old, cell, new: word, made };
+    if !raced {
+        t.memorise(Memo { old, cell, new: word, made });
+    }
     word
 }
 
@@ -363,10 +429,12 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, pc: usize) {
         return shadow::forget(addr, len);
     }
     let checked = len.min(CHECKED);
-    let recording = t.record_accesses;
+    let recording = (t.record_accesses, t.record_racy);
     t.set_record_accesses(false);
+    t.record_racy = false;
     range(t, addr, checked, true, pc);
-    t.set_record_accesses(recording);
+    t.set_record_accesses(recording.0);
+    t.record_racy = recording.1;
     let cell = t.epoch | 0xff | (pc as u64) << PC_SHIFT;
     for at in (addr..addr + checked).step_by(8) {
         let g = granule(at);

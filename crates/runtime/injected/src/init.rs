@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::control;
 use crate::interpose;
 use crate::layout;
+use crate::regions;
 use crate::report;
 use crate::rings;
 use crate::sys;
@@ -24,11 +25,6 @@ static OWN_PID: AtomicU32 = AtomicU32::new(0);
 #[inline]
 pub fn is_up() -> bool {
     UP.load(Ordering::Relaxed)
-}
-
-/// Whether the host wants to see accesses.
-pub fn wants_accesses() -> bool {
-    rings::shared().is_some_and(|s| s.header.flags & wire::RECORD_ACCESSES != 0)
 }
 
 /// Ends the program with a message. The exit code is that of "could not be run".
@@ -81,13 +77,14 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     main.begin();
     let number = main.number;
     main.ring.open(number);
-    main.set_record_accesses(wants_accesses());
+    main.record_as_wanted();
     rings::record(main, wire::RecordKind::Begin, 0, 0, 0, 0);
     interpose::pthread::prepare();
     if let Some(fd) = number_from(envp, control::wire::ENV_FD.as_bytes()) {
         control::attach(fd, main);
     }
     write_maps();
+    regions::wait_for_functions();
     UP.store(true, Ordering::Release);
 }
 
@@ -146,6 +143,7 @@ pub fn module(pc: usize) {
     if let Some(shared) = rings::shared() {
         shared.header.instrumented.store(1, Ordering::Relaxed);
         write_maps();
+        regions::wait_for_functions();
     }
 }
 

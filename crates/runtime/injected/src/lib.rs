@@ -13,6 +13,7 @@
 //! | [`shadow`], [`fasttrack`] | what is remembered of each granule, and the race check |
 //! | [`clock`], [`sync`], [`atomics`] | what orders threads |
 //! | [`thread`] | threads, their slots, thread-local words |
+//! | [`regions`] | marked regions, and functions that are regions |
 //! | [`control`] | controlled executions: one thread at a time |
 //! | [`interpose`] | functions of the C library that synchronize, allocate or copy |
 //! | [`rings`], [`report`] | events and races on their way to the host |
@@ -29,6 +30,7 @@ pub mod fasttrack;
 pub mod init;
 pub mod interpose;
 pub mod layout;
+pub mod regions;
 pub mod report;
 pub mod rings;
 pub mod shadow;

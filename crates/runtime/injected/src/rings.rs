@@ -6,12 +6,15 @@
 //! - A full ring waits for the host. A host that is gone, or says so, is not waited for: recording
 //!   stops and the rest counts as lost.
 //! - Stamps are taken where the event takes effect: after an acquisition, before a release.
+//! - A signal that arrives while a record is written waits until it is: its handler makes records, too.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use crate::regions;
+use crate::shadow::Cell;
 use crate::sys;
-use crate::thread::Thread;
-use crate::wire::{self, LANES, RING, Record, RecordKind, Shared, lane};
+use crate::thread::{Busy, Thread};
+use crate::wire::{self, Does, LANES, RING, Record, RecordKind, Shared, lane};
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -89,11 +92,58 @@ impl Writer {
 #[inline]
 pub fn record(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: usize, b: usize) {
     if thread.ring.is_open() {
+        if happens_in_regions(kind) {
+            regions::tell(thread);
+        }
         if matches!(kind, RecordKind::Acquire | RecordKind::Fork) {
             record_callers(thread);
         }
         write(thread, true, kind, flags, pc, a, b);
     }
+}
+
+/// Whether it matters which regions the event happened in. Memory that comes and goes is no event that
+/// anything could interfere with, and a thread that begins or ends is in none of its own.
+fn happens_in_regions(kind: RecordKind) -> bool {
+    !matches!(
+        kind,
+        RecordKind::Alloc
+            | RecordKind::Free
+            | RecordKind::Destroy
+            | RecordKind::Begin
+            | RecordKind::End
+            | RecordKind::Name
+    )
+}
+
+/// Records that a region is entered or left.
+pub fn region(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: usize, b: usize) {
+    if thread.ring.is_open() {
+        write(thread, true, kind, flags, pc, a, b);
+    }
+}
+
+/// Records that this access, of `len` bytes at `addr`, is the later one of the first race on a granule.
+/// The record of the access itself follows, or for an atomic access is next to this.
+#[cold]
+pub fn raced(
+    thread: &mut Thread,
+    earlier: (Cell, Does),
+    later: Does,
+    addr: usize,
+    len: usize,
+    pc: usize,
+) {
+    if !thread.ring.is_open() {
+        return;
+    }
+    regions::tell(thread);
+    let (cell, does) = earlier;
+    let owner = crate::thread::owner(cell.slot(), cell.clock());
+    let epoch = (cell.0 >> 8) as usize & 0xffff_ffff;
+    let b = epoch << 32 | cell.pc() as usize;
+    write(thread, false, RecordKind::Earlier, does as u8, pc, owner as usize, b);
+    write(thread, true, RecordKind::Raced, later as u8, pc, addr, len);
 }
 
 /// Records who called the function that makes the next record, if that is known.
@@ -123,6 +173,7 @@ pub fn record_update(
     len: usize,
 ) {
     if thread.ring.is_open() {
+        regions::tell(thread);
         if matters && crate::interpose::is_mixed() {
             record_callers(thread);
         }
@@ -131,12 +182,20 @@ pub fn record_update(
     }
 }
 
-/// Records an access, which needs no stamp.
+/// Records an access. It needs a stamp only where it may race with others, whose order is then known.
 #[cold]
-pub fn record_access(thread: &mut Thread, write_: bool, pc: usize, addr: usize, len: usize) {
+pub fn record_access(
+    thread: &mut Thread,
+    stamped: bool,
+    write_: bool,
+    pc: usize,
+    addr: usize,
+    len: usize,
+) {
     let kind = if write_ { RecordKind::Write } else { RecordKind::Read };
     if thread.ring.is_open() {
-        write(thread, false, kind, 0, pc, addr, len);
+        regions::tell(thread);
+        write(thread, stamped, kind, 0, pc, addr, len);
     }
 }
 
@@ -151,6 +210,7 @@ fn write(
     b: usize,
 ) {
     let Some(shared) = shared() else { return };
+    let _busy = Busy::new(thread);
     let lane = &shared.lanes[(thread.ring.lane - 1) % LANES];
     let head = thread.ring.head;
     if head - lane.tail.load(Ordering::Acquire) >= RING as u64 && !wait_for_room(shared, lane, head)

@@ -10,8 +10,12 @@
 //!        pc (23 bits) atomic slot (10) clock(22) bytes(8)
 //! set    63     50 49     40 39     30 29     8 7      0
 //!        owner(14) seq high  1023     seq low   bytes of all cells
+//! racy   a set, with slot 1021
 //! freed  read word only: slot 1022; the write word says by whom
 //! ```
+//!
+//! Where accesses to memory that is used with races are recorded, the write word of such a granule is
+//! a *racy* set from its first race on, even if it has one cell or none: no fast form takes it.
 //!
 //! Ground rules:
 //! - Words are read and written with relaxed atomics and no lock. A lost update loses a past access,
@@ -48,6 +52,9 @@ pub const CLOCK_BITS: u32 = 22;
 pub const MAX_CLOCK: u32 = (1 << CLOCK_BITS) - 1;
 /// Slots that threads can have are below this.
 pub const SLOTS: usize = 1020;
+/// The first slot that marks a word that is not one cell.
+pub const FIRST_MARK: u64 = RACY_SLOT;
+const RACY_SLOT: u64 = 1021;
 const FREED_SLOT: u64 = 1022;
 const SET_SLOT: u64 = 1023;
 const EPOCH_SHIFT: u32 = 8;
@@ -119,13 +126,24 @@ impl Cell {
 /// Whether a word is a single cell or empty.
 #[inline(always)]
 pub fn is_cell(word: u64) -> bool {
-    word >> SLOT_SHIFT & 0x3ff < FREED_SLOT
+    word >> SLOT_SHIFT & 0x3ff < FIRST_MARK
 }
 
 /// Whether a word names a set.
 #[inline(always)]
 pub fn is_set(word: u64) -> bool {
-    word >> SLOT_SHIFT & 0x3ff == SET_SLOT
+    word >> SLOT_SHIFT & 0x3ff == SET_SLOT || is_racy(word)
+}
+
+/// Whether a write word says that there was a race.
+#[inline(always)]
+pub fn is_racy(word: u64) -> bool {
+    word >> SLOT_SHIFT & 0x3ff == RACY_SLOT
+}
+
+/// The name of the same set, as one of a granule on which there was a race.
+pub fn racy(set: u64) -> u64 {
+    set & !(0x3ff << SLOT_SHIFT) | RACY_SLOT << SLOT_SHIFT
 }
 
 /// Cells that one place for a set can hold. Larger sets take several places in a row.
@@ -311,6 +329,9 @@ mod tests {
         assert_eq!(c.pc(), 0x7f_ffff);
         assert!(!c.atomic() && Cell(c.0 | ATOMIC).atomic());
         assert!(is_cell(c.0) && !is_set(c.0) && is_cell(0) && !is_cell(FREED));
+        let set = 5 << 50 | 3 << 40 | SET_SLOT << SLOT_SHIFT | 7 << 8 | 0x0f;
+        assert!(is_set(set) && !is_racy(set) && is_set(racy(set)) && is_racy(racy(set)));
+        assert_eq!(racy(set) ^ set, (SET_SLOT ^ RACY_SLOT) << SLOT_SHIFT, "still the same set");
     }
 
     #[test]

@@ -16,7 +16,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::clock::{Clock, ThreadClock};
 use crate::layout;
-use crate::shadow::{Cell, MAX_CLOCK, SETS, SLOTS};
+use crate::regions::{self, Height, Regions};
+use crate::shadow::{self, Cell, Cells, FIRST_MARK, MAX_CLOCK, SETS, SLOTS};
 use crate::sys::SpinLock;
 use crate::wire;
 
@@ -26,13 +27,15 @@ pub const STATE_OFFSET: usize = 1 << 16;
 pub const SETS_OFFSET: usize = 1 << 18;
 /// Bytes of the call stack, a ring: deeper frames overwrite the outermost.
 pub const STACK_LEN: usize = 1 << 16;
+/// Bytes of one entry of the call stack: the return address of a function and a place in it.
+pub const ENTRY: usize = 16;
 
 const _: () = assert!(STATE_OFFSET + size_of::<Thread>() <= SETS_OFFSET);
 const _: () = assert!(SETS_OFFSET + SETS * 128 <= layout::THREAD_LEN);
 
 // Thread-local words: 0 the filter (epoch with all byte bits; 0 matches untouched shadow, so unknown
-// threads pass), 8 the top of the call stack, 16 the thread. They start as constants, so a thread that
-// nobody announced is harmless.
+// threads pass), 8 the top of the call stack, 16 the thread, 24 the entry of the call stack whose end
+// `regions` wants to see. They start as constants, so a thread that nobody announced is harmless.
 global_asm!(
     r#"
     .section .tdata,"awT",@progbits
@@ -65,15 +68,23 @@ pub struct Memo {
     pub made: u32,
 }
 
-/// Entries of [`Thread::memo`].
-pub const MEMOS: usize = 64;
+impl Memo {
+    /// The first of its two places.
+    #[inline]
+    fn pair(old: u64, cell: u64) -> usize {
+        let hash = (old ^ cell.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((hash >> 54) as usize % MEMOS) & !1
+    }
+}
+
+/// Entries of [`Thread::memo`], in pairs: an entry may be in either place of its pair. When one is lost,
+/// the next construction makes another set, and all that follow from it are lost as well; so there are
+/// more than a loop needs.
+const MEMOS: usize = 1024;
 /// Entries of [`Thread::known`].
 pub const KNOWN: usize = 16;
 /// An entry of [`Thread::known`] that equals no word; 0 would equal untouched shadow.
 const NOTHING_KNOWN: u64 = 1;
-
-/// Components from here on belong to no thread; see `fasttrack::ordered`.
-const FIRST_MARK: usize = 1022;
 
 /// States of a thread block.
 pub mod state {
@@ -106,6 +117,9 @@ pub struct Thread {
     known_used: bool,
     /// Accesses are recorded as well.
     pub record_accesses: bool,
+    /// Accesses to memory on which a race has happened are recorded as well.
+    // invariant: implied by `record_accesses`.
+    pub record_racy: bool,
     /// Number among all threads ever.
     pub number: u32,
     /// Number of its block.
@@ -132,8 +146,10 @@ pub struct Thread {
     pub farewells: u32,
     /// Its ring, if it records.
     pub ring: crate::rings::Writer,
-    /// Call-stack tops at `setjmp`s: buffer address and top.
-    pub jumps: [(usize, usize); 32],
+    /// See [`Regions`].
+    pub regions: Regions,
+    /// How deep the call stack was at `setjmp`s, by the address of the buffer.
+    pub jumps: [(usize, Height); 32],
     /// Next entry of `jumps` to overwrite.
     pub next_jump: usize,
     /// Its number in a controlled execution, plus one; 0 if it is not controlled.
@@ -200,6 +216,15 @@ pub fn set_stack_top(top: usize) {
     unsafe {
         asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov qword ptr fs:[{t} + 8], {v}",
             t = out(reg) _, v = in(reg) top, options(nostack, preserves_flags));
+    }
+}
+
+/// Sets the entry of the call stack whose end is to be seen, 0 for none.
+pub fn set_innermost(entry: usize) {
+    // SAFETY: writes a thread-local word of ours.
+    unsafe {
+        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov qword ptr fs:[{t} + 24], {v}",
+            t = out(reg) _, v = in(reg) entry, options(nostack, preserves_flags));
     }
 }
 
@@ -362,6 +387,29 @@ impl Thread {
         self.unusual = self.ignore != 0 || wanted;
     }
 
+    /// Records what the host wants to see besides synchronization, from now on.
+    pub fn record_as_wanted(&mut self) {
+        let flags = crate::rings::shared().map_or(0, |s| s.header.flags);
+        self.set_record_accesses(flags & wire::RECORD_ACCESSES != 0);
+        self.record_racy = flags & (wire::RECORD_ACCESSES | wire::RECORD_RACY) != 0;
+        self.regions.reset(self.ring.is_open() && regions::by_function());
+        set_innermost(0);
+    }
+
+    /// Records nothing any more.
+    pub fn record_nothing(&mut self) {
+        self.ring.abandon();
+        self.set_record_accesses(false);
+        self.record_racy = false;
+        self.regions.reset(false);
+        set_innermost(0);
+    }
+
+    /// Slot and clock, as a record has them.
+    pub fn short_epoch(&self) -> usize {
+        (self.epoch >> 8) as usize & 0xffff_ffff
+    }
+
     /// A point that only this release makes known: whoever knows it has learnt all of the release. 0
     /// if there is no such point, because the clock stands still or counts for several threads.
     #[inline]
@@ -376,6 +424,28 @@ impl Thread {
             self.known_used = false;
         }
         set_hot(self.epoch | 0xff);
+    }
+
+    /// Writes a set of cells in this thread's next place for one.
+    pub fn write_set(&mut self, cells: &Cells) -> u64 {
+        shadow::write_set(self.index as usize, &mut self.next_set, cells)
+    }
+
+    /// What `old` became when `cell` was added to it, if that was not long ago. There was no race then.
+    #[inline]
+    pub fn recall(&self, old: u64, cell: u64) -> Option<u64> {
+        let pair = Memo::pair(old, cell);
+        let known = |m: &&Memo| {
+            m.old == old && m.cell == cell && self.next_set.wrapping_sub(m.made) < (SETS / 2) as u32
+        };
+        self.memo[pair..pair + 2].iter().find(known).map(|m| m.new)
+    }
+
+    /// Remembers a set construction in which no race was found, at the cost of an older one.
+    pub fn memorise(&mut self, memo: Memo) {
+        let pair = Memo::pair(memo.old, memo.cell);
+        self.memo[pair + 1] = self.memo[pair];
+        self.memo[pair] = memo;
     }
 
     /// Remembers that the set `word` names holds a plain access of this epoch to `bytes`.
@@ -395,9 +465,9 @@ impl Thread {
     /// The functions that are active, innermost first, as return addresses.
     pub fn stack(&self, top: usize, into: &mut [u64; wire::FRAMES]) -> u32 {
         let base = layout::THREADS + self.index as usize * layout::THREAD_LEN;
-        let depth = ((top & (STACK_LEN - 1)) / 8).min(wire::FRAMES);
+        let depth = ((top & (STACK_LEN - 1)) / ENTRY).min(wire::FRAMES);
         for (i, frame) in into.iter_mut().enumerate().take(depth) {
-            let at = base + (top - 8 * (i + 1)) % STACK_LEN;
+            let at = base + (top - ENTRY * (i + 1)) % STACK_LEN;
             // SAFETY: within the stack part of the block.
             *frame = unsafe { (at as *const u64).read_volatile() };
         }
@@ -424,6 +494,7 @@ impl Thread {
     pub fn end(&mut self) {
         set_current(core::ptr::null_mut());
         set_hot(0);
+        set_innermost(0);
         set_stack_top(layout::NOBODYS_STACK);
         let (slot, tick) = (self.slot as usize, self.tick);
         if !self.shares_slot {
@@ -453,7 +524,8 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
         *c = 0;
     }
     thread.clock.len = 0;
-    thread.clock.at[FIRST_MARK..].fill(u32::MAX);
+    // Components that belong to no thread; see `fasttrack::ordered`.
+    thread.clock.at[FIRST_MARK as usize..].fill(u32::MAX);
     thread.clock.join(known);
     let number = thread.number;
     let (slot, tick, shared) = with_slots(|s| s.take(number, known));
@@ -465,6 +537,8 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.known = [NOTHING_KNOWN; KNOWN];
     thread.ignore = 0;
     thread.set_record_accesses(false);
+    thread.record_racy = false;
+    thread.regions.reset(false);
     thread.busy = 0;
     thread.controlled = 0;
     thread.joined_as = 0;

@@ -31,6 +31,8 @@ pub const FRAMES: usize = 24;
 pub const CALLERS: usize = 6;
 /// Bytes for the text of the memory map.
 pub const MAPS: usize = 1 << 20;
+/// Bytes for the names of marked regions.
+pub const TEXTS: usize = 1 << 20;
 
 /// Flag of [`Header::flags`]: synchronization and atomics are recorded.
 pub const RECORD_SYNC: u32 = 1;
@@ -38,6 +40,17 @@ pub const RECORD_SYNC: u32 = 1;
 pub const RECORD_ACCESSES: u32 = 2;
 /// Flag of [`Header::flags`]: races are not looked for.
 pub const NO_RACES: u32 = 4;
+/// Flag of [`Header::flags`]: accesses to memory on which a race has happened are recorded, too.
+pub const RECORD_RACY: u32 = 8;
+/// Flag of [`Header::flags`]: functions are regions, and the program waits until it knows which.
+pub const FUNCTION_REGIONS: u32 = 16;
+
+/// Pieces of code whose functions are regions, in one of the two tables.
+pub const FUNCTIONS: usize = 1 << 16;
+/// Flag of a [`RecordKind::RegionEnter`]: the region claims to be deterministic, and not atomic.
+pub const DETERMINISTIC: u8 = 1;
+/// Flag of a [`RecordKind::RegionEnter`]: the region is a function.
+pub const FUNCTION: u8 = 2;
 
 /// Start of the shared memory.
 #[repr(C, align(64))]
@@ -68,6 +81,14 @@ pub struct Header {
     pub maps_len: AtomicU32,
     /// Why the runtime could not start, see [`Failure`]; 0 if it did.
     pub failure: AtomicU32,
+    /// Bytes of [`Shared::texts`] that are given out; may be more than there are.
+    pub texts_len: AtomicU32,
+    /// The [`Header::maps_len`] for which the host shall say which functions are regions.
+    pub functions_wanted: AtomicU32,
+    /// That for which it has said so.
+    pub functions_ready: AtomicU32,
+    /// Valid entries of the table in use, and in the top bit which of the two that is.
+    pub functions: AtomicU32,
     /// The last stamp given out.
     pub stamp: Padded,
 }
@@ -170,9 +191,11 @@ kinds! {
     Destroy = 21,
     /// The thread's name: the 16 bytes of `a` and `b`.
     Name = 22,
-    /// A region is entered; `a` address and `b` length of its name in [`Shared`]'s program.
+    /// A region is entered: [`DETERMINISTIC`] or not. The lower half of `b` is the length of its name,
+    /// which is at `a` in [`Shared::texts`], or with [`FUNCTION`] `a` is a place in the function. The
+    /// upper half is the thread's epoch: all that it does in a later one comes after.
     RegionEnter = 23,
-    /// The region entered last is left.
+    /// The region entered last is left. The upper half of `b` is the thread's epoch, as above.
     RegionExit = 24,
     /// Whoever acquires from `a` later is ordered after this (annotation, futex, once, signal).
     HappensBefore = 25,
@@ -182,7 +205,29 @@ kinds! {
     /// innermost first, 0 where there is none. A second one goes on where the first ended. A lock's own
     /// place is often inside a library.
     Callers = 27,
+    /// The earlier access of the first race on a granule, which the next record is about: thread
+    /// number `a`, epoch in the upper half of `b`, low bits of the program counter in the lower half,
+    /// `flags` what it did ([`Does`]).
+    Earlier = 28,
+    /// The later access of that race: `a` address, `b` bytes, `flags` what it did ([`Does`]).
+    Raced = 29,
 }
+
+/// A piece of code whose functions are regions. Pieces are sorted and do not overlap.
+#[repr(C)]
+pub struct Functions {
+    /// First address.
+    pub start: AtomicU64,
+    /// First address after it.
+    pub end: AtomicU64,
+    /// [`ATOMIC_REGION`], [`DETERMINISTIC_REGION`], or both.
+    pub kinds: AtomicU64,
+}
+
+/// Kind of [`Functions`].
+pub const ATOMIC_REGION: u64 = 1;
+/// Kind of [`Functions`].
+pub const DETERMINISTIC_REGION: u64 = 2;
 
 /// Memory orders as the compilers' interface numbers them.
 pub mod order {
@@ -315,6 +360,10 @@ pub struct Shared {
     /// Text in the format of `/proc/self/maps`: executable mappings, and after a `dlopen` all of them
     /// again.
     pub maps: [u8; MAPS],
+    /// Names of marked regions, one after the other.
+    pub texts: [u8; TEXTS],
+    /// Which functions are regions: two tables, one in use and one to be filled.
+    pub functions: [[Functions; FUNCTIONS]; 2],
     #[allow(missing_docs)]
     pub rings: [[Record; RING]; LANES],
 }

@@ -142,9 +142,9 @@ const NOBODY: Callers = [0; wire::CALLERS];
 fn callers(t: &Thread) -> Callers {
     let base = layout::THREADS + t.index as usize * layout::THREAD_LEN;
     let top = thread::stack_top();
-    let depth = (top & (thread::STACK_LEN - 1)) / 8;
+    let depth = (top & (thread::STACK_LEN - 1)) / thread::ENTRY;
     core::array::from_fn(|i| {
-        let at = base + top.wrapping_sub(8 * (i + 1)) % thread::STACK_LEN;
+        let at = base + top.wrapping_sub(thread::ENTRY * (i + 1)) % thread::STACK_LEN;
         // SAFETY: within the stack part of the thread's own block.
         if i < depth { unsafe { (at as *const u64).read_volatile() } } else { 0 }
     })

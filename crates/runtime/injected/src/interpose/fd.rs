@@ -10,7 +10,7 @@
 //!
 //! Guarantee: order is only added, never lost, as far as descriptors are used through these functions.
 //! May miss: races between threads that happen to write and read unrelated files or sockets; numbers
-//! above [`TABLE`] count as one.
+//! above 65,535 count as one.
 //!
 //! Cost: two look-ups and two short locks for each call, beside the system call's own.
 

@@ -11,12 +11,13 @@ use core::ffi::c_int;
 use core::sync::atomic::AtomicUsize;
 
 use super::{look_up, real};
+use crate::regions;
 use crate::thread;
 
 /// Remembers the call stack for a buffer and returns the real function.
 fn note(buffer: usize, known: &AtomicUsize, name: &'static str) -> usize {
-    let top = thread::stack_top();
     if let Some(t) = thread::me() {
+        let height = regions::height(t);
         let at = match t.jumps.iter().position(|j| j.0 == buffer) {
             Some(at) => at,
             None => {
@@ -24,16 +25,16 @@ fn note(buffer: usize, known: &AtomicUsize, name: &'static str) -> usize {
                 t.next_jump
             }
         };
-        t.jumps[at] = (buffer, top);
+        t.jumps[at] = (buffer, height);
     }
     look_up(known, name, None)
 }
 
 fn restore(buffer: usize) {
     if let Some(t) = thread::me()
-        && let Some(&(_, top)) = t.jumps.iter().find(|j| j.0 == buffer)
+        && let Some(&(_, height)) = t.jumps.iter().find(|j| j.0 == buffer)
     {
-        thread::set_stack_top(top);
+        regions::jump_to(t, height);
     }
 }
 

@@ -176,7 +176,8 @@ unsafe extern "C" fn sync_region(kind: c_int, endpoint: c_int, _team: Data, data
         (TASKWAIT | TASKGROUP | REDUCTION, _) => {}
         (_, _) => {
             let round = own_task.round.load(Ordering::Relaxed);
-            let barrier = if round % 2 == 0 { Part::EvenBarrier } else { Part::OddBarrier };
+            let barrier =
+                if round.is_multiple_of(2) { Part::EvenBarrier } else { Part::OddBarrier };
             if endpoint == BEGIN {
                 releases(key(team, barrier), pc);
             } else if endpoint == END {

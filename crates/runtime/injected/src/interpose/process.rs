@@ -28,8 +28,7 @@ unsafe extern "C" fn do_fork(_pc: usize) -> c_int {
         // SAFETY: as above; in the child this is its only thread.
         unsafe {
             if pid == 0 {
-                (*t).ring.abandon();
-                (*t).set_record_accesses(false);
+                (*t).record_nothing();
             }
             (*t).busy -= 1;
         }

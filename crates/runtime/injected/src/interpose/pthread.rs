@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::real;
 use crate::abi::with_pc;
 use crate::control::{self, ops, time};
+use crate::regions;
 use crate::rings;
 use crate::shadow;
 use crate::sync;
@@ -82,6 +83,7 @@ pub fn main_has_farewell() {
 
 fn end(t: &mut Thread) {
     sync::release_also(t, (&raw const ENDED) as usize);
+    regions::leave_all(t);
     rings::record(t, RecordKind::End, 0, 0, 0, 0);
     t.ring.close();
     control::end(t);
@@ -99,7 +101,7 @@ unsafe extern "C" fn run(thread: *mut c_void) -> *mut c_void {
     t.begin();
     let number = t.number;
     t.ring.open(number);
-    t.set_record_accesses(crate::init::wants_accesses());
+    t.record_as_wanted();
     rings::record(t, RecordKind::Begin, 0, function, 0, 0);
     // SAFETY: the key exists, because a thread was created.
     unsafe { pthread_setspecific(KEY.load(Ordering::Acquire) - 1, thread) };

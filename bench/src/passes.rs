@@ -1,9 +1,9 @@
 //! What the analyses of non-interference cost for each event, beside a `races` pass.
 //!
-//! `cargo run --release -p selvedge-analyses --example noninterference_cost [MILLIONS]` runs them in turn
-//! over the same events of a made-up program: four threads update a table under striped locks in atomic
-//! (or deterministic) regions, sweep arrays of their own, read shared data and bump atomic counters.
-//! Memory is that of a process for each pass, after a fifth of the events and after all of them.
+//! They run in turn over the same events of a made-up program: four threads update a table under striped
+//! locks in atomic (or deterministic) regions, sweep arrays of their own, read shared data and bump
+//! atomic counters. Memory is that of a process for each pass, after a fifth of the events and after
+//! all of them.
 
 use std::time::Instant;
 
@@ -141,7 +141,10 @@ fn pass(mut analysis: Box<dyn Analysis>, events: &[Event]) -> (f64, [f64; 2], us
 fn memory(millions: usize, alternative: usize) -> Vec<f64> {
     let program = std::env::current_exe().expect("this program has a path");
     let arguments = [millions.to_string(), alternative.to_string()];
-    let output = std::process::Command::new(program).args(arguments).output();
+    let output = std::process::Command::new(program)
+        .args(["noninterference", "pass"])
+        .args(arguments)
+        .output();
     let output = output.expect("this program can be run").stdout;
     let text = String::from_utf8_lossy(&output).into_owned();
     text.split_whitespace().map(|n| n.parse().expect("a number")).collect()
@@ -149,9 +152,8 @@ fn memory(millions: usize, alternative: usize) -> Vec<f64> {
 
 type Maker = fn() -> Box<dyn Analysis>;
 
-fn main() {
-    let args: Vec<usize> = std::env::args().skip(1).filter_map(|n| n.parse().ok()).collect();
-    let millions = args.first().copied().unwrap_or(20);
+/// Prints a table, or with a number only the memory of that pass.
+pub(crate) fn run(millions: usize, only: Option<usize>) {
     let atomic = program(millions * 1_000_000 / PARTS, RegionKind::Atomic);
     let deterministic = program(millions * 1_000_000 / PARTS, RegionKind::Deterministic);
     let alternatives: [(&str, Maker, &[Event]); 8] = [
@@ -164,8 +166,7 @@ fn main() {
         ("reduction", || Box::new(Atomizer::new()), &atomic),
         ("views", || Box::new(Views::new()), &atomic),
     ];
-    if let Some(&i) = args.get(1) {
-        let (_, make, events) = &alternatives[i];
+    if let Some((_, make, events)) = only.and_then(|i| alternatives.get(i)) {
         let [early, late] = pass(make(), events).1;
         println!("{early} {late}");
         return;
@@ -179,7 +180,7 @@ fn main() {
             findings[i] = found;
         }
     }
-    println!("{millions} million events, best of {ROUNDS} rounds");
+    println!("passes over {millions} million events, best of {ROUNDS} alternating rounds");
     println!(
         "pass                        ns/event   to counting   to races   MiB early   MiB late   findings"
     );

@@ -1,0 +1,38 @@
+//! Patterns for operations of one sort, for analyses to which they are all the same. A match on an
+//! operation names every one, also those that mean nothing to it, so that a new operation must be
+//! thought about everywhere; these keep the lists short.
+
+/// Threads begin and end.
+macro_rules! threads {
+    () => {
+        Op::Fork(_) | Op::Join(_) | Op::Begin | Op::End
+    };
+}
+
+/// Barriers and semaphores.
+macro_rules! rendezvous {
+    () => {
+        Op::Arrive(..) | Op::Leave(..) | Op::Post(_) | Op::Wait(_)
+    };
+}
+
+/// Condition variables.
+macro_rules! conditions {
+    () => {
+        Op::Notify(..) | Op::Wake(_)
+    };
+}
+
+/// Regions.
+macro_rules! regions {
+    () => {
+        Op::RegionEnter(..) | Op::RegionExit(_)
+    };
+}
+
+/// Memory comes and goes.
+macro_rules! allocation {
+    () => {
+        Op::Alloc(_) | Op::Free(_)
+    };
+}

@@ -1,0 +1,38 @@
+#include "corpus.h"
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/time.h>
+// Signals by the thousand, many of which come while the thread is inside the runtime.
+int data;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int handled, stop;
+static void on_signal(int signal) {
+    (void)signal;
+    atomic_fetch_add(&handled, 1);
+}
+static void *works(void *arg) {
+    while (!atomic_load(&stop)) {
+#ifdef FIXED
+        pthread_mutex_lock(&m);
+#endif
+        data++; // race(data)
+#ifdef FIXED
+        pthread_mutex_unlock(&m);
+#endif
+        atomic_fetch_add(&handled, 0);
+    }
+    return arg;
+}
+int main(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    pthread_t a = start(works, NULL), b = start(works, NULL);
+    struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (atomic_load(&handled) < 300) {}
+    setitimer(ITIMER_REAL, &never, NULL);
+    atomic_store(&stop, 1);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return data == 0;
+}
