@@ -14,6 +14,7 @@
 //! | [`translate`] | records become [`Event`](selvedge_model::Event)s |
 //! | [`modules`] | what a program counter belongs to |
 //! | [`races`] | race records become findings |
+//! | `rust_locks` | which locks of Rust a thread is known to hold |
 //! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
 pub mod control;
@@ -21,6 +22,7 @@ pub mod libraries;
 pub mod merge;
 pub mod modules;
 pub mod races;
+mod rust_locks;
 pub mod rust_std;
 pub mod session;
 pub mod shm;

@@ -20,7 +20,8 @@ use selvedge_model::{
 
 use crate::modules::{LockStep, Modules, Resolve};
 use crate::races::role;
-use crate::wire::{self, CALLERS, Does, Record, RecordKind, order};
+use crate::rust_locks::RustLocks;
+use crate::wire::{self, CALLERS, Does, Record, RecordKind, SHARED, order};
 
 /// Ids of objects of one kind, by address.
 #[derive(Debug, Default)]
@@ -59,6 +60,7 @@ pub struct Translate {
     steps: BTreeMap<(u64, Callers), Option<(LockStep, SiteId)>>,
     /// The lock that a thread waits for out of sight: address, mode and where.
     awaited: BTreeMap<u32, (u64, Mode, SiteId)>,
+    rust_locks: RustLocks,
     regions: BTreeMap<u32, Regions>,
     /// The functions that are regions, by a place in them.
     functions: BTreeMap<(u64, RegionKind), RegionId>,
@@ -149,7 +151,10 @@ impl Translate {
         {
             let name = resolver.object(addr, modules);
             let lock = self.lock(addr, site, symbols, name);
-            self.push(Event { thread: id, site, op: Op::Acquire(lock, mode) }, out);
+            self.take(id, site, (addr, lock), mode, out);
+        }
+        if record.is_of_std() && !self.is_seen(thread, kind, record, has_it) {
+            return;
         }
         if kind == RecordKind::Earlier {
             self.earlier.insert(thread, *record);
@@ -177,22 +182,50 @@ impl Translate {
         }
         if let Some((step, site)) = step {
             let wrote = kind == RecordKind::Update;
-            let op = match step {
+            match step {
                 LockStep::Take(mode) | LockStep::Try(mode) if wrote => {
                     let name = resolver.object(record.a, modules);
-                    Op::Acquire(self.lock(record.a, site, symbols, name), mode)
+                    let lock = self.lock(record.a, site, symbols, name);
+                    self.take(id, site, (record.a, lock), mode, out);
                 }
-                LockStep::Give(mode) => {
+                LockStep::Give(mode) if self.rust_locks.give(thread, record.a) => {
                     let name = resolver.object(record.a, modules);
-                    Op::Release(self.lock(record.a, site, symbols, name), mode)
+                    let op = Op::Release(self.lock(record.a, site, symbols, name), mode);
+                    self.push(Event { thread: id, site, op }, out);
                 }
                 LockStep::Take(mode) => {
                     self.awaited.insert(thread, (record.a, mode, site));
-                    return;
                 }
-                LockStep::Try(_) | LockStep::Inside => return,
-            };
-            self.push(Event { thread: id, site, op }, out);
+                LockStep::Give(_) | LockStep::Try(_) | LockStep::Inside => {}
+            }
+        }
+    }
+
+    /// A thread has a lock of Rust, which has an address and an id.
+    fn take(
+        &mut self,
+        thread: ThreadId,
+        site: SiteId,
+        (addr, lock): (u64, LockId),
+        mode: Mode,
+        out: &mut Vec<Event>,
+    ) {
+        if !self.rust_locks.take(thread.0, addr, mode) {
+            self.push(Event { thread, site, op: Op::Release(lock, mode) }, out);
+        }
+        self.push(Event { thread, site, op: Op::Acquire(lock, mode) }, out);
+    }
+
+    /// Whether what a stub around the standard library says of a lock is about a lock whose other ways in
+    /// and out are seen, and not about one that the library uses within itself.
+    fn is_seen(&mut self, thread: u32, kind: RecordKind, record: &Record, has_it: bool) -> bool {
+        let mode = mode(record.flags());
+        match kind {
+            RecordKind::Acquire if has_it || self.rust_locks.wakes(thread, record.a) => {
+                self.rust_locks.take(thread, record.a, mode)
+            }
+            RecordKind::Release => self.rust_locks.give_up(thread, record.a),
+            _ => false,
         }
     }
 
@@ -321,7 +354,7 @@ impl Translate {
         let (a, b, flags) = (record.a, record.b, record.flags());
         let access = Access { addr: a, len: b as u32 };
         let range = Range { start: a, len: b };
-        let mode = if flags == 1 { Mode::Shared } else { Mode::Exclusive };
+        let mode = mode(flags);
         Some(match kind {
             RecordKind::Read => Op::Read(access),
             RecordKind::Write => Op::Write(access),
@@ -379,7 +412,13 @@ impl Translate {
         for ids in [&mut self.locks, &mut self.barriers, &mut self.semaphores, &mut self.conds] {
             ids.forget(range);
         }
+        self.rust_locks.forget(range);
     }
+}
+
+/// The mode of an acquisition or release.
+fn mode(flags: u8) -> Mode {
+    if flags & SHARED != 0 { Mode::Shared } else { Mode::Exclusive }
 }
 
 /// Whether a record says that a thread goes on, and does not wait any more: loads, stores, wake-ups and

@@ -68,13 +68,13 @@ with_pc! {
 unsafe extern "C" fn locked(addr: usize, shared: usize, pc: usize) {
     if let Some(t) = thread::me() {
         sync::acquire(t, addr);
-        rings::record(t, RecordKind::Acquire, shared as u8, pc, addr, 0);
+        rings::record(t, RecordKind::Acquire, shared as u8 | wire::OF_STD, pc, addr, 0);
     }
 }
 
 unsafe extern "C" fn unlocking(addr: usize, shared: usize, pc: usize) {
     if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::Release, shared as u8, pc, addr, 0);
+        rings::record(t, RecordKind::Release, shared as u8 | wire::OF_STD, pc, addr, 0);
         sync::release_also(t, addr);
     }
 }

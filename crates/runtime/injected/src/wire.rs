@@ -45,6 +45,11 @@ pub const RECORD_RACY: u32 = 8;
 /// Flag of [`Header::flags`]: functions are regions, and the program waits until it knows which.
 pub const FUNCTION_REGIONS: u32 = 16;
 
+/// Flag of a record of a lock: in shared mode.
+pub const SHARED: u8 = 1;
+/// Flag of a record of a lock: a stub around Rust's standard library says so.
+pub const OF_STD: u8 = 2;
+
 /// Pieces of code whose functions are regions, in one of the two tables.
 pub const FUNCTIONS: usize = 1 << 16;
 /// Flag of a [`RecordKind::RegionEnter`]: the region claims to be deterministic, and not atomic.
@@ -159,9 +164,9 @@ kinds! {
     Update = 5,
     /// Fence: `flags` order.
     Fence = 6,
-    /// Lock `a` acquired; `flags` 1 if shared.
+    /// Lock `a` acquired; `flags` [`SHARED`] and [`OF_STD`].
     Acquire = 7,
-    /// Lock `a` released; `flags` 1 if shared.
+    /// Lock `a` released; `flags` as for [`RecordKind::Acquire`].
     Release = 8,
     /// Thread number `a` is about to start.
     Fork = 9,
@@ -271,6 +276,12 @@ impl Record {
     /// Order, mode or whatever the kind says.
     pub fn flags(&self) -> u8 {
         (self.what >> 48) as u8
+    }
+
+    /// Whether a stub around Rust's standard library says it of a lock.
+    pub fn is_of_std(&self) -> bool {
+        matches!(self.kind(), Some(RecordKind::Acquire | RecordKind::Release))
+            && self.flags() & OF_STD != 0
     }
 
     /// Return address of the call that made the event.
