@@ -12,7 +12,7 @@
 //! those of the last events.
 //!
 //! [`explain`] selects, [`layout()`] makes lines of styled text. Both are pure: names come from
-//! [`Symbols`], source lines from whoever has the files.
+//! [`Symbols`](selvedge_model::Symbols), source lines from whoever has the files.
 //!
 //! Guarantee: every critical event and every stop that concerns one of the objects is shown, up to
 //! [`ROWS`] rows; then those in the middle are left out, and their number told.
