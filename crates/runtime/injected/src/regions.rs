@@ -19,7 +19,7 @@
 //!   middle of a release.
 //!
 //! Guarantee: all records of a thread are between those of the functions and marks that they happened
-//! in, up to [`DEPTH`] at a time; deeper ones are left out. Functions that the compiler inlined have no
+//! in, up to `DEPTH` at a time; deeper ones are left out. Functions that the compiler inlined have no
 //! entry and are no regions. A function that was left by a jump or by the end of its thread is left.
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
