@@ -518,7 +518,7 @@ fn an_unmodified_crate_is_tested_and_its_fixed_twin_is_clean() {
     assert!(crossed.contains("deadlock between `counter::tests::"), "{crossed}");
     assert!(crossed.contains("acquires `counter::tests::LEFT`, holding `counter::tests::RIGHT`"));
     assert!(crossed.contains("holding `counter::tests::LEFT`"), "{crossed}");
-    for clean in ["fixed", "straight"] {
+    for clean in ["fixed", "straight", "sleepers"] {
         let output = test(clean);
         assert!(output.status.success(), "{}", stderr(&output));
         assert!(stderr(&output).contains("nothing found: "), "{}", stderr(&output));

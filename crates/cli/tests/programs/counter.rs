@@ -19,6 +19,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Arc, Barrier, Condvar, Mutex, RwLock, mpsc};
     use std::thread;
+    use std::time::Duration;
 
     /// Both are there before either counts; nothing but that is said.
     fn together() {
@@ -82,6 +83,35 @@ mod tests {
             let right = RIGHT.write().unwrap();
             if let Ok(mut left) = LEFT.try_lock() {
                 *left += *right;
+            }
+        });
+    }
+
+    /// Threads that wait for each other's sake, one lock at a time. Taking the lock again after a wait is
+    /// often contended, and that happens within the standard library.
+    #[test]
+    fn sleepers() {
+        let sleepers: Vec<_> = (0..3).map(|_| (Mutex::new(false), Condvar::new())).collect();
+        thread::scope(|scope| {
+            for i in 0..3 {
+                let sleepers = &sleepers;
+                scope.spawn(move || {
+                    for round in 0..200 {
+                        let (asleep, wake) = &sleepers[i];
+                        let mut own = asleep.lock().unwrap();
+                        *own = true;
+                        while *own {
+                            let (back, late) =
+                                wake.wait_timeout(own, Duration::from_millis(1)).unwrap();
+                            own = back;
+                            *own &= !late.timed_out();
+                        }
+                        drop(own);
+                        let (asleep, wake) = &sleepers[(i + round) % 3];
+                        *asleep.lock().unwrap() = false;
+                        wake.notify_one();
+                    }
+                });
             }
         });
     }
