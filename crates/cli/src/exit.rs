@@ -90,6 +90,18 @@ impl Failure {
     }
 }
 
+/// What came of something that a signal may have stopped: nothing, if one has. What is known by then is
+/// still to be reported.
+pub(crate) fn unless_interrupted<T, E: Into<Failure>>(
+    outcome: Result<T, E>,
+) -> Result<Option<T>, Failure> {
+    match outcome.map_err(Into::into) {
+        Ok(result) => Ok(Some(result)),
+        Err(Failure::Interrupted) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
 impl From<selvedge_runtime::Error> for Failure {
     fn from(error: selvedge_runtime::Error) -> Failure {
         match error {

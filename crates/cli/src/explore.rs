@@ -18,7 +18,7 @@ use crate::control::meeting::Meeting;
 use crate::control::observe::{Observation, observe};
 use crate::control::stage::{Stage, Subject, Watched, Wishes};
 use crate::control::tally::{Found, Tally};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, unless_interrupted};
 use crate::progress::Schedules;
 use crate::report::{Effort, Report, ReportedFinding};
 use crate::store::{self, Journal};
@@ -209,13 +209,11 @@ impl Search<'_> {
         journal: &mut Journal,
         progress: &mut Schedules,
     ) -> Result<bool, Failure> {
-        let mut stage = Stage::new(self.subject, job.wishes.clone(), &self.halt.interrupt)?;
+        let stage = Stage::new(self.subject, job.wishes.clone(), &self.halt.interrupt);
+        let Some(mut stage) = unless_interrupted(stage)? else { return Ok(false) };
         stage.controlled.releases = job.releases;
-        let (first, _) = match stage.controlled.replay(&unforced(job)) {
-            Ok(first) => first,
-            Err(selvedge_runtime::Error::Interrupted) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        };
+        let first = stage.controlled.replay(&unforced(job));
+        let Some((first, _)) = unless_interrupted(first)? else { return Ok(false) };
         if let Some(remark) = repeated(&mut stage, &first)? {
             self.remarks.push(remark);
         }
@@ -306,7 +304,10 @@ impl Search<'_> {
         }
         // The end of the time does not count here, a signal does.
         let mut stage = match self.halt.signal() {
-            None => Some(Stage::new(self.subject, wishes.clone(), &self.signals())?),
+            None => {
+                let stage = Stage::new(self.subject, wishes.clone(), &self.halt.interrupt);
+                unless_interrupted(stage)?
+            }
             Some(_) => None,
         };
         let mut findings = Vec::new();
@@ -317,7 +318,8 @@ impl Search<'_> {
                 Some(stage) => match replays(stage, one, self.tally.usual_exit()) {
                     Ok(()) => {
                         finding.status = Status::Confirmed;
-                        account::complete(stage, &mut finding, &self.subject.root)?;
+                        let root = &self.subject.root;
+                        unless_interrupted(account::complete(stage, &mut finding, root))?;
                     }
                     Err(why) => finding.notes.push(why),
                 },
@@ -327,23 +329,13 @@ impl Search<'_> {
         }
         Ok(findings)
     }
-
-    fn signals(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.halt.interrupt)
-    }
 }
 
 /// What is to be said of a program that does not always do the same under one schedule.
 fn repeated(stage: &mut Stage, first: &Execution) -> Result<Option<String>, Failure> {
     const TIMES: usize = 2;
-    match stage.controlled.unrepeatable(first, TIMES) {
-        Ok(found) => Ok(found.map(|n| {
-            let symbols = stage.controlled.named(&[]);
-            n.in_words(&symbols)
-        })),
-        Err(selvedge_runtime::Error::Interrupted) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    let found = unless_interrupted(stage.controlled.unrepeatable(first, TIMES))?;
+    Ok(found.flatten().map(|n| n.in_words(&stage.controlled.named(&[]))))
 }
 
 /// The schedule that forces nothing.

@@ -24,7 +24,7 @@ use crate::control::lanes::{Done, Job};
 use crate::control::observe::Observation;
 use crate::control::stage::{Stage, Subject, Wishes};
 use crate::control::tally::Tally;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, unless_interrupted};
 use crate::explore::{self, Search};
 use crate::progress::Schedules;
 use crate::report::{Effort, Report, ReportedFinding, Stats};
@@ -79,8 +79,10 @@ fn test(
     if halt.signal().is_none() && findings.iter().any(|f| f.status == Status::Confirmed) {
         let symbols = observation.symbols.clone();
         let wishes = Wishes { seed: budget.seed, symbols, ..Wishes::default() };
-        let mut stage = Stage::new(subject, wishes, &Arc::default())?;
-        account::complete_all(&mut stage, &mut findings, &subject.root, journal)?;
+        let completed = Stage::new(subject, wishes, &halt.interrupt).and_then(|mut stage| {
+            account::complete_all(&mut stage, &mut findings, &subject.root, journal)
+        });
+        unless_interrupted(completed)?;
     }
     let confirmed = findings.iter().filter(|f| f.status == Status::Confirmed);
     search.known = confirmed.map(|f| f.id.clone()).collect();
