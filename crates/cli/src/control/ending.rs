@@ -185,6 +185,7 @@ fn failed_assertion(message: Message, how: &str) -> Ending {
         held: Vec::new(),
         held_unknown: true,
         stack: Vec::new(),
+        stack_likely: false,
         approximate: false,
     });
     let says = [what.clone()];
@@ -272,6 +273,7 @@ fn waiting(b: &Blocked, symbols: &Symbols) -> ReportedPlace {
             .collect(),
         held_unknown: false,
         stack: Vec::new(),
+        stack_likely: false,
         approximate: false,
     }
 }
