@@ -17,7 +17,7 @@ const EXPORTED: &str = "{
     __tsan_*; selvedge_*; Annotate*;
     pthread_*; sem_*; mtx_*; cnd_*; thrd_*; call_once;
     malloc; free; cfree; calloc; realloc; reallocarray; memalign; aligned_alloc; posix_memalign; valloc;
-    mmap; mmap64; munmap; _Zd*; __cxa_guard_*;
+    malloc_usable_size; mmap; mmap64; munmap; _Znwm*; _Znam*; _Zd*; __cxa_guard_*;
     setjmp; _setjmp; __sigsetjmp; longjmp; _longjmp; siglongjmp; __longjmp_chk;
     fork; syscall; signal; sigaction;
 };

@@ -51,6 +51,29 @@ fn a_kill_loses_nothing() {
     assert_eq!(ends, 1, "the thread's last event was recorded before the kill");
 }
 
+/// jemalloc and tcmalloc come as libraries like this one.
+#[test]
+fn a_program_with_another_allocator_runs() {
+    let directory = workspace("faults/pool");
+    let library = directory.join("libpool.so");
+    let mut compile = Command::new("g++");
+    compile.args(["-shared", "-fPIC", "-O1"]).arg(source("pool.cpp")).arg("-o").arg(&library);
+    succeed(&mut compile).expect("pool.cpp");
+    for (instrument, form) in [(None, Form::Preloaded), (Some("-fsanitize=thread"), Form::Replaced)]
+    {
+        let program = directory.join(format!("pooled.{form:?}"));
+        let mut compile = Command::new("g++");
+        compile.args(["-g", "-O1", "-std=c++17"]).args(instrument).arg(source("pooled.cpp"));
+        compile.arg(&library).arg(format!("-Wl,-rpath,{}", directory.display()));
+        succeed(compile.arg("-o").arg(&program)).expect("pooled.cpp");
+        let seen = observe(&program, form).expect("runs");
+        assert!(seen.status.success(), "{form:?}: {}", seen.status);
+        assert_eq!(seen.races_seen, 0);
+    }
+    let seen = observe(&built("pooled.cpp"), Form::Linked).expect("runs");
+    assert!(seen.status.success() && seen.races_seen == 0, "{seen:?}");
+}
+
 #[test]
 fn two_thousand_threads_run_and_raise_no_false_alarm() {
     let seen = observe(&built("threads.c"), Form::Linked).expect("runs");

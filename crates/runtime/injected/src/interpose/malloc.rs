@@ -1,7 +1,9 @@
 //! The heap and mappings: freed memory is forgotten, fresh memory has no history.
 //!
 //! The allocator is the C library's, called by the names that cannot be interposed, because we are
-//! called before any look-up is possible.
+//! called before any look-up is possible. A program may have been linked with another one (jemalloc,
+//! tcmalloc): every function that makes, measures or frees blocks has to be one of ours, so that none of
+//! that other allocator's ever sees a block of the C library.
 //!
 //! Ground rule: shadow changes of a free happen before the block is given back; after that it may
 //! already be somebody else's.
@@ -25,13 +27,22 @@ unsafe extern "C" {
     fn __libc_realloc(block: usize, size: usize) -> usize;
     fn __libc_free(block: usize);
     fn __libc_memalign(alignment: usize, size: usize) -> usize;
-    fn malloc_usable_size(block: usize) -> usize;
     fn __errno_location() -> *mut c_int;
 }
 
+/// Bytes of a block that can be used. The C library's function of that name may be hidden by another
+/// allocator's, so this looks where it would look: the word before a block is the size of its chunk, with
+/// three flags, one of which says that the chunk is a mapping of its own.
 fn usable(block: usize) -> usize {
+    const FLAGS: usize = 7;
+    const MAPPED: usize = 2;
     // SAFETY: a live block of the C library's allocator.
-    unsafe { malloc_usable_size(block) }
+    let chunk = unsafe { ((block - 8) as *const usize).read() };
+    (chunk & !FLAGS) - if chunk & MAPPED != 0 { 16 } else { 8 }
+}
+
+unsafe extern "C" fn do_usable_size(block: usize) -> usize {
+    if block == 0 { 0 } else { usable(block) }
 }
 
 /// A block was allocated.
@@ -169,7 +180,64 @@ unsafe extern "C" fn do_mmap(
     new
 }
 
+/// C++ `new`, plain. 0 if there is no memory.
+unsafe extern "C" fn do_new(size: usize, pc: usize) -> usize {
+    // SAFETY: the program's own call.
+    unsafe { do_malloc(size.max(1), pc) }
+}
+
+unsafe extern "C" fn do_new_aligned(size: usize, alignment: usize, pc: usize) -> usize {
+    // SAFETY: the program's own call.
+    unsafe { do_memalign(alignment, size.max(1), pc) }
+}
+
+/// Forms of C++ `new`. Without memory the C++ library's own is left to call handlers and to throw, and
+/// we are gone from the stack by then.
+macro_rules! new {
+    ($($name:ident => $target:path, $reg:literal;)*) => {$(
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            unsafe extern "C" fn next() -> usize {
+                static KNOWN: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+                super::look_up(&KNOWN, concat!(stringify!($name), "\0"), None)
+            }
+            core::arch::naked_asm!(
+                "push rdi",
+                "push rsi",
+                "sub rsp, 8",
+                concat!("mov ", $reg, ", qword ptr [rsp + 24]"),
+                "call {target}",
+                "test rax, rax",
+                "jnz 2f",
+                "call {next}",
+                "add rsp, 8",
+                "pop rsi",
+                "pop rdi",
+                "jmp rax",
+                "2:",
+                "add rsp, 24",
+                "ret",
+                target = sym $target,
+                next = sym next,
+            )
+        }
+    )*};
+}
+
+new! {
+    _Znwm => do_new, "rsi";
+    _Znam => do_new, "rsi";
+    _ZnwmRKSt9nothrow_t => do_new, "rsi";
+    _ZnamRKSt9nothrow_t => do_new, "rsi";
+    _ZnwmSt11align_val_t => do_new_aligned, "rdx";
+    _ZnamSt11align_val_t => do_new_aligned, "rdx";
+    _ZnwmSt11align_val_tRKSt9nothrow_t => do_new_aligned, "rdx";
+    _ZnamSt11align_val_tRKSt9nothrow_t => do_new_aligned, "rdx";
+}
+
 with_pc! {
+    malloc_usable_size => do_usable_size, "rsi";
     malloc => do_malloc, "rsi";
     calloc => do_calloc, "rdx";
     free => do_free, "rsi";
