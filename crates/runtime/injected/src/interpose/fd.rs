@@ -1,167 +1,13 @@
-//! File descriptors: what one thread writes to a file, a pipe or a socket, another may read, and that
-//! orders them.
-//!
-//! Two things order threads here. The *number*: the kernel hands a number out again only after it was
-//! closed, so whoever gets it comes after whoever gave it up (a server that keeps its connections in an
-//! array by descriptor relies on just that). The *channel*: what is written comes before what is read.
-//! Both ends of a pipe are one channel, known by the pipe's inode; so are the two ends of a socket pair,
-//! and an event counter, a timer or a poll set by itself. All files together are one channel, and so are
-//! all other sockets: which of them reach each other, perhaps through another process, cannot be seen.
-//!
-//! Guarantee: order is only added, never lost, as far as descriptors are used through these functions.
-//! May miss: races between threads that happen to write and read unrelated files or sockets; numbers
-//! above 65,535 count as one.
-//!
-//! Cost: two look-ups and two short locks for each call, beside the system call's own.
+//! The C library's functions for files, pipes, sockets and whatever else is a descriptor. Which threads they
+//! order is in [`channels`](super::channels).
 
 #![allow(missing_docs)] // The names are the C library's.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU32, Ordering};
 
+use super::channels::{closing, copied, created, incoming, outgoing, paired, polled};
 use super::{memory, real};
 use crate::abi::with_pc;
-use crate::control;
-use crate::rings;
-use crate::sync;
-use crate::sys;
-use crate::thread;
-use crate::wire::RecordKind;
-
-/// Descriptors that are told apart.
-const TABLE: usize = 1 << 16;
-/// Synchronization objects are found by address; these addresses are nobody's.
-const NUMBERS: usize = 0x4300_0000_0000;
-const CHANNELS: usize = 0x4380_0000_0000;
-
-/// What is known of a descriptor.
-struct Descriptor {
-    /// Its channel, 0 while nobody has asked.
-    channel: AtomicU32,
-    /// The poll set that it is in, plus one.
-    polled_by: AtomicU32,
-}
-
-static DESCRIPTORS: [Descriptor; TABLE] =
-    [const { Descriptor { channel: AtomicU32::new(0), polled_by: AtomicU32::new(0) } }; TABLE];
-
-const FILES: u32 = 1;
-const SOCKETS: u32 = 2;
-/// Channels of single descriptors, of pairs, and of pipes begin here.
-const SINGLE: u32 = 0x1000_0000;
-const PAIR: u32 = 0x2000_0000;
-const PIPE: u32 = 0x4000_0000;
-
-fn index(fd: c_int) -> usize {
-    (fd as usize).min(TABLE - 1)
-}
-
-fn descriptor(fd: c_int) -> &'static Descriptor {
-    &DESCRIPTORS[index(fd)]
-}
-
-fn number_key(fd: c_int) -> usize {
-    NUMBERS + index(fd) * 8
-}
-
-fn channel_key(fd: c_int) -> usize {
-    let known = descriptor(fd).channel.load(Ordering::Relaxed);
-    let channel = if known != 0 { known } else { classify(fd) };
-    CHANNELS + channel as usize * 8
-}
-
-/// Asks the kernel what the descriptor is.
-#[cold]
-fn classify(fd: c_int) -> u32 {
-    const INODE: usize = 1;
-    const MODE: usize = 3;
-    const KIND: u64 = 0xf000;
-    let mut stat = [0u64; 18];
-    // SAFETY: the buffer is as large as the kernel's structure.
-    let failed = unsafe {
-        sys::call(sys::FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) != 0
-    };
-    if failed {
-        return FILES;
-    }
-    let channel = match stat[MODE] & KIND {
-        0xc000 => SOCKETS,
-        0x1000 => PIPE | (stat[INODE] as u32 & (PIPE - 1)),
-        // Event counters, timers, poll sets: the kernel has one inode for all of them.
-        0 => SINGLE | index(fd) as u32,
-        _ => FILES,
-    };
-    descriptor(fd).channel.store(channel, Ordering::Relaxed);
-    channel
-}
-
-fn releases(key: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::HappensBefore, 0, pc, key, 0);
-        sync::release_also(t, key);
-    }
-}
-
-fn acquires(key: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        let _errno = super::Errno::keep();
-        sync::acquire(t, key);
-        rings::record(t, RecordKind::HappensAfter, 0, pc, key, 0);
-    }
-}
-
-/// Under control one thread runs at a time, and its order is what the host makes it.
-fn is_tracked(fd: c_int) -> bool {
-    fd >= 0 && !control::is_on() && crate::init::is_up()
-}
-
-/// Something is about to be written, or its end announced.
-fn outgoing(fd: c_int, pc: usize) {
-    if !is_tracked(fd) {
-        return;
-    }
-    releases(channel_key(fd), pc);
-    let set = descriptor(fd).polled_by.load(Ordering::Relaxed);
-    if set != 0 {
-        releases(channel_key(set as c_int - 1), pc);
-    }
-}
-
-/// Something was read, or its end seen.
-fn incoming(fd: c_int, pc: usize) {
-    if is_tracked(fd) {
-        acquires(channel_key(fd), pc);
-    }
-}
-
-/// The kernel has handed the number out.
-fn created(fd: c_int, pc: usize) -> c_int {
-    if is_tracked(fd) {
-        descriptor(fd).channel.store(0, Ordering::Relaxed);
-        descriptor(fd).polled_by.store(0, Ordering::Relaxed);
-        acquires(number_key(fd), pc);
-    }
-    fd
-}
-
-/// The number is about to be given up. Who reads from the other end sees that, too.
-fn closing(fd: c_int, pc: usize) {
-    if is_tracked(fd) {
-        outgoing(fd, pc);
-        releases(number_key(fd), pc);
-        descriptor(fd).channel.store(0, Ordering::Relaxed);
-        descriptor(fd).polled_by.store(0, Ordering::Relaxed);
-    }
-}
-
-/// The two are one: pairs share a channel, and so does a copy with its original.
-fn share(first: c_int, second: c_int, channel: u32) {
-    if is_tracked(first) && is_tracked(second) {
-        for fd in [first, second] {
-            descriptor(fd).channel.store(channel, Ordering::Relaxed);
-        }
-    }
-}
 
 /// The parts of memory that a vector of buffers names, as far as `limit` bytes.
 unsafe fn each_buffer(vector: usize, count: usize, limit: usize, mut f: impl FnMut(usize, usize)) {
@@ -243,32 +89,43 @@ transfers! {
     };
 }
 
-unsafe extern "C" fn do_sendmmsg(
-    fd: c_int,
-    messages: usize,
-    count: u32,
-    flags: c_int,
-    pc: usize,
-) -> c_int {
-    outgoing(fd, pc);
-    real!(sendmmsg(fd, messages, count, flags) as fn(c_int, usize, u32, c_int) -> c_int)
+/// Calls that announce something on a descriptor, their first argument.
+macro_rules! announces {
+    ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
+        unsafe extern "C" fn $imp(fd: c_int, $($arg: usize,)* pc: usize) -> c_int {
+            outgoing(fd, pc);
+            real!($name(fd $(, $arg)*) as fn(c_int $(, announces!(@type $arg))*) -> c_int)
+        }
+    )*};
+    (@type $arg:ident) => { usize };
 }
 
-unsafe extern "C" fn do_recvmmsg(
-    fd: c_int,
-    messages: usize,
-    count: u32,
-    flags: c_int,
-    time: usize,
-    pc: usize,
-) -> c_int {
-    let got =
-        real!(recvmmsg(fd, messages, count, flags, time)
-            as fn(c_int, usize, u32, c_int, usize) -> c_int);
-    if got > 0 {
-        incoming(fd, pc);
-    }
-    got
+announces! {
+    do_sendmmsg sendmmsg(messages, count, flags);
+    do_bind bind(address, len);
+    do_listen listen(backlog);
+    do_shutdown shutdown(how);
+    do_settime timerfd_settime(flags, new, old);
+}
+
+/// Calls that wait for something on a descriptor, their first argument; more than 0 if it has come.
+macro_rules! awaits {
+    ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
+        unsafe extern "C" fn $imp(fd: c_int, $($arg: usize,)* pc: usize) -> c_int {
+            let come = real!($name(fd $(, $arg)*) as fn(c_int $(, awaits!(@type $arg))*) -> c_int);
+            if come > 0 {
+                incoming(fd, pc);
+            }
+            come
+        }
+    )*};
+    (@type $arg:ident) => { usize };
+}
+
+awaits! {
+    do_recvmmsg recvmmsg(messages, count, flags, time);
+    do_epoll_wait epoll_wait(events, most, time);
+    do_epoll_pwait epoll_pwait(events, most, time, mask);
 }
 
 unsafe extern "C" fn do_sendfile(
@@ -286,18 +143,21 @@ unsafe extern "C" fn do_sendfile(
     moved
 }
 
-unsafe extern "C" fn do_open(path: usize, flags: usize, mode: usize, pc: usize) -> c_int {
-    // SAFETY: the program's string.
-    let instead = unsafe { crate::control::sources::opening(path) };
-    let open = || real!(open(path, flags, mode) as fn(usize, usize, usize) -> c_int);
-    created(instead.unwrap_or_else(open), pc)
+/// Both names of `open`; under control some files are others.
+macro_rules! opens {
+    ($($imp:ident $name:ident;)*) => {$(
+        unsafe extern "C" fn $imp(path: usize, flags: usize, mode: usize, pc: usize) -> c_int {
+            // SAFETY: the program's string.
+            let instead = unsafe { crate::control::sources::opening(path) };
+            let open = || real!($name(path, flags, mode) as fn(usize, usize, usize) -> c_int);
+            created(instead.unwrap_or_else(open), pc)
+        }
+    )*};
 }
 
-unsafe extern "C" fn do_open64(path: usize, flags: usize, mode: usize, pc: usize) -> c_int {
-    // SAFETY: the program's string.
-    let instead = unsafe { crate::control::sources::opening(path) };
-    let open = || real!(open64(path, flags, mode) as fn(usize, usize, usize) -> c_int);
-    created(instead.unwrap_or_else(open), pc)
+opens! {
+    do_open open;
+    do_open64 open64;
 }
 
 /// Calls that hand out one number.
@@ -354,21 +214,6 @@ unsafe extern "C" fn do_connect(fd: c_int, address: usize, len: usize, pc: usize
     result
 }
 
-unsafe extern "C" fn do_bind(fd: c_int, address: usize, len: usize, pc: usize) -> c_int {
-    outgoing(fd, pc);
-    real!(bind(fd, address, len) as fn(c_int, usize, usize) -> c_int)
-}
-
-unsafe extern "C" fn do_listen(fd: c_int, backlog: c_int, pc: usize) -> c_int {
-    outgoing(fd, pc);
-    real!(listen(fd, backlog) as fn(c_int, c_int) -> c_int)
-}
-
-unsafe extern "C" fn do_shutdown(fd: c_int, how: c_int, pc: usize) -> c_int {
-    outgoing(fd, pc);
-    real!(shutdown(fd, how) as fn(c_int, c_int) -> c_int)
-}
-
 unsafe extern "C" fn do_close(fd: c_int, pc: usize) -> c_int {
     closing(fd, pc);
     real!(close(fd) as fn(c_int) -> c_int)
@@ -405,18 +250,9 @@ unsafe extern "C" fn do_socketpair(
     let result = real!(socketpair(domain, kind, protocol, ends)
         as fn(c_int, c_int, c_int, *mut [c_int; 2]) -> c_int);
     if let Some([first, second]) = both_created(result, ends, pc) {
-        share(first, second, PAIR | index(first) as u32);
+        paired(first, second);
     }
     result
-}
-
-fn copied(old: c_int, new: c_int, pc: usize) -> c_int {
-    created(new, pc);
-    if is_tracked(old) {
-        channel_key(old);
-        share(old, new, descriptor(old).channel.load(Ordering::Relaxed));
-    }
-    new
 }
 
 unsafe extern "C" fn do_dup(old: c_int, pc: usize) -> c_int {
@@ -436,14 +272,18 @@ unsafe extern "C" fn do_dup3(old: c_int, new: c_int, flags: c_int, pc: usize) ->
     copied(old, real!(dup3(old, new, flags) as fn(c_int, c_int, c_int) -> c_int), pc)
 }
 
-unsafe extern "C" fn do_fcntl(fd: c_int, command: c_int, argument: usize, pc: usize) -> c_int {
-    let result = real!(fcntl(fd, command, argument) as fn(c_int, c_int, usize) -> c_int);
-    after_fcntl(fd, command, result, pc)
+macro_rules! controls {
+    ($($imp:ident $name:ident;)*) => {$(
+        unsafe extern "C" fn $imp(fd: c_int, command: c_int, argument: usize, pc: usize) -> c_int {
+            let result = real!($name(fd, command, argument) as fn(c_int, c_int, usize) -> c_int);
+            after_fcntl(fd, command, result, pc)
+        }
+    )*};
 }
 
-unsafe extern "C" fn do_fcntl64(fd: c_int, command: c_int, argument: usize, pc: usize) -> c_int {
-    let result = real!(fcntl64(fd, command, argument) as fn(c_int, c_int, usize) -> c_int);
-    after_fcntl(fd, command, result, pc)
+controls! {
+    do_fcntl fcntl;
+    do_fcntl64 fcntl64;
 }
 
 fn after_fcntl(fd: c_int, command: c_int, result: c_int, pc: usize) -> c_int {
@@ -464,42 +304,8 @@ unsafe extern "C" fn do_epoll_ctl(
 ) -> c_int {
     const DELETE: c_int = 2;
     outgoing(set, pc);
-    if is_tracked(fd) {
-        let by = if op == DELETE { 0 } else { set as u32 + 1 };
-        descriptor(fd).polled_by.store(by, Ordering::Relaxed);
-    }
+    polled(fd, (op != DELETE).then_some(set));
     real!(epoll_ctl(set, op, fd, event) as fn(c_int, c_int, c_int, usize) -> c_int)
-}
-
-unsafe extern "C" fn do_epoll_wait(
-    set: c_int,
-    events: usize,
-    most: c_int,
-    time: c_int,
-    pc: usize,
-) -> c_int {
-    let ready =
-        real!(epoll_wait(set, events, most, time) as fn(c_int, usize, c_int, c_int) -> c_int);
-    if ready > 0 {
-        incoming(set, pc);
-    }
-    ready
-}
-
-unsafe extern "C" fn do_epoll_pwait(
-    set: c_int,
-    events: usize,
-    most: c_int,
-    time: c_int,
-    mask: usize,
-    pc: usize,
-) -> c_int {
-    let ready = real!(epoll_pwait(set, events, most, time, mask)
-        as fn(c_int, usize, c_int, c_int, usize) -> c_int);
-    if ready > 0 {
-        incoming(set, pc);
-    }
-    ready
 }
 
 unsafe extern "C" fn do_poll(list: usize, count: usize, time: c_int, pc: usize) -> c_int {
@@ -530,17 +336,6 @@ fn after_poll(list: usize, count: usize, ready: c_int, pc: usize) -> c_int {
         }
     }
     ready
-}
-
-unsafe extern "C" fn do_settime(
-    fd: c_int,
-    flags: c_int,
-    new: usize,
-    old: usize,
-    pc: usize,
-) -> c_int {
-    outgoing(fd, pc);
-    real!(timerfd_settime(fd, flags, new, old) as fn(c_int, c_int, usize, usize) -> c_int)
 }
 
 with_pc! {

@@ -15,6 +15,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 pub mod barrier;
 pub mod c11;
+pub mod channels;
 pub mod cond;
 pub mod fd;
 pub mod futex;
