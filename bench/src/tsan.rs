@@ -111,6 +111,9 @@ fn build(source: &Path, compiler: &str, fixed: bool, program: &Path) -> Result<(
     if fixed {
         command.arg("-DFIXED");
     }
+    let text = std::fs::read_to_string(source).map_err(|e| e.to_string())?;
+    let options = text.lines().next().and_then(|l| l.strip_prefix("// options: "));
+    command.args(options.unwrap_or_default().split_whitespace());
     // What only our runtime has is annotations, and without it they are nothing.
     let output = command.output().map_err(|e| format!("{compiler}: {e}"))?;
     if output.status.success() {

@@ -573,43 +573,41 @@ with_pc! {
     __tsan_atomic_thread_fence => thread_fence, "rsi";
 }
 
-/// All registers for arguments are taken: the site is not known.
-#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_strong(
-    p: *mut u128,
-    expected: *mut u128,
-    desired: u128,
-    mo: i32,
-    failed: i32,
-) -> i32 {
-    // SAFETY: the program's own access.
-    unsafe { crate::atomics::a128::compare_exchange(p, expected, desired, mo, failed, 0) }
+/// All registers for arguments are taken: the caller's program counter goes where the seventh is expected.
+macro_rules! wide_compare_exchange {
+    ($($name:ident)*) => {$(
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                "push qword ptr [rsp]",
+                "call {target}",
+                "add rsp, 8",
+                "ret",
+                target = sym crate::atomics::a128::compare_exchange,
+            )
+        }
+    )*};
 }
 
-/// See the strong form.
-#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_weak(
-    p: *mut u128,
-    expected: *mut u128,
-    desired: u128,
-    mo: i32,
-    failed: i32,
-) -> i32 {
-    // SAFETY: the program's own access.
-    unsafe { crate::atomics::a128::compare_exchange(p, expected, desired, mo, failed, 0) }
+wide_compare_exchange! {
+    __tsan_atomic128_compare_exchange_strong
+    __tsan_atomic128_compare_exchange_weak
 }
 
-/// See the strong form.
+/// Here even the order of failure is on the stack; it and the program counter go there again.
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_val(
-    p: *mut u128,
-    expected: u128,
-    desired: u128,
-    mo: i32,
-    failed: i32,
-) -> u128 {
-    // SAFETY: the program's own access.
-    unsafe { crate::atomics::a128::compare_exchange_val(p, expected, desired, mo, failed, 0) }
+#[unsafe(naked)]
+pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_val() {
+    naked_asm!(
+        "sub rsp, 8",
+        "push qword ptr [rsp + 8]",
+        "push qword ptr [rsp + 24]",
+        "call {target}",
+        "add rsp, 24",
+        "ret",
+        target = sym crate::atomics::a128::compare_exchange_val,
+    )
 }
 
 unsafe extern "C" fn thread_fence(mo: i32, pc: usize) {

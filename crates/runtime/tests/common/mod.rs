@@ -99,6 +99,7 @@ impl Built {
         if fixed {
             compile.arg("-DFIXED");
         }
+        compile.args(options(source));
         let openmp: &[&str] = if is_openmp(source) { &["-fopenmp"] } else { &[] };
         succeed(compile.args(openmp))?;
         let mut link = compiler.command(source);
@@ -106,6 +107,13 @@ impl Built {
         succeed(&mut link)?;
         Ok(Built { program })
     }
+}
+
+/// What a source wants its compiler told, in its first line: `// options: -std=c++20`.
+fn options(source: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(source).unwrap_or_default();
+    let first = text.lines().next().and_then(|l| l.strip_prefix("// options: "));
+    first.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
 /// Builds a Rust program on the stable toolchain, with its standard library as it is.
