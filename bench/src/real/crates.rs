@@ -6,11 +6,13 @@ use std::process::Command;
 use super::{Result, Row, Workshop, succeed};
 
 /// Names and versions.
-pub(super) const CRATES: [(&str, &str); 6] = [
+pub(super) const CRATES: [(&str, &str); 8] = [
+    ("arc-swap", "1.7.1"),
     ("crossbeam-channel", "0.5.15"),
     ("crossbeam-deque", "0.8.6"),
     ("crossbeam-utils", "0.8.21"),
     ("dashmap", "6.1.0"),
+    ("flume", "0.11.1"),
     ("parking_lot", "0.12.4"),
     ("rayon-core", "1.13.0"),
 ];
