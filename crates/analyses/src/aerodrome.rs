@@ -285,6 +285,12 @@ impl Analysis for AeroDrome {
             self.report(event, out);
         }
     }
+
+    fn restart(&mut self) {
+        self.conflicts.clear();
+        self.engine.clear();
+        self.sweep_at = SWEEP_AT_LEAST;
+    }
 }
 
 impl Engine {
@@ -298,6 +304,15 @@ impl Engine {
             self.threads.resize_with(id.index() + 1, Thread::default);
         }
         &mut self.threads[id.index()]
+    }
+
+    fn clear(&mut self) {
+        self.sets.clear();
+        self.threads.clear();
+        self.inside.clear();
+        self.owners.clear();
+        self.free.clear();
+        self.violations.clear();
     }
 
     fn touch(&mut self, event: &Event) -> Touch {
@@ -439,12 +454,18 @@ const SWEEP_AT_LEAST: usize = 1 << 12;
 impl Default for Sets {
     fn default() -> Sets {
         let mut sets = Sets { entries: Vec::new(), numbers: FxHashMap::default() };
-        sets.number(Bits::default());
+        sets.clear();
         sets
     }
 }
 
 impl Sets {
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.numbers.clear();
+        self.number(Bits::default());
+    }
+
     fn number(&mut self, bits: Bits) -> SetId {
         if let Some(&id) = self.numbers.get(&bits) {
             return id;

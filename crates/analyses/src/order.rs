@@ -136,6 +136,20 @@ impl Order {
         }
     }
 
+    /// Forgets every event.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+        self.threads.clear();
+        for lock in &mut self.locks {
+            lock.exclusive.clear();
+            lock.shared.clear();
+        }
+        self.semaphores.iter_mut().for_each(VectorClock::clear);
+        self.conds.iter_mut().for_each(VectorClock::clear);
+        self.rounds.clear();
+        self.atomics.clear();
+    }
+
     /// The clock of a thread, which starts now if it has not yet.
     #[inline]
     pub fn thread(&mut self, id: ThreadId) -> &Thread {

@@ -204,6 +204,12 @@ impl Slots {
         Some(owners[next.checked_sub(1)?].1)
     }
 
+    /// Nobody has a slot.
+    pub fn clear(&mut self) {
+        self.owners.clear();
+        self.retired.clear();
+    }
+
     /// How many slots were ever in use at one time.
     pub fn in_use(&self) -> usize {
         self.owners.len()
