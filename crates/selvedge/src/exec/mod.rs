@@ -9,10 +9,12 @@
 //! | this one | the state of an execution; who can run and who does |
 //! | [`ops`] | what controlled types do, in terms of the state |
 //! | [`objects`] | locks, condition variables, barriers, semaphores |
+//! | [`circles`] | deadlocks of readers behind writers |
 //! | [`ownership`] | races that the count of an `Arc` may have ordered |
 //! | [`fiber`] | coroutines; the only unsafe code of the executor |
 //! | [`worker`] | executions one after the other, with strategies and analyses |
 
+mod circles;
 pub(crate) mod fiber;
 pub(crate) mod objects;
 pub(crate) mod ops;
@@ -156,6 +158,8 @@ pub(crate) struct Exec {
     pub(crate) conds: Vec<Cond>,
     pub(crate) barriers: Vec<Barrier>,
     pub(crate) semaphores: Vec<Semaphore>,
+    /// Some lock has been held for reading.
+    has_readers: bool,
     memory: u32,
     pub(crate) names: SharedNames,
     /// Virtual time, in nanoseconds.
@@ -231,6 +235,7 @@ impl Exec {
             conds: Vec::new(),
             barriers: Vec::new(),
             semaphores: Vec::new(),
+            has_readers: false,
             memory: 0,
             names: SharedNames::default(),
             now: 0,
@@ -285,6 +290,7 @@ impl Exec {
         self.conds.clear();
         self.barriers.clear();
         self.semaphores.clear();
+        self.has_readers = false;
         self.memory = 0;
         *self.names.0.borrow_mut() = Names::default();
         self.now = 0;
