@@ -439,6 +439,9 @@ struct Sets {
     entries: Vec<Entry>,
     // invariant: exactly the entries that are sets.
     numbers: FxHashMap<Bits, SetId>,
+    /// Memory for those that are being changed.
+    // invariant: empty otherwise.
+    changed: Vec<(SetId, Bits)>,
 }
 
 #[derive(Clone, Debug)]
@@ -453,7 +456,8 @@ const SWEEP_AT_LEAST: usize = 1 << 12;
 
 impl Default for Sets {
     fn default() -> Sets {
-        let mut sets = Sets { entries: Vec::new(), numbers: FxHashMap::default() };
+        let mut sets =
+            Sets { entries: Vec::new(), numbers: FxHashMap::default(), changed: Vec::new() };
         sets.clear();
         sets
     }
@@ -500,14 +504,12 @@ impl Sets {
 
     /// The transaction of `bit` has ended: what came after it comes after `before`.
     fn replace(&mut self, bit: u32, before: &Bits) {
-        let mut changed: Vec<(SetId, Bits)> = self
-            .numbers
-            .extract_if(|bits, _| bits.contains(bit))
-            .map(|(bits, id)| (id, bits))
-            .collect();
+        let mut changed = std::mem::take(&mut self.changed);
+        let extracted = self.numbers.extract_if(|bits, _| bits.contains(bit));
+        changed.extend(extracted.map(|(bits, id)| (id, bits)));
         // The order of a hash table must not decide which number stays.
         changed.sort_unstable_by_key(|&(id, _)| id);
-        for (id, mut bits) in changed {
+        for (id, mut bits) in changed.drain(..) {
             bits.remove(bit);
             bits.join(before);
             self.entries[id.0 as usize] = match self.numbers.get(&bits) {
@@ -518,6 +520,7 @@ impl Sets {
                 }
             };
         }
+        self.changed = changed;
     }
 }
 

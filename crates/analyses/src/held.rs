@@ -24,11 +24,18 @@ impl LockSet {
 #[derive(Debug)]
 pub struct HeldLocks {
     threads: Vec<Vec<Acquisition>>,
-    /// Where in `locks` each set is.
-    sets: Vec<Range<u32>>,
+    sets: Vec<Set>,
     locks: Vec<Held>,
     /// A set is what another one becomes by one more lock; so the way to it is its name.
     next: FxHashMap<(LockSet, Held), LockSet>,
+}
+
+#[derive(Clone, Debug)]
+struct Set {
+    /// Where in `locks` it is.
+    at: Range<u32>,
+    /// What it became the last time a lock was added: nearly always what it becomes the next time.
+    last: Option<(Held, LockSet)>,
 }
 
 /// A lock that a thread holds.
@@ -43,10 +50,9 @@ struct Acquisition {
 
 impl Default for HeldLocks {
     fn default() -> HeldLocks {
-        let empty = 0..0;
         HeldLocks {
             threads: Vec::new(),
-            sets: vec![empty],
+            sets: vec![Set { at: 0..0, last: None }],
             locks: Vec::new(),
             next: FxHashMap::default(),
         }
@@ -76,7 +82,7 @@ impl HeldLocks {
     /// acquired.
     #[inline]
     pub fn locks(&self, set: LockSet) -> &[Held] {
-        let Range { start, end } = self.sets[set.0 as usize];
+        let Range { start, end } = self.sets[set.0 as usize].at;
         &self.locks[start as usize..end as usize]
     }
 
@@ -94,6 +100,7 @@ impl HeldLocks {
     pub fn clear(&mut self) {
         self.threads.iter_mut().for_each(Vec::clear);
         self.sets.truncate(1);
+        self.sets[0].last = None;
         self.locks.clear();
         self.next.clear();
     }
@@ -127,6 +134,17 @@ impl HeldLocks {
 
     /// The set with one more lock, which is the same if it has been acquired in this mode already.
     fn with(&mut self, set: LockSet, held: Held) -> LockSet {
+        match self.sets[set.0 as usize].last {
+            Some((last, next)) if last == held => next,
+            _ => {
+                let next = self.look_up(set, held);
+                self.sets[set.0 as usize].last = Some((held, next));
+                next
+            }
+        }
+    }
+
+    fn look_up(&mut self, set: LockSet, held: Held) -> LockSet {
         if self.locks(set).iter().any(|h| h.lock == held.lock && h.mode == held.mode) {
             return set;
         }
@@ -134,11 +152,11 @@ impl HeldLocks {
             return known;
         }
         let number = LockSet(self.sets.len() as u32);
-        let Range { start, end } = self.sets[set.0 as usize].clone();
+        let Range { start, end } = self.sets[set.0 as usize].at;
         let first = self.locks.len() as u32;
         self.locks.extend_from_within(start as usize..end as usize);
         self.locks.push(held);
-        self.sets.push(first..self.locks.len() as u32);
+        self.sets.push(Set { at: first..self.locks.len() as u32, last: None });
         self.next.insert((set, held), number);
         number
     }

@@ -422,6 +422,7 @@ impl Pieces {
     fn contains_all(&self, other: &Pieces) -> bool {
         match (self.extent(), other.extent()) {
             (_, None) => true,
+            _ if self == other => true,
             (Some(a), Some(b)) => a.0 <= b.0 && b.1 <= a.1 && self.common(other) == *other,
             (None, Some(_)) => false,
         }
