@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use selvedge_model::{Event, FirstRace, Symbols, ThreadId};
 
+use crate::epoch::Epoch;
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
 use crate::modules::{Modules, Resolve};
 use crate::races::{self, NativeRace};
 use crate::shm::Shm;
-use crate::translate::Translate;
+use crate::translate::{Names, Translate};
 use crate::wire::{self, Failure, Header, RecordKind};
 
 /// What to observe.
@@ -133,6 +134,11 @@ pub trait Observe {
         let _ = (race, symbols);
     }
 
+    /// What a thread holds by the events so far it holds from this epoch on.
+    fn locks_changed(&mut self, thread: ThreadId, from: Epoch) {
+        let _ = (thread, from);
+    }
+
     /// A thread has given itself a name.
     fn named(&mut self, thread: ThreadId, name: &str) {
         let _ = (thread, name);
@@ -245,9 +251,14 @@ impl Session {
                 while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
                     observer.race(&race, symbols, &modules);
                 }
-                translate.events(thread, record, symbols, &modules, resolver, &text, &mut events);
+                let mut names =
+                    Names { symbols, modules: &modules, resolver: &mut *resolver, text: &text };
+                translate.events(thread, record, &mut names, &mut events);
                 for event in events.drain(..) {
                     observer.event(&event, symbols);
+                }
+                if let Some(epoch) = translate.lock_change() {
+                    observer.locks_changed(ThreadId(thread), epoch);
                 }
                 if let Some(race) = translate.first_race() {
                     observer.first_race(&race, symbols);

@@ -188,6 +188,7 @@ fn failed_assertion(message: Message, how: &str) -> Ending {
         held: Vec::new(),
         held_unknown: true,
         stack: Vec::new(),
+        stack_likely: false,
         approximate: false,
     });
     let says = [what.clone()];
@@ -292,6 +293,7 @@ fn waiting(b: &Blocked, symbols: &Symbols) -> ReportedPlace {
             .collect(),
         held_unknown: false,
         stack: Vec::new(),
+        stack_likely: false,
         approximate: false,
     }
 }

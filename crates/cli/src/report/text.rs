@@ -73,8 +73,11 @@ fn finding(f: &ReportedFinding, alike: &[&ReportedFinding], sources: &mut Source
     for held in f.places.iter().flat_map(acquisitions) {
         group = group.element(Level::NOTE.message(held));
     }
-    for stack in f.places.iter().filter_map(stack) {
-        group = group.element(Level::NOTE.with_name("stack").message(stack));
+    for place in &f.places {
+        if let Some(stack) = stack(place) {
+            let name = if place.stack_likely { "likely stack" } else { "stack" };
+            group = group.element(Level::NOTE.with_name(name).message(stack));
+        }
     }
     for note in &f.notes {
         group = group.element(Level::NOTE.message(note.clone()));
