@@ -9,7 +9,7 @@ use selvedge_model::{FindingId, Frame, Kind, Op, Site, Status, Symbols, ThreadId
 use selvedge_runtime::Execution;
 use selvedge_runtime::control::{Blocked, Crash, Outcome, Uncontrolled};
 
-use crate::report::{ReportedFinding, ReportedLock, ReportedPlace, ReportedRole};
+use crate::report::{ReportedFinding, ReportedPlace, ReportedRole};
 use crate::run::ending::name as signal_name;
 use crate::symbolize;
 
@@ -181,33 +181,22 @@ fn failed_assertion(message: Message, how: &str) -> Ending {
         what.truncate(end);
         what.push('…');
     }
-    let place = site.map(|site| ReportedPlace {
-        thread: thread.unwrap_or_default(),
-        site,
-        role: ReportedRole { name: "fail".into(), object: None },
-        held: Vec::new(),
-        held_unknown: true,
-        stack: Vec::new(),
-        stack_likely: false,
-        approximate: false,
-    });
+    let place = site.map(|site| failing(thread.unwrap_or_default(), site));
     let says = [what.clone()];
     let mut fault = Fault::new(Kind::Assertion, vec![what], place.into_iter().collect(), &says);
     fault.notes.push(format!("the program ended with {how}"));
     Ending::Failed(Box::new(fault))
 }
 
+fn failing(thread: String, site: Site) -> ReportedPlace {
+    ReportedPlace::new(thread, site, ReportedRole { name: "fail".into(), object: None })
+}
+
 /// Where a signal met the program.
 fn place(crash: &Crash, symbols: &Symbols) -> ReportedPlace {
-    ReportedPlace {
-        thread: crash.thread.map(|t| symbols.thread(t)).unwrap_or_default(),
-        site: symbols.site(crash.site),
-        role: ReportedRole { name: "fail".into(), object: None },
-        held: Vec::new(),
-        held_unknown: true,
-        stack: Vec::new(),
-        approximate: crash.approximate,
-    }
+    let thread = crash.thread.map(|t| symbols.thread(t)).unwrap_or_default();
+    let place = failing(thread, symbols.site(crash.site));
+    ReportedPlace { approximate: crash.approximate, ..place }
 }
 
 fn crash(signal: i32, stderr: &str, known: Option<&Crash>, symbols: &Symbols) -> Ending {
@@ -278,24 +267,9 @@ fn circle(blocked: &[Blocked]) -> Vec<&Blocked> {
 
 fn waiting(b: &Blocked, symbols: &Symbols) -> ReportedPlace {
     let (name, object) = waited_for(b, symbols);
-    ReportedPlace {
-        thread: symbols.thread(b.thread),
-        site: symbols.site(b.pending.site),
-        role: ReportedRole { name: name.into(), object },
-        held: b
-            .holds
-            .iter()
-            .map(|h| ReportedLock {
-                name: symbols.lock(h.lock),
-                mode: h.mode,
-                site: symbols.site(h.site),
-            })
-            .collect(),
-        held_unknown: false,
-        stack: Vec::new(),
-        stack_likely: false,
-        approximate: false,
-    }
+    let role = ReportedRole { name: name.into(), object };
+    let place = ReportedPlace::new(symbols.thread(b.thread), symbols.site(b.pending.site), role);
+    place.holding(&b.holds, symbols)
 }
 
 /// What a thread is about to do, as a role, and to what.
