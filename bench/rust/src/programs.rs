@@ -2,7 +2,7 @@
 
 /// Correct programs, by what they use most.
 pub(crate) const CORRECT: &[&str] =
-    &["atomics", "mutex", "cells", "regions", "tasks", "buffer", "channel", "spawn"];
+    &["atomics", "mutex", "cells", "regions", "pipeline", "buffer", "channel", "spawn"];
 /// Programs with a bug.
 pub(crate) const BUGGY: &[&str] =
     &["lost-update", "opposite-locks", "philosophers", "lost-wakeup", "order", "long-order"];
@@ -49,7 +49,7 @@ macro_rules! programs {
                     "mutex" => mutex,
                     "cells" => cells,
                     "regions" => regions,
-                    "tasks" => tasks,
+                    "pipeline" => pipeline,
                     "buffer" => buffer,
                     "channel" => channel,
                     "spawn" => spawn,
@@ -122,21 +122,31 @@ macro_rules! programs {
                 });
             }
 
-            /// Threads with data of their own in a block that claims to be deterministic, and atomic blocks of
-            /// each: something for the analyses of regions, of races and of views.
-            fn tasks() {
-                let cells: Arc<Vec<_>> =
-                    Arc::new((0..3).map(|_| (Mutex::new(()), Cell::new(0u64))).collect());
-                deterministic("sum", || {
-                    all(3, move |i| {
-                        let (lock, cell) = &cells[i];
-                        for _ in 0..10 {
-                            atomic("add", || {
-                                let _held = lock.lock().unwrap();
-                                cell.with_mut(|_| ());
-                            });
+            /// A pipeline whose stages pass on what they have written, in a block that claims to be
+            /// deterministic: something for the analyses of determinism and of races.
+            fn pipeline() {
+                deterministic("pipeline", || {
+                    let cells: Arc<Vec<_>> = Arc::new((0..10).map(|_| Cell::new(0u64)).collect());
+                    let (first, theirs) = mpsc::channel();
+                    let (second, ours) = mpsc::channel();
+                    let (made, changed) = (Arc::clone(&cells), Arc::clone(&cells));
+                    let maker = thread::spawn(move || {
+                        for i in 0..10 {
+                            made[i].with_mut(|_| ());
+                            first.send(i).unwrap();
                         }
                     });
+                    let changer = thread::spawn(move || {
+                        while let Ok(i) = theirs.recv() {
+                            changed[i].with_mut(|_| ());
+                            second.send(i).unwrap();
+                        }
+                    });
+                    while let Ok(i) = ours.recv() {
+                        cells[i].with_mut(|_| ());
+                    }
+                    maker.join().unwrap();
+                    changer.join().unwrap();
                 });
             }
 

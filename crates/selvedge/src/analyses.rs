@@ -16,8 +16,10 @@ type Make = fn() -> Box<dyn Analysis>;
 /// not shown to the analysis, which changes no finding and makes most checks several times as fast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Needs {
-    /// A plain access to a tracked cell: a race has at least one, and views are of plain accesses.
+    /// A plain access to a tracked cell: a race has at least one.
     Accesses,
+    /// A plain access while a lock is held: views are of these.
+    LockedAccesses,
     /// A lock acquired while another is held: without one there is no cycle of locks.
     NestedLocks,
     /// A region that claims to be atomic.
@@ -38,7 +40,7 @@ const ALL: &[(&str, Needs, Make)] = &[
     ("determinism", Needs::DeterministicRegions, || Box::<singletrack::Filtered>::default()),
     ("hybrid", Needs::Accesses, || Box::<Hybrid>::default()),
     ("lockset", Needs::Accesses, || Box::<Lockset>::default()),
-    ("views", Needs::Accesses, || Box::new(Views::new())),
+    ("views", Needs::LockedAccesses, || Box::new(Views::new())),
     ("reduction", Needs::AtomicRegions, || Box::new(Atomizer::new())),
 ];
 
@@ -46,6 +48,7 @@ const ALL: &[(&str, Needs, Make)] = &[
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Contents {
     pub(crate) accesses: bool,
+    pub(crate) locked_accesses: bool,
     pub(crate) nested_locks: bool,
     pub(crate) atomic_regions: bool,
     pub(crate) deterministic_regions: bool,
@@ -56,6 +59,7 @@ impl Contents {
     pub(crate) fn union(self, other: Contents) -> Contents {
         Contents {
             accesses: self.accesses || other.accesses,
+            locked_accesses: self.locked_accesses || other.locked_accesses,
             nested_locks: self.nested_locks || other.nested_locks,
             atomic_regions: self.atomic_regions || other.atomic_regions,
             deterministic_regions: self.deterministic_regions || other.deterministic_regions,
@@ -65,6 +69,7 @@ impl Contents {
     /// Everything, as far as is known.
     pub(crate) const UNKNOWN: Contents = Contents {
         accesses: true,
+        locked_accesses: true,
         nested_locks: true,
         atomic_regions: true,
         deterministic_regions: true,
@@ -122,6 +127,7 @@ fn entries(
 ) -> impl Iterator<Item = &'static (&'static str, Needs, Make)> {
     let needed = move |needs: Needs| match needs {
         Needs::Accesses => contents.accesses,
+        Needs::LockedAccesses => contents.locked_accesses,
         Needs::NestedLocks => contents.nested_locks,
         Needs::AtomicRegions => contents.atomic_regions,
         Needs::DeterministicRegions => contents.deterministic_regions,

@@ -616,7 +616,11 @@ impl Exec {
     fn publish(&mut self, event: &Event) {
         if self.noting {
             match event.op {
-                Op::Read(_) | Op::Write(_) => self.contents.accesses = true,
+                Op::Read(_) | Op::Write(_) => {
+                    self.contents.accesses = true;
+                    let held = self.threads[event.thread.index()].held;
+                    self.contents.locked_accesses |= held > 0;
+                }
                 Op::RegionEnter(_, RegionKind::Atomic) => self.contents.atomic_regions = true,
                 Op::RegionEnter(_, RegionKind::Deterministic) => {
                     self.contents.deterministic_regions = true;
