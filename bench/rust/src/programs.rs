@@ -2,7 +2,7 @@
 
 /// Correct programs, by what they use most.
 pub(crate) const CORRECT: &[&str] =
-    &["atomics", "mutex", "cells", "regions", "buffer", "channel", "spawn"];
+    &["atomics", "mutex", "cells", "regions", "tasks", "buffer", "channel", "spawn"];
 /// Programs with a bug.
 pub(crate) const BUGGY: &[&str] =
     &["lost-update", "opposite-locks", "philosophers", "lost-wakeup", "order", "long-order"];
@@ -10,6 +10,10 @@ pub(crate) const BUGGY: &[&str] =
 /// For a library that has no cells that threads can share, and no regions.
 pub(crate) mod untracked {
     pub(crate) fn atomic<R>(_name: &str, f: impl FnOnce() -> R) -> R {
+        f()
+    }
+
+    pub(crate) fn deterministic<R>(_name: &str, f: impl FnOnce() -> R) -> R {
         f()
     }
 
@@ -28,12 +32,13 @@ pub(crate) mod untracked {
 }
 
 macro_rules! programs {
-    ($library:ident, $cell:path, $atomic:path) => {
+    ($library:ident, $cell:path, $atomic:path, $deterministic:path) => {
         pub(crate) mod $library {
             use std::collections::VecDeque;
 
             use $atomic as atomic;
             use $cell as Cell;
+            use $deterministic as deterministic;
             use $library::sync::atomic::{AtomicUsize, Ordering::SeqCst};
             use $library::sync::{Arc, Condvar, Mutex, mpsc};
             use $library::thread;
@@ -44,6 +49,7 @@ macro_rules! programs {
                     "mutex" => mutex,
                     "cells" => cells,
                     "regions" => regions,
+                    "tasks" => tasks,
                     "buffer" => buffer,
                     "channel" => channel,
                     "spawn" => spawn,
@@ -102,7 +108,7 @@ macro_rules! programs {
             }
 
             /// Plain data under two nested locks, in blocks that claim to be atomic: something for every
-            /// analysis there is.
+            /// analysis but that of determinism.
             fn regions() {
                 let locks = Arc::new((Mutex::new(()), Mutex::new(()), Cell::new(0u64)));
                 all(3, move |_| {
@@ -113,6 +119,24 @@ macro_rules! programs {
                             locks.2.with_mut(|_| ());
                         });
                     }
+                });
+            }
+
+            /// Threads with data of their own in a block that claims to be deterministic, and atomic blocks of
+            /// each: something for the analyses of regions, of races and of views.
+            fn tasks() {
+                let cells: Arc<Vec<_>> =
+                    Arc::new((0..3).map(|_| (Mutex::new(()), Cell::new(0u64))).collect());
+                deterministic("sum", || {
+                    all(3, move |i| {
+                        let (lock, cell) = &cells[i];
+                        for _ in 0..10 {
+                            atomic("add", || {
+                                let _held = lock.lock().unwrap();
+                                cell.with_mut(|_| ());
+                            });
+                        }
+                    });
                 });
             }
 
@@ -256,6 +280,16 @@ macro_rules! programs {
     };
 }
 
-programs!(selvedge, selvedge::cell::RaceCell, selvedge::atomic);
-programs!(shuttle, super::untracked::RaceCell, super::untracked::atomic);
-programs!(loom, super::untracked::RaceCell, super::untracked::atomic);
+programs!(selvedge, selvedge::cell::RaceCell, selvedge::atomic, selvedge::deterministic);
+programs!(
+    shuttle,
+    super::untracked::RaceCell,
+    super::untracked::atomic,
+    super::untracked::deterministic
+);
+programs!(
+    loom,
+    super::untracked::RaceCell,
+    super::untracked::atomic,
+    super::untracked::deterministic
+);

@@ -7,7 +7,7 @@
 use selvedge_explore::Step;
 use selvedge_model::{FindingId, Frame, Kind, Op, Site, Status, Symbols, ThreadId};
 use selvedge_runtime::Execution;
-use selvedge_runtime::control::{Blocked, Outcome, Uncontrolled};
+use selvedge_runtime::control::{Blocked, Crash, Outcome, Uncontrolled};
 
 use crate::report::{ReportedFinding, ReportedLock, ReportedPlace, ReportedRole};
 use crate::run::ending::name as signal_name;
@@ -35,6 +35,9 @@ pub(crate) struct Fault {
 }
 
 const SIGABRT: i32 = 6;
+const SIGSEGV: i32 = 11;
+/// Addresses below this are a null pointer's, or those of fields behind one.
+const NULL_PAGE: u64 = 4096;
 /// How much of a message is worth repeating.
 const MESSAGE: usize = 300;
 
@@ -55,7 +58,7 @@ impl Ending {
                 Some(message) if *signal == SIGABRT => {
                     failed_assertion(message, &signal_name(*signal))
                 }
-                _ => crash(*signal, &stderr),
+                _ => crash(*signal, &stderr, execution.crash.as_ref(), symbols),
             },
             Outcome::Deadlock(blocked) => deadlock(blocked, symbols),
             Outcome::StepLimit => endless(format!(
@@ -185,6 +188,7 @@ fn failed_assertion(message: Message, how: &str) -> Ending {
         held: Vec::new(),
         held_unknown: true,
         stack: Vec::new(),
+        stack_likely: false,
         approximate: false,
     });
     let says = [what.clone()];
@@ -193,11 +197,28 @@ fn failed_assertion(message: Message, how: &str) -> Ending {
     Ending::Failed(Box::new(fault))
 }
 
-fn crash(signal: i32, stderr: &str) -> Ending {
+/// Where a signal met the program.
+fn place(crash: &Crash, symbols: &Symbols) -> ReportedPlace {
+    ReportedPlace {
+        thread: crash.thread.map(|t| symbols.thread(t)).unwrap_or_default(),
+        site: symbols.site(crash.site),
+        role: ReportedRole { name: "fail".into(), object: None },
+        held: Vec::new(),
+        held_unknown: true,
+        stack: Vec::new(),
+        approximate: crash.approximate,
+    }
+}
+
+fn crash(signal: i32, stderr: &str, known: Option<&Crash>, symbols: &Symbols) -> Ending {
     let name = signal_name(signal);
     // The last words of the C library or of a sanitizer say more than the signal.
     let last = stderr.lines().map(str::trim).rfind(|l| !l.is_empty());
-    let mut fault = Fault::new(Kind::Crash, vec![name.clone()], Vec::new(), &[name]);
+    let places = known.map(|c| place(c, symbols)).into_iter().collect();
+    let mut fault = Fault::new(Kind::Crash, vec![name.clone()], places, &[name]);
+    if signal == SIGSEGV && known.and_then(|c| c.addr).is_some_and(|addr| addr < NULL_PAGE) {
+        fault.notes.push("it used a null pointer".to_owned());
+    }
     fault.notes.extend(last.map(|line| format!("it said: {line}")));
     Ending::Failed(Box::new(fault))
 }
@@ -272,6 +293,7 @@ fn waiting(b: &Blocked, symbols: &Symbols) -> ReportedPlace {
             .collect(),
         held_unknown: false,
         stack: Vec::new(),
+        stack_likely: false,
         approximate: false,
     }
 }

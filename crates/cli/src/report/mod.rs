@@ -150,6 +150,9 @@ pub(crate) struct ReportedPlace {
     /// The calls that led to the site, innermost first, as far as they are known.
     #[serde(default)]
     pub(crate) stack: Vec<Site>,
+    /// These calls led there, though perhaps not when the access was made.
+    #[serde(default)]
+    pub(crate) stack_likely: bool,
     /// The site is the likeliest of several.
     #[serde(default)]
     pub(crate) approximate: bool,
@@ -194,6 +197,7 @@ impl ReportedFinding {
                 .collect(),
             held_unknown: false,
             stack: Vec::new(),
+            stack_likely: false,
             approximate: false,
         });
         ReportedFinding {

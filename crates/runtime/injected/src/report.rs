@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::rings;
 use crate::shadow::Cell;
 use crate::thread::{self, Thread};
-use crate::wire::{self, Does, FRAMES, Side};
+use crate::wire::{self, Does, FRAMES, PAST, Side};
 
 const PAIRS: usize = 1 << 13;
 
@@ -78,13 +78,14 @@ pub fn race(t: &mut Thread, earlier: &Earlier, later_does: Does, addr: usize, le
     }
     let owner = thread::owner(earlier.cell.slot(), earlier.cell.clock());
     let addr = addr as u64;
-    let mut first = Side {
+    let first = Side {
         thread: owner,
         does: earlier.does as u32,
         pc: a,
         addr,
         len,
         frames: 0,
+        epoch: thread::short_epoch(earlier.cell),
         stack: [0; FRAMES],
     };
     let mut second = Side {
@@ -94,26 +95,29 @@ pub fn race(t: &mut Thread, earlier: &Earlier, later_does: Does, addr: usize, le
         addr,
         len,
         frames: 0,
+        epoch: thread::short_epoch(Cell(t.epoch)),
         stack: [0; FRAMES],
     };
     second.frames = t.stack(thread::stack_top(), &mut second.stack);
-    hint(owner, t, &mut first);
     let race = (&raw const shared.races[number]).cast_mut();
     // SAFETY: the number was given to us alone, and the host looks only after `done`.
     unsafe {
         (&raw mut (*race).stamp).write(shared.header.stamp.0.load(Ordering::Acquire));
         (&raw mut (*race).earlier).write(first);
         (&raw mut (*race).later).write(second);
+        (&raw mut (*race).past).write(past(owner));
     }
     shared.races[number].count.store(1, Ordering::Relaxed);
     shared.races[number].done.store(1, Ordering::Release);
     RECORD[at].store(number as u32 + 1, Ordering::Release);
 }
 
-/// What the other thread is in now. Its stack top is in its thread-local storage, out of reach; its
-/// frames are not erased when functions return, so the first ones up to a zero are the outer calls.
-fn hint(owner: u32, t: &Thread, side: &mut Side) {
-    if owner == t.number {
-        side.frames = t.stack(thread::stack_top(), &mut side.stack);
+/// The outer part of a thread's call stack, as it is now. How much of it is in use is known to the thread
+/// alone; what is not was in use before.
+fn past(owner: u32) -> [[u64; 2]; PAST] {
+    let mut entries = [[0; 2]; PAST];
+    if let Some(thread) = thread::by_number(owner) {
+        thread.outer_calls(&mut entries);
     }
+    entries
 }
