@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::clock::{Clock, ThreadClock};
 use crate::layout;
+use crate::places::{JOINTS, Joint};
 use crate::regions::{self, Height, Regions};
 use crate::shadow::{self, Cell, Cells, FIRST_MARK, MAX_CLOCK, SETS, SLOTS};
 use crate::sys::SpinLock;
@@ -82,9 +83,9 @@ impl Memo {
 /// more than a loop needs.
 const MEMOS: usize = 1024;
 /// Entries of [`Thread::known`].
-pub const KNOWN: usize = 16;
-/// An entry of [`Thread::known`] that equals no word; 0 would equal untouched shadow.
-const NOTHING_KNOWN: u64 = 1;
+pub const KNOWN: usize = 32;
+/// An entry of [`Thread::known`] that equals no word and has no bytes: a set is never without.
+const NOTHING_KNOWN: u64 = !0xff;
 
 /// States of a thread block.
 pub mod state {
@@ -103,8 +104,8 @@ pub struct Thread {
     pub epoch: u64,
     /// The thread looks at no access while this is not 0.
     pub ignore: u32,
-    /// Accesses are ignored or recorded: the fast forms leave them to the full one.
-    // invariant: `ignore != 0 || record_accesses`.
+    /// Accesses are ignored, recorded or controlled: the fast forms leave them to the full one.
+    // invariant: true if `ignore != 0 || record_accesses || control::is_on()`.
     pub unusual: bool,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
@@ -126,6 +127,8 @@ pub struct Thread {
     pub index: u32,
     /// Sequence number of its next set.
     pub next_set: u32,
+    /// See [`joined`](crate::places::joined).
+    pub joints: [Joint; JOINTS],
     /// See [`Memo`].
     pub memo: [Memo; MEMOS],
     /// What the last release fence published.
@@ -383,13 +386,18 @@ impl Thread {
     /// Ends what the last `ignore_begin` began.
     pub fn ignore_end(&mut self) {
         self.ignore = self.ignore.saturating_sub(1);
-        self.unusual = self.ignore != 0 || self.record_accesses;
+        self.set_unusual();
     }
 
     /// Whether accesses are recorded.
     pub fn set_record_accesses(&mut self, wanted: bool) {
         self.record_accesses = wanted;
-        self.unusual = self.ignore != 0 || wanted;
+        self.set_unusual();
+    }
+
+    /// Whatever makes accesses unusual has changed.
+    pub fn set_unusual(&mut self) {
+        self.unusual = self.ignore != 0 || self.record_accesses || crate::control::is_on();
     }
 
     /// Records what the host wants to see besides synchronization, from now on.
@@ -512,12 +520,17 @@ impl Thread {
         self.state.store(state::FREE, Ordering::Release);
     }
 
-    /// The thread ends: nothing that it does from now on is seen.
-    pub fn end(&mut self) {
+    /// Nothing that is done from now on is this thread's.
+    pub fn leave(&self) {
         set_current(core::ptr::null_mut());
         set_hot(0);
         set_innermost(0);
         set_stack_top(layout::NOBODYS_STACK);
+    }
+
+    /// The thread ends: nothing that it does from now on is seen.
+    pub fn end(&mut self) {
+        self.leave();
         let (slot, tick) = (self.slot as usize, self.tick);
         if !self.shares_slot {
             with_slots(|s| {

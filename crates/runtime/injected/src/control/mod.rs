@@ -73,6 +73,7 @@ pub fn attach(fd: usize, main: &mut Thread) {
     control.slots[0].tid.store(tid(), Relaxed);
     main.controlled = 1;
     ON.store(true, Ordering::Release);
+    main.set_unusual();
 }
 
 /// The processors that the program may believe to have.
