@@ -121,7 +121,8 @@ are scheduling points, too; of any other, its synchronization only. Time passes 
 waits, random numbers come from the seed, standard input is empty, and output is kept back. What fails in
 the same way under every schedule is no concurrency bug, and is said but not reported.")]
 pub(crate) struct Explore {
-    /// How schedules are chosen: mix, random, pct, pos, surw, dfs, dpor or rr
+    /// How schedules are chosen: mix, random, pct, pos, surw, uniform, dfs,
+    /// dpor or rr
     #[arg(long, default_value = "mix", value_parser = plan)]
     pub(crate) strategy: Plan,
     /// The depth of the bugs that pct looks for

@@ -14,6 +14,9 @@ use crate::toolbox::Toolbox;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
+/// Environment variable with what the user wants called in front of the compiler.
+const WRAPPER: &str = "SELVEDGE_RUSTC_WRAPPER";
+
 /// Flags that make the compiler instrument, and leave the runtime to us. The third one is there because
 /// the standard library is not instrumented, the last one for marks of the `selvedge` crate.
 const FLAGS: [&str; 4] = [
@@ -73,6 +76,8 @@ fn configure(
     command.envs(from_environment.into_iter().chain(docs_from_environment));
     command.arg("--target").arg(TARGET);
     command.env("RUSTC_BOOTSTRAP", "1");
+    command.env(WRAPPER, std::env::var_os("RUSTC_WRAPPER").unwrap_or_default());
+    command.env("RUSTC_WRAPPER", &toolbox.rustc);
     // Without lines, findings would have no places.
     for profile in ["RELEASE", "BENCH"] {
         let variable = format!("CARGO_PROFILE_{profile}_DEBUG");
@@ -90,6 +95,20 @@ fn configure(
         }
     }
     Ok(())
+}
+
+/// What Cargo calls in place of the Rust compiler, which is the first word. Only when Cargo asks what is
+/// true of the target we have a word in it: that the program is instrumented is not said. Crates whose
+/// build scripts are told so compile other code, made for the limits of ThreadSanitizer (crossbeam-deque
+/// leaves out fences, which are understood here), and then that would be observed.
+pub(crate) fn rustc(words: &[OsString]) -> Result<ExitCode, Failure> {
+    let users = std::env::var_os(WRAPPER).filter(|w| !w.is_empty());
+    let asks = words.iter().any(|w| w == "--print=cfg");
+    let mut words = users.iter().chain(words).filter(|w| !asks || *w != FLAGS[0]);
+    let program = words.next().ok_or_else(|| Failure::Usage("no compiler is named".to_owned()))?;
+    let status = Command::new(program).args(words).status();
+    let status = status.map_err(|error| Failure::Open { path: program.into(), error })?;
+    Ok(crate::compiler::code(status))
 }
 
 /// The user's flags from the environment with ours behind them, if there are any.

@@ -47,6 +47,9 @@ pub fn selvedge() -> ExitCode {
 
 fn command(words: Vec<OsString>) -> ExitCode {
     // A compiler's options are its own business, also `--help` and `--version`.
+    if is_called(&words, toolbox::RUSTC) {
+        return ended(cargo::rustc(&words[1..]));
+    }
     if let Some((driver, args)) = driver(&words) {
         return ended(compiler::run(driver, args));
     }
@@ -73,6 +76,10 @@ fn refused(error: &clap::Error) -> ExitCode {
     let code = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
     let _ = error.print();
     code.into()
+}
+
+fn is_called(words: &[OsString], name: &str) -> bool {
+    words.first().and_then(|w| Path::new(w).file_name()).is_some_and(|n| n == name)
 }
 
 /// Which compiler we are, if we are one: by the name we were called, or by the first argument.

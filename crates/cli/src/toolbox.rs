@@ -26,6 +26,8 @@ const EXPORTED: &str = "{
 /// Names under which this program is a compiler.
 pub(crate) const CC: &str = "selvedge-cc";
 pub(crate) const CXX: &str = "selvedge-c++";
+/// Name under which it stands between Cargo and the Rust compiler.
+pub(crate) const RUSTC: &str = "selvedge-rustc";
 
 /// Where the files are.
 #[derive(Clone, Debug)]
@@ -36,6 +38,8 @@ pub(crate) struct Toolbox {
     /// `selvedge cc` and `selvedge c++` as single words, for those who accept no more.
     pub(crate) cc: PathBuf,
     pub(crate) cxx: PathBuf,
+    /// What Cargo is to call in front of the Rust compiler.
+    pub(crate) rustc: PathBuf,
     /// For the linker's `--dynamic-list`.
     pub(crate) exported: PathBuf,
 }
@@ -51,11 +55,12 @@ impl Toolbox {
         put(&include.join("selvedge.h"), HEADER).map_err(failed)?;
         let exported = directory.join("exported.list");
         put(&exported, EXPORTED).map_err(failed)?;
-        let (cc, cxx) = (directory.join(CC), directory.join(CXX));
+        let [cc, cxx, rustc] = [CC, CXX, RUSTC].map(|name| directory.join(name));
         let own = std::env::current_exe().map_err(failed)?;
-        point(&cc, &own).map_err(failed)?;
-        point(&cxx, &own).map_err(failed)?;
-        Ok(Toolbox { libraries, include, cc, cxx, exported })
+        for link in [&cc, &cxx, &rustc] {
+            point(link, &own).map_err(failed)?;
+        }
+        Ok(Toolbox { libraries, include, cc, cxx, rustc, exported })
     }
 }
 

@@ -70,6 +70,33 @@ fn every_strategy_explores() {
 }
 
 #[test]
+fn crashes_at_different_places_are_different_findings() {
+    let project = Project::new("explore-crashes");
+    project.build("crashes.c", &[]);
+    let explore = |args: &[&str]| {
+        let options = ["explore", "--keep-going", "--schedules", "100", "--format", "json"];
+        project.selvedge(&[&options[..], &["--", "./program"], args].concat())
+    };
+    let document = json(&explore(&[]));
+    let place = |f: &serde_json::Value| {
+        assert_eq!((f["kind"].as_str(), f["status"].as_str()), (Some("crash"), Some("confirmed")));
+        let place = &f["sites"][0];
+        assert_eq!(place["thread"], "T2 (use)", "{f}");
+        (place["line"].as_u64().unwrap(), place["approximate"].as_bool().unwrap_or(false))
+    };
+    let mut places: Vec<_> = document["findings"].as_array().unwrap().iter().map(place).collect();
+    places.sort_unstable();
+    let source = include_str!("programs/crashes.c");
+    let line = |text: &str| source.lines().position(|l| l.contains(text)).unwrap() as u64 + 1;
+    assert_eq!(places, [(line("*p += 1"), false), (line("strlen(t)"), true)], "{document}");
+    // Its own handler is the program's, and is called.
+    let handled = explore(&["handled"]);
+    assert_eq!(handled.status.code(), Some(0), "{}", stdout(&handled));
+    project.build("crashes.c", &["-DFIXED"]);
+    assert_eq!(explore(&[]).status.code(), Some(0));
+}
+
+#[test]
 fn a_program_that_always_fails_has_no_concurrency_bug() {
     let project = Project::new("explore-always");
     project.build("ending.c", &[]);

@@ -181,7 +181,8 @@ fn a_stored_run_is_shown_again_as_text_and_json() {
     assert_eq!(first[0]["file"], "account.c");
     assert_eq!(first[0]["stack"][1]["function"], "teller");
     assert_eq!(first[1]["held"][0]["lock"], "door");
-    assert!(first[0].get("held").is_none(), "what the earlier thread held is not known");
+    assert_eq!(first[0]["held"][0]["lock"], "vault");
+    assert_eq!(first[0]["stack_likely"], true);
     let missing = project.selvedge(&["report", "--run", "7"]);
     assert_eq!(missing.status.code(), Some(2));
     assert_eq!(stderr(&missing), "error: there is no run 7; `selvedge report --runs` lists them\n");
@@ -502,6 +503,9 @@ fn an_unmodified_crate_is_tested_and_its_fixed_twin_is_clean() {
     fs::write(project.0.join("Cargo.toml"), manifest).unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/counter.rs");
     fs::copy(source, project.0.join("src/lib.rs")).unwrap();
+    // Crates that know of a sanitizer compile other code.
+    let script = "fn main() { assert_eq!(std::env::var_os(\"CARGO_CFG_SANITIZE\"), None) }\n";
+    fs::write(project.0.join("build.rs"), script).unwrap();
     let test = |filter: &str| {
         let options = ["selvedge", "--suppressions", "none.supp", "--fail-on", "predicted"];
         let args = [&options[..], &["test", "--lib", "--offline", filter]].concat();
@@ -514,6 +518,9 @@ fn an_unmodified_crate_is_tested_and_its_fixed_twin_is_clean() {
     assert!(!buggy.status.success(), "{text}");
     assert!(text.contains("data race on `counter::COUNTER`"), "{text}");
     assert!(text.contains("src/lib.rs:"), "{text}");
+    let half = stderr(&test("half_locked"));
+    assert!(half.contains("writes, holding `counter::tests::LEFT`"), "{half}");
+    assert!(half.contains("writes, holding no lock"), "{half}");
     let crossed = stderr(&test("crossed"));
     assert!(crossed.contains("deadlock between `counter::tests::"), "{crossed}");
     assert!(crossed.contains("acquires `counter::tests::LEFT`, holding `counter::tests::RIGHT`"));

@@ -13,11 +13,13 @@
 //! | [`merge`] | the rings of all threads in one order |
 //! | [`translate`] | records become [`Event`](selvedge_model::Event)s |
 //! | [`modules`] | what a program counter belongs to |
+//! | [`epoch`] | when a thread did something |
 //! | [`races`] | race records become findings |
 //! | `rust_locks` | which locks of Rust a thread is known to hold |
 //! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
 pub mod control;
+pub mod epoch;
 pub mod libraries;
 pub mod merge;
 pub mod modules;
@@ -29,8 +31,9 @@ pub mod shm;
 pub mod translate;
 
 pub use control::{Controlled, Execution, Settings};
+pub use epoch::{Epoch, Past};
 pub use libraries::{Form, Libraries};
 pub use modules::{ByModule, FunctionRegion, LockStep, Module, Modules, Resolve};
-pub use races::{NativeRace, RaceSide};
+pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;
 pub use session::{Error, Observe, Options, Outcome, Session};

@@ -4,6 +4,7 @@ use selvedge_model::{
     Finding, Kind, Place, Range, Role, SiteId, Status, Subject, Symbols, Target, ThreadId,
 };
 
+use crate::epoch::Epoch;
 use crate::modules::{Modules, Resolve};
 use crate::shm::Shm;
 use crate::wire::{Does, FRAMES, RACES, Side};
@@ -17,10 +18,21 @@ pub struct RaceSide {
     pub does: Does,
     /// Return address of the call that announced the access; 0 if it could not be restored.
     pub pc: u64,
+    /// When.
+    pub epoch: Epoch,
     /// Bytes that both sides touched.
     pub range: Range,
     /// Return addresses of the callers, innermost first; empty if unknown.
     pub stack: Vec<u64>,
+}
+
+/// A call, by two addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// Where it returns to, in the function that made it.
+    pub returns_to: u64,
+    /// A place in the function that was called.
+    pub inside: u64,
 }
 
 /// A race that the program found in itself.
@@ -32,6 +44,9 @@ pub struct NativeRace {
     pub later: RaceSide,
     /// How often the two places met.
     pub occurrences: u32,
+    /// The call stack of the earlier thread when the race was found, outermost first: see [`Call`]. The
+    /// last ones may be over, and some of them overwritten.
+    pub past: Vec<Call>,
     /// It was found between the event with this stamp and the next.
     pub stamp: u64,
 }
@@ -43,10 +58,12 @@ pub fn collect(shm: &Shm, modules: &mut Modules) -> Vec<NativeRace> {
 
 /// The race with that number, once it is complete.
 pub fn one(shm: &Shm, modules: &mut Modules, number: usize) -> Option<NativeRace> {
-    let (earlier, later, occurrences, stamp) = shm.race(number)?;
-    let (mut earlier, later) = (side(&earlier)?, side(&later)?);
+    let race = shm.race(number)?;
+    let (mut earlier, later) = (side(&race.earlier)?, side(&race.later)?);
     earlier.pc = modules.restore(earlier.pc, later.pc).unwrap_or(0);
-    Some(NativeRace { earlier, later, occurrences, stamp })
+    let calls = race.past.iter().map(|&[returns_to, inside]| Call { returns_to, inside });
+    let past = calls.take_while(|call| call.inside != 0).collect();
+    Some(NativeRace { earlier, later, occurrences: race.count, past, stamp: race.stamp })
 }
 
 fn side(side: &Side) -> Option<RaceSide> {
@@ -55,6 +72,7 @@ fn side(side: &Side) -> Option<RaceSide> {
         thread: ThreadId(side.thread),
         does: Does::from_number(side.does)?,
         pc: side.pc,
+        epoch: Epoch::from_record(side.epoch),
         range: Range { start: side.addr, len: u64::from(side.len) },
         stack: side.stack[..frames].to_vec(),
     })

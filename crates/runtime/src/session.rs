@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use selvedge_model::{Event, FirstRace, Symbols, ThreadId};
 
+use crate::epoch::Epoch;
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
 use crate::modules::{Modules, Resolve};
 use crate::races::{self, NativeRace};
 use crate::shm::Shm;
-use crate::translate::Translate;
-use crate::wire::{self, Failure, RecordKind};
+use crate::translate::{Names, Translate};
+use crate::wire::{self, Failure, Header, RecordKind};
 
 /// What to observe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +76,16 @@ pub enum Error {
     NotControlled,
 }
 
+/// Why the runtime in the program did not start, if it did not.
+pub(crate) fn refusal(header: &Header) -> Option<Error> {
+    let failure = header.failure.load(Ordering::Acquire);
+    let is = |f: Failure| failure == f as u32;
+    if is(Failure::NoAddressSpace) {
+        return Some(Error::NoAddressSpace);
+    }
+    is(Failure::Version).then_some(Error::Version)
+}
+
 impl Form {
     /// Sets the environment that the form needs.
     pub fn put_into(self, command: &mut Command, libraries: &Libraries) {
@@ -121,6 +132,11 @@ pub trait Observe {
     /// memory without races are kept back.
     fn first_race(&mut self, race: &FirstRace, symbols: &Symbols) {
         let _ = (race, symbols);
+    }
+
+    /// What a thread holds by the events so far it holds from this epoch on.
+    fn locks_changed(&mut self, thread: ThreadId, from: Epoch) {
+        let _ = (thread, from);
     }
 
     /// A thread has given itself a name.
@@ -235,9 +251,14 @@ impl Session {
                 while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
                     observer.race(&race, symbols, &modules);
                 }
-                translate.events(thread, record, symbols, &modules, resolver, &text, &mut events);
+                let mut names =
+                    Names { symbols, modules: &modules, resolver: &mut *resolver, text: &text };
+                translate.events(thread, record, &mut names, &mut events);
                 for event in events.drain(..) {
                     observer.event(&event, symbols);
+                }
+                if let Some(epoch) = translate.lock_change() {
+                    observer.locks_changed(ThreadId(thread), epoch);
                 }
                 if let Some(race) = translate.first_race() {
                     observer.first_race(&race, symbols);
@@ -270,12 +291,8 @@ impl Session {
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
         let header = &self.shm.shared().header;
-        let failure = header.failure.load(Ordering::Acquire);
-        if failure == Failure::NoAddressSpace as u32 {
-            return Err(Error::NoAddressSpace);
-        }
-        if failure == Failure::Version as u32 {
-            return Err(Error::Version);
+        if let Some(error) = refusal(header) {
+            return Err(error);
         }
         let mut modules = Modules::parse(&self.shm.maps());
         Ok(Outcome {

@@ -19,6 +19,20 @@ use crate::wire::{self, Lane, RACES, RING, Record, Shared, Side};
 /// Descriptors below are left to the program.
 const FIRST_FD: i32 = 200;
 
+/// A copy of a [`wire::Race`].
+pub struct RaceRecord {
+    /// The access that was there first.
+    pub earlier: Side,
+    /// The access that found it.
+    pub later: Side,
+    /// The call stack of the earlier thread, see [`wire::Race::past`].
+    pub past: [[u64; 2]; wire::PAST],
+    /// The last stamp before it was found.
+    pub stamp: u64,
+    /// How often the two places raced.
+    pub count: u32,
+}
+
 /// A mapping of [`Shared`] that the program under test maps as well.
 #[derive(Debug)]
 pub struct Shm {
@@ -98,22 +112,24 @@ impl Shm {
         count as usize
     }
 
-    /// The race with that number, once it is complete: both sides, how often, and its stamp.
-    pub fn race(&self, number: usize) -> Option<(Side, Side, u32, u64)> {
+    /// The race with that number, once it is complete.
+    pub fn race(&self, number: usize) -> Option<RaceRecord> {
         let race = self.shared().races.get(number).filter(|_| number < RACES)?;
         if race.done.load(Ordering::Acquire) == 0 {
             return None;
         }
         // SAFETY: complete, so the program writes the sides no more; any content is valid.
-        let (earlier, later, stamp) = unsafe {
+        Some(unsafe {
+            let count = race.count.load(Ordering::Relaxed);
             let race = &raw const (*self.at).races[number];
-            (
-                (&raw const (*race).earlier).read_volatile(),
-                (&raw const (*race).later).read_volatile(),
-                (&raw const (*race).stamp).read_volatile(),
-            )
-        };
-        Some((earlier, later, race.count.load(Ordering::Relaxed), stamp))
+            RaceRecord {
+                earlier: (&raw const (*race).earlier).read_volatile(),
+                later: (&raw const (*race).later).read_volatile(),
+                past: (&raw const (*race).past).read_volatile(),
+                stamp: (&raw const (*race).stamp).read_volatile(),
+                count,
+            }
+        })
     }
 
     /// Tells the program which functions are regions. Returns how many pieces there was no room for.

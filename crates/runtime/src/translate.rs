@@ -10,7 +10,7 @@
 //! What has no operation of its own in the model (one-time initialisation, futexes, annotations) is a
 //! release or an acquisition of an atomic location, which means the same.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use selvedge_model::{
     Access, AtomicOp, BarrierId, CondId, Event, FirstRace, LoadOrder, LockId, Mode, Op, Party,
@@ -18,6 +18,7 @@ use selvedge_model::{
     UpdateOrder, Wakes,
 };
 
+use crate::epoch::{Epoch, Past};
 use crate::modules::{LockStep, Modules, Resolve};
 use crate::races::role;
 use crate::rust_locks::RustLocks;
@@ -66,6 +67,9 @@ pub struct Translate {
     functions: BTreeMap<(u64, RegionKind), RegionId>,
     /// Events so far.
     passed: u64,
+    /// The last epoch that is known of each thread.
+    epochs: BTreeMap<u32, Epoch>,
+    lock_change: Option<Epoch>,
     /// The earlier access of the race that a thread's next record tells.
     earlier: BTreeMap<u32, Record>,
     first_race: Option<FirstRace>,
@@ -82,45 +86,73 @@ type Callers = [u64; CALLERS];
 struct Regions {
     /// Those it is in, outermost first.
     open: Vec<RegionId>,
-    /// When it last entered or left some: its epoch then, and the events up to then. Latest last.
-    borders: VecDeque<(u32, u64)>,
+    /// How many events there were when it last entered or left some.
+    borders: Past<u64>,
 }
 
 impl Regions {
-    /// Borders that are remembered.
-    const BORDERS: usize = 1024;
-
-    fn border(&mut self, epoch: u32, passed: u64) {
-        if self.borders.len() == Regions::BORDERS {
-            self.borders.pop_front();
-        }
-        self.borders.push_back((epoch, passed));
+    /// What comes after entering or leaving is in a later epoch.
+    fn border(&mut self, record: &Record, passed: u64) {
+        self.borders.change(Epoch::from_record(record.b >> 32).next(), passed);
     }
 
-    /// How many events came before what the thread did in an epoch, as far as regions go: an epoch
-    /// is slot and clock, and what comes after a border is in a later epoch than the border.
-    fn passed_before(&self, epoch: u32) -> u64 {
-        const CLOCK_BITS: u32 = selvedge_injected::shadow::CLOCK_BITS;
-        let same_slot = |&&(border, _): &&(u32, u64)| border >> CLOCK_BITS == epoch >> CLOCK_BITS;
-        let before = self.borders.iter().rev().filter(same_slot).find(|(b, _)| *b < epoch);
-        before.map_or(0, |&(_, passed)| passed)
+    /// How many events came before what the thread did in an epoch, as far as regions go.
+    fn passed_before(&self, epoch: Epoch) -> u64 {
+        self.borders.at(epoch, 0).unwrap_or(0)
     }
 }
 
 /// Finds a name that the program has left.
 pub type ReadText<'a> = &'a dyn Fn(u64, usize) -> Option<String>;
 
+/// What gives addresses their names.
+pub struct Names<'a> {
+    /// Takes the names.
+    pub symbols: &'a mut Symbols,
+    /// What was mapped where.
+    pub modules: &'a Modules,
+    /// Knows places in code.
+    pub resolver: &'a mut dyn Resolve,
+    /// Knows what the program itself calls its regions.
+    pub text: ReadText<'a>,
+}
+
+impl Names<'_> {
+    fn object(&mut self, addr: u64) -> Option<String> {
+        self.resolver.object(addr, self.modules)
+    }
+}
+
 impl Translate {
     /// The events that a record stands for, in their order.
-    #[allow(clippy::too_many_arguments)]
     pub fn events(
         &mut self,
         thread: u32,
         record: &Record,
-        symbols: &mut Symbols,
-        modules: &Modules,
-        resolver: &mut dyn Resolve,
-        text: ReadText<'_>,
+        names: &mut Names<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let before = out.len();
+        self.push_events(thread, record, names, out);
+        let locks = |e: &Event| matches!(e.op, Op::Acquire(..) | Op::Release(..));
+        let epoch = self.epochs.get(&thread);
+        self.lock_change = out[before..]
+            .iter()
+            .any(locks)
+            .then(|| epoch.map(|&epoch| if ends_epoch(record) { epoch.next() } else { epoch }))
+            .flatten();
+    }
+
+    /// The epoch from which on the thread of the last record holds what it holds now, if that has changed.
+    pub fn lock_change(&mut self) -> Option<Epoch> {
+        self.lock_change.take()
+    }
+
+    fn push_events(
+        &mut self,
+        thread: u32,
+        record: &Record,
+        names: &mut Names<'_>,
         out: &mut Vec<Event>,
     ) {
         let Some(kind) = record.kind() else {
@@ -136,9 +168,12 @@ impl Translate {
             *filled += 3;
             return;
         }
+        if tells_epoch(kind) && record.b >> 32 != 0 {
+            self.epochs.insert(thread, Epoch::from_record(record.b >> 32));
+        }
         let (_, callers) = self.callers.remove(&thread).unwrap_or_default();
         let id = ThreadId(thread);
-        let step = self.step(kind, record, callers, symbols, modules, resolver);
+        let step = self.step(kind, record, callers, names);
         let has_it = matches!(kind, RecordKind::Acquire | RecordKind::Update)
             && self.awaited.get(&thread).is_some_and(|&(addr, ..)| addr == record.a)
             && !matches!(step, Some((LockStep::Inside, _)));
@@ -149,8 +184,7 @@ impl Translate {
             && tells_more(kind)
             && let Some((addr, mode, site)) = self.awaited.remove(&thread)
         {
-            let name = resolver.object(addr, modules);
-            let lock = self.lock(addr, site, symbols, name);
+            let lock = self.lock(addr, site, names);
             self.take(id, site, (addr, lock), mode, out);
         }
         if record.is_of_std() && !self.is_seen(thread, kind, record, has_it) {
@@ -161,21 +195,16 @@ impl Translate {
             return;
         }
         let site = *self.sites.entry((record.pc(), callers)).or_insert_with(|| {
-            let site = resolver.site_within(record.pc(), &callers, modules);
-            SiteId(symbols.sites.intern(site))
+            let site = names.resolver.site_within(record.pc(), &callers, names.modules);
+            SiteId(names.symbols.sites.intern(site))
         });
         let op = match kind {
             RecordKind::Raced => {
-                self.first_race = self.raced(thread, record, site, symbols, modules, resolver);
+                self.first_race = self.raced(thread, record, site, names);
                 None
             }
-            RecordKind::RegionEnter => {
-                Some(self.enter(thread, record, symbols, modules, resolver, text))
-            }
-            _ => {
-                let mut name = |addr| resolver.object(addr, modules);
-                self.op(thread, kind, record, site, symbols, &mut name)
-            }
+            RecordKind::RegionEnter => Some(self.enter(thread, record, names)),
+            _ => self.op(thread, kind, record, site, names),
         };
         if let Some(op) = op {
             self.push(Event { thread: id, site, op }, out);
@@ -184,13 +213,11 @@ impl Translate {
             let wrote = kind == RecordKind::Update;
             match step {
                 LockStep::Take(mode) | LockStep::Try(mode) if wrote => {
-                    let name = resolver.object(record.a, modules);
-                    let lock = self.lock(record.a, site, symbols, name);
+                    let lock = self.lock(record.a, site, names);
                     self.take(id, site, (record.a, lock), mode, out);
                 }
                 LockStep::Give(mode) if self.rust_locks.give(thread, record.a) => {
-                    let name = resolver.object(record.a, modules);
-                    let op = Op::Release(self.lock(record.a, site, symbols, name), mode);
+                    let op = Op::Release(self.lock(record.a, site, names), mode);
                     self.push(Event { thread: id, site, op }, out);
                 }
                 LockStep::Take(mode) => {
@@ -240,32 +267,26 @@ impl Translate {
         kind: RecordKind,
         record: &Record,
         callers: Callers,
-        symbols: &mut Symbols,
-        modules: &Modules,
-        resolver: &mut dyn Resolve,
+        names: &mut Names<'_>,
     ) -> Option<(LockStep, SiteId)> {
         let possible = matches!(kind, RecordKind::Update | RecordKind::Load);
         if !possible || callers[0] == 0 {
             return None;
         }
         *self.steps.entry((record.pc(), callers)).or_insert_with(|| {
-            let (step, site) = resolver.lock_step(record.pc(), &callers, modules)?;
-            Some((step, SiteId(symbols.sites.intern(site))))
+            let (step, site) = names.resolver.lock_step(record.pc(), &callers, names.modules)?;
+            Some((step, SiteId(names.symbols.sites.intern(site))))
         })
     }
 
     /// The lock at an address. Names are in the order of ids, and every id passes here first.
-    fn lock(
-        &mut self,
-        addr: u64,
-        site: SiteId,
-        symbols: &mut Symbols,
-        name: Option<String>,
-    ) -> LockId {
+    fn lock(&mut self, addr: u64, site: SiteId, names: &mut Names<'_>) -> LockId {
         let id = self.locks.id(addr);
-        if id as usize == symbols.locks.entries().len() {
-            let unnamed = || format!("lock {id} ({})", symbols.site(site));
-            symbols.locks.push(name.unwrap_or_else(unnamed).into());
+        if id as usize == names.symbols.locks.entries().len() {
+            let name = names.object(addr);
+            let unnamed = || format!("lock {id} ({})", names.symbols.site(site));
+            let name = name.unwrap_or_else(unnamed).into();
+            names.symbols.locks.push(name);
         }
         LockId(id)
     }
@@ -280,42 +301,33 @@ impl Translate {
         thread: u32,
         record: &Record,
         site: SiteId,
-        symbols: &mut Symbols,
-        modules: &Modules,
-        resolver: &mut dyn Resolve,
+        names: &mut Names<'_>,
     ) -> Option<FirstRace> {
         let earlier = self.earlier.remove(&thread)?;
         let does = Does::from_number(u32::from(earlier.flags()))?;
-        let pc = resolver.earlier(earlier.b & 0xffff_ffff, does, record.pc(), modules);
-        let earlier_site = resolver.site(pc.unwrap_or(0), modules);
+        let low = earlier.b & 0xffff_ffff;
+        let pc = names.resolver.earlier(low, does, record.pc(), names.modules);
+        let earlier_site = names.resolver.site(pc.unwrap_or(0), names.modules);
         let by = earlier.a as u32;
         let regions = self.regions.get(&by);
         let bytes = Range { start: record.a, len: record.b };
-        if let Some(name) = resolver.object(bytes.start, modules) {
-            symbols.variables.define(&name, bytes);
+        if let Some(name) = names.object(bytes.start) {
+            names.symbols.variables.define(&name, bytes);
         }
         let later = Does::from_number(u32::from(record.flags()))?;
         Some(FirstRace {
             bytes,
             earlier: Party {
                 thread: ThreadId(by),
-                site: SiteId(symbols.sites.intern(earlier_site)),
+                site: SiteId(names.symbols.sites.intern(earlier_site)),
                 role: role(does),
             },
-            passed: regions.map_or(0, |r| r.passed_before((earlier.b >> 32) as u32)),
+            passed: regions.map_or(0, |r| r.passed_before(Epoch::from_record(earlier.b >> 32))),
             later: Party { thread: ThreadId(thread), site, role: role(later) },
         })
     }
 
-    fn enter(
-        &mut self,
-        thread: u32,
-        record: &Record,
-        symbols: &mut Symbols,
-        modules: &Modules,
-        resolver: &mut dyn Resolve,
-        text: ReadText<'_>,
-    ) -> Op {
+    fn enter(&mut self, thread: u32, record: &Record, names: &mut Names<'_>) -> Op {
         let kind = match record.flags() & wire::DETERMINISTIC {
             0 => RegionKind::Atomic,
             _ => RegionKind::Deterministic,
@@ -323,17 +335,17 @@ impl Translate {
         let at = record.a;
         let mut define = |name: Option<String>| {
             let name = name.unwrap_or_else(|| format!("region@{at:#x}")).into();
-            RegionId(symbols.regions.intern(Region { kind, name }))
+            RegionId(names.symbols.regions.intern(Region { kind, name }))
         };
         let id = if record.flags() & wire::FUNCTION == 0 {
-            define(text(at, (record.b & 0xffff_ffff) as usize))
+            define((names.text)(at, (record.b & 0xffff_ffff) as usize))
         } else {
-            let mut function = || resolver.function(at, modules);
+            let mut function = || names.resolver.function(at, names.modules);
             *self.functions.entry((at, kind)).or_insert_with(|| define(function()))
         };
         let regions = self.regions.entry(thread).or_default();
         regions.open.push(id);
-        regions.border((record.b >> 32) as u32, self.passed + 1);
+        regions.border(record, self.passed + 1);
         Op::RegionEnter(id, kind)
     }
 
@@ -348,8 +360,7 @@ impl Translate {
         kind: RecordKind,
         record: &Record,
         site: SiteId,
-        symbols: &mut Symbols,
-        name: &mut dyn FnMut(u64) -> Option<String>,
+        names: &mut Names<'_>,
     ) -> Option<Op> {
         let (a, b, flags) = (record.a, record.b, record.flags());
         let access = Access { addr: a, len: b as u32 };
@@ -362,8 +373,8 @@ impl Translate {
             RecordKind::Store => Op::Atomic(access, AtomicOp::Store(store_order(flags))),
             RecordKind::Update => Op::Atomic(access, AtomicOp::Update(update_order(flags))),
             RecordKind::Fence => Op::Fence(update_order(flags)),
-            RecordKind::Acquire => Op::Acquire(self.lock(a, site, symbols, name(a)), mode),
-            RecordKind::Release => Op::Release(self.lock(a, site, symbols, name(a)), mode),
+            RecordKind::Acquire => Op::Acquire(self.lock(a, site, names), mode),
+            RecordKind::Release => Op::Release(self.lock(a, site, names), mode),
             RecordKind::Fork => Op::Fork(ThreadId(a as u32)),
             RecordKind::Join => Op::Join(ThreadId(a as u32)),
             RecordKind::Begin => Op::Begin,
@@ -392,7 +403,7 @@ impl Translate {
             }
             RecordKind::RegionExit => {
                 let regions = self.regions.get_mut(&thread)?;
-                regions.border((b >> 32) as u32, self.passed + 1);
+                regions.border(record, self.passed + 1);
                 Op::RegionExit(regions.open.pop()?)
             }
             RecordKind::HappensBefore => {
@@ -434,6 +445,22 @@ fn tells_more(kind: RecordKind) -> bool {
             | RecordKind::Alloc
             | RecordKind::Free
     )
+}
+
+/// Whether a record may say in which epoch its thread is.
+fn tells_epoch(kind: RecordKind) -> bool {
+    use RecordKind::{Acquire, Load, Release, Update};
+    matches!(kind, Acquire | Release | Update | Load)
+}
+
+/// Whether what a record changes is true from the next epoch on: releasing ends one.
+fn ends_epoch(record: &Record) -> bool {
+    let releases = matches!(record.flags(), order::RELEASE | order::ACQ_REL | order::SEQ_CST);
+    match record.kind() {
+        Some(RecordKind::Release) => true,
+        Some(RecordKind::Update) => releases,
+        _ => false,
+    }
 }
 
 fn name_of(a: u64, b: u64) -> String {
@@ -479,9 +506,14 @@ mod tests {
         let modules = Modules::default();
         let mut event = |kind, a, b| {
             let record = Record::new(1, kind, 0, 7, a, b);
-            let none: ReadText<'_> = &|_, _| None;
+            let mut names = Names {
+                symbols: &mut symbols,
+                modules: &modules,
+                resolver: &mut ByModule,
+                text: &|_, _| None,
+            };
             let mut out = Vec::new();
-            translate.events(0, &record, &mut symbols, &modules, &mut ByModule, none, &mut out);
+            translate.events(0, &record, &mut names, &mut out);
             out.first().map(|e: &Event| e.op)
         };
         let acquire = |id| Some(Op::Acquire(LockId(id), Mode::Exclusive));

@@ -311,6 +311,7 @@ mod tests {
             include: "/c/include".into(),
             cc: "/c/selvedge-cc".into(),
             cxx: "/c/selvedge-c++".into(),
+            rustc: PathBuf::new(),
             exported: "/c/exported.list".into(),
         }
     }

@@ -60,6 +60,9 @@ struct Place<'a> {
     approximate: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stack: Vec<StackFrame<'a>>,
+    /// These calls led there, though perhaps not when the access was made.
+    #[serde(skip_serializing_if = "is_false")]
+    stack_likely: bool,
 }
 
 /// A function that was active, innermost first.
@@ -158,6 +161,7 @@ fn place(p: &ReportedPlace) -> Place<'_> {
         held: (!p.held_unknown).then(|| p.held.iter().map(held).collect()),
         approximate: p.approximate,
         stack: stack(p),
+        stack_likely: p.stack_likely,
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub(crate) mod ending;
 mod heap;
+mod past;
 pub(crate) mod quiet;
 mod signals;
 mod watch;

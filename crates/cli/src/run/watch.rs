@@ -5,14 +5,15 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use selvedge_analyses::Analysis;
-use selvedge_analyses::held::HeldLocks;
+use selvedge_analyses::held::{HeldLocks, LockSet};
 use selvedge_model::{
-    Event, Finding, Findings, FirstRace, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
+    Event, Finding, Findings, FirstRace, Held, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
 };
-use selvedge_runtime::{Modules, NativeRace, Observe, Outcome, RaceSide};
+use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome, RaceSide};
 
 use super::ending;
 use super::heap::Heap;
+use super::past::HeldBefore;
 use crate::report::{Report, ReportedFinding, ReportedLock};
 use crate::store::Journal;
 use crate::suppress::Suppressions;
@@ -39,6 +40,7 @@ pub(super) struct Watch {
     ending: String,
     heap: Heap,
     held: HeldLocks,
+    held_before: HeldBefore,
     threads: BTreeMap<ThreadId, Thread>,
     synchronized: bool,
     /// Which finding the races between two program counters became.
@@ -71,6 +73,7 @@ impl Watch {
             ending: String::new(),
             heap: Heap::default(),
             held: HeldLocks::default(),
+            held_before: HeldBefore::default(),
             threads: BTreeMap::from([(ThreadId(0), Thread::default())]),
             synchronized: false,
             races: BTreeMap::new(),
@@ -216,6 +219,15 @@ impl Watch {
         }
     }
 
+    fn locks(&self, set: LockSet, symbols: &Symbols) -> Vec<ReportedLock> {
+        let named = |h: &Held| ReportedLock {
+            name: symbols.lock(h.lock),
+            mode: h.mode,
+            site: symbols.site(h.site),
+        };
+        self.held.locks(set).iter().map(named).collect()
+    }
+
     /// What is known of the threads and the memory of a race besides its two places.
     fn notes(&self, race: &NativeRace, symbols: &Symbols) -> Vec<String> {
         let mut notes = Vec::new();
@@ -299,21 +311,19 @@ impl Observe for Watch {
         for (place, side) in reported.places.iter_mut().zip([&restored.earlier, &restored.later]) {
             place.stack = symbolizer.stack(&side.stack, modules);
         }
+        if let Some(earlier) = reported.places.first_mut() {
+            let calls = symbolizer.likely_calls(restored.earlier.pc, &race.past, modules);
+            earlier.stack = symbolizer.stack(&calls, modules);
+            earlier.stack_likely = !earlier.stack.is_empty();
+        }
         let files = modules_of(&restored, modules);
         drop(symbolizer);
         if let [earlier, later] = reported.places.as_mut_slice() {
             earlier.approximate = !certain;
-            // What the earlier thread held when it made its access, nobody has written down.
-            earlier.held_unknown = true;
-            let held = self.held.locks(self.held.set(race.later.thread));
-            later.held = held
-                .iter()
-                .map(|h| ReportedLock {
-                    name: symbols.lock(h.lock),
-                    mode: h.mode,
-                    site: symbols.site(h.site),
-                })
-                .collect();
+            let before = self.held_before.at(race.earlier.thread, race.earlier.epoch);
+            earlier.held_unknown = before.is_none();
+            earlier.held = before.map(|set| self.locks(set, symbols)).unwrap_or_default();
+            later.held = self.locks(self.held.set(race.later.thread), symbols);
         }
         self.races.insert((race.earlier.pc, race.later.pc), reported.id.clone());
         self.add(reported, &files);
@@ -326,6 +336,10 @@ impl Observe for Watch {
         if self.findings.len() > self.reported {
             self.report_new(symbols);
         }
+    }
+
+    fn locks_changed(&mut self, thread: ThreadId, from: Epoch) {
+        self.held_before.change(thread, from, self.held.set(thread));
     }
 
     fn named(&mut self, thread: ThreadId, name: &str) {

@@ -29,6 +29,7 @@ fn finding(id: &str, status: Status) -> ReportedFinding {
         held: Vec::new(),
         held_unknown: true,
         stack: vec![Site::parse("main.c:7")],
+        stack_likely: true,
         approximate: true,
     };
     ReportedFinding {

@@ -7,6 +7,7 @@
 mod binary;
 mod earlier;
 mod locks;
+mod past;
 #[cfg(test)]
 mod replays;
 

@@ -18,7 +18,7 @@ static pthread_mutex_t vault = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 static volatile int done;
 
-static void deposit(long amount) {
+static __attribute__((noinline)) void deposit(long amount) {
     pthread_mutex_lock(&vault);
     total += amount;
     account->balance += amount;

@@ -39,6 +39,16 @@ mod tests {
         });
     }
 
+    /// What the first thread held is told although it holds it no more.
+    #[test]
+    fn half_locked() {
+        let with_the_lock = || {
+            let _left = LEFT.lock().unwrap();
+            super::count();
+        };
+        one_after_the_other(with_the_lock, super::count);
+    }
+
     static LEFT: Mutex<u32> = Mutex::new(0);
     static RIGHT: RwLock<u32> = RwLock::new(0);
     static MIDDLE: Mutex<u32> = Mutex::new(0);

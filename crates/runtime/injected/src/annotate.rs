@@ -68,13 +68,13 @@ with_pc! {
 unsafe extern "C" fn locked(addr: usize, shared: usize, pc: usize) {
     if let Some(t) = thread::me() {
         sync::acquire(t, addr);
-        rings::record(t, RecordKind::Acquire, shared as u8 | wire::OF_STD, pc, addr, 0);
+        rings::acquired(t, shared as u8 | wire::OF_STD, pc, addr);
     }
 }
 
 unsafe extern "C" fn unlocking(addr: usize, shared: usize, pc: usize) {
     if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::Release, shared as u8 | wire::OF_STD, pc, addr, 0);
+        rings::releasing(t, shared as u8 | wire::OF_STD, pc, addr);
         sync::release_also(t, addr);
     }
 }
@@ -96,14 +96,14 @@ unsafe extern "C" fn post_lock(addr: usize, flags: u32, _recursion: c_int, pc: u
     if let Some(t) = thread::me() {
         let shared = flags & READ_LOCK != 0;
         sync::acquire(t, addr);
-        rings::record(t, RecordKind::Acquire, u8::from(shared), pc, addr, 0);
+        rings::acquired(t, u8::from(shared), pc, addr);
     }
 }
 
 unsafe extern "C" fn pre_unlock(addr: usize, flags: u32, pc: usize) -> c_int {
     if let Some(t) = thread::me() {
         let shared = flags & READ_LOCK != 0;
-        rings::record(t, RecordKind::Release, u8::from(shared), pc, addr, 0);
+        rings::releasing(t, u8::from(shared), pc, addr);
         // Readers must not replace what a writer released.
         sync::release_also(t, addr);
     }

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::rings;
 use crate::shadow::Cell;
 use crate::thread::{self, Thread};
-use crate::wire::{self, Does, FRAMES, Side};
+use crate::wire::{self, Does, FRAMES, PAST, Side};
 
 const PAIRS: usize = 1 << 13;
 
@@ -38,23 +38,25 @@ fn entry(key: u64) -> Option<(usize, bool)> {
     None
 }
 
-/// Reports that `later`, at `pc`, was not ordered after `earlier`.
+/// The earlier side of a race.
+pub struct Earlier {
+    /// By whom and when.
+    pub cell: Cell,
+    /// Low bits of the program counter.
+    pub pc: u64,
+    /// What.
+    pub does: Does,
+}
+
+/// Reports that what the thread is about to do to `len` bytes at `addr` was not ordered after `earlier`.
 #[cold]
-#[allow(clippy::too_many_arguments)]
-pub fn race(
-    t: &mut Thread,
-    earlier: Cell,
-    earlier_does: Does,
-    later: Cell,
-    later_does: Does,
-    addr: usize,
-    len: u32,
-    pc: usize,
-) {
+pub fn race(t: &mut Thread, earlier: &Earlier, later_does: Does, addr: usize, len: u32, pc: usize) {
+    #[cfg(test)]
+    crate::fasttrack::tests::found(t, earlier, addr, len, pc);
     if rings::shared().is_some_and(|s| s.header.flags & wire::NO_RACES != 0) {
         return;
     }
-    let (a, b) = (earlier.pc(), later.pc());
+    let (a, b) = (earlier.pc, pc as u64 & ((1 << wire::SHADOW_PC_BITS) - 1));
     let key = a.min(b) << 24 | a.max(b) | 1 << 63;
     let Some((at, new)) = entry(key) else { return };
     let Some(shared) = rings::shared() else {
@@ -74,15 +76,16 @@ pub fn race(
     if number >= wire::RACES {
         return;
     }
-    let owner = thread::owner(earlier.slot(), earlier.clock());
+    let owner = thread::owner(earlier.cell.slot(), earlier.cell.clock());
     let addr = addr as u64;
-    let mut first = Side {
+    let first = Side {
         thread: owner,
-        does: earlier_does as u32,
+        does: earlier.does as u32,
         pc: a,
         addr,
         len,
         frames: 0,
+        epoch: thread::short_epoch(earlier.cell),
         stack: [0; FRAMES],
     };
     let mut second = Side {
@@ -92,26 +95,29 @@ pub fn race(
         addr,
         len,
         frames: 0,
+        epoch: thread::short_epoch(Cell(t.epoch)),
         stack: [0; FRAMES],
     };
     second.frames = t.stack(thread::stack_top(), &mut second.stack);
-    hint(owner, t, &mut first);
     let race = (&raw const shared.races[number]).cast_mut();
     // SAFETY: the number was given to us alone, and the host looks only after `done`.
     unsafe {
         (&raw mut (*race).stamp).write(shared.header.stamp.0.load(Ordering::Acquire));
         (&raw mut (*race).earlier).write(first);
         (&raw mut (*race).later).write(second);
+        (&raw mut (*race).past).write(past(owner));
     }
     shared.races[number].count.store(1, Ordering::Relaxed);
     shared.races[number].done.store(1, Ordering::Release);
     RECORD[at].store(number as u32 + 1, Ordering::Release);
 }
 
-/// What the other thread is in now. Its stack top is in its thread-local storage, out of reach; its
-/// frames are not erased when functions return, so the first ones up to a zero are the outer calls.
-fn hint(owner: u32, t: &Thread, side: &mut Side) {
-    if owner == t.number {
-        side.frames = t.stack(thread::stack_top(), &mut side.stack);
+/// The outer part of a thread's call stack, as it is now. How much of it is in use is known to the thread
+/// alone; what is not was in use before.
+fn past(owner: u32) -> [[u64; 2]; PAST] {
+    let mut entries = [[0; 2]; PAST];
+    if let Some(thread) = thread::by_number(owner) {
+        thread.outer_calls(&mut entries);
     }
+    entries
 }

@@ -11,10 +11,10 @@
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::regions;
-use crate::shadow::Cell;
+use crate::report::Earlier;
 use crate::sys;
 use crate::thread::{Busy, Thread};
-use crate::wire::{self, Does, LANES, RING, Record, RecordKind, Shared, lane};
+use crate::wire::{self, Does, LANES, RING, Record, RecordKind, Shared, lane, order};
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -95,10 +95,31 @@ pub fn record(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: us
         if happens_in_regions(kind) {
             regions::tell(thread);
         }
-        if matches!(kind, RecordKind::Acquire | RecordKind::Fork) {
+        if kind == RecordKind::Fork {
             record_callers(thread);
         }
         write(thread, true, kind, flags, pc, a, b);
+    }
+}
+
+/// Records that the thread has acquired a lock. What it does with the lock is told apart from what it has
+/// done before, so that each epoch has one set of locks: releasing one begins an epoch in any case.
+pub fn acquired(thread: &mut Thread, flags: u8, pc: usize, lock: usize) {
+    if thread.ring.is_open() {
+        regions::tell(thread);
+        record_callers(thread);
+        thread.tick();
+        let epoch = thread.short_epoch() << 32;
+        write(thread, true, RecordKind::Acquire, flags, pc, lock, epoch);
+    }
+}
+
+/// Records that the thread is about to release a lock, with which its epoch ends.
+pub fn releasing(thread: &mut Thread, flags: u8, pc: usize, lock: usize) {
+    if thread.ring.is_open() {
+        regions::tell(thread);
+        let epoch = thread.short_epoch() << 32;
+        write(thread, true, RecordKind::Release, flags, pc, lock, epoch);
     }
 }
 
@@ -128,7 +149,7 @@ pub fn region(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: us
 #[cold]
 pub fn raced(
     thread: &mut Thread,
-    earlier: (Cell, Does),
+    earlier: &Earlier,
     later: Does,
     addr: usize,
     len: usize,
@@ -138,10 +159,9 @@ pub fn raced(
         return;
     }
     regions::tell(thread);
-    let (cell, does) = earlier;
+    let &Earlier { cell, pc: from, does } = earlier;
     let owner = crate::thread::owner(cell.slot(), cell.clock());
-    let epoch = (cell.0 >> 8) as usize & 0xffff_ffff;
-    let b = epoch << 32 | cell.pc() as usize;
+    let b = (crate::thread::short_epoch(cell) as usize) << 32 | from as usize;
     write(thread, false, RecordKind::Earlier, does as u8, pc, owner as usize, b);
     write(thread, true, RecordKind::Raced, later as u8, pc, addr, len);
 }
@@ -162,7 +182,7 @@ fn record_callers(thread: &mut Thread) {
 
 /// Records a read-modify-write, or one that came to no writing. Locks of Rust are made of those that
 /// acquire or release if they write (`matters`), and whether this one is of a lock is seen from who
-/// called it.
+/// called it. For the sake of those that are, one that acquires begins an epoch, as in [`acquired`].
 #[inline]
 pub fn record_update(
     thread: &mut Thread,
@@ -174,11 +194,16 @@ pub fn record_update(
 ) {
     if thread.ring.is_open() {
         regions::tell(thread);
+        let mut b = len;
         if matters && crate::interpose::is_mixed() {
             record_callers(thread);
+            if wrote && mo != order::RELEASE {
+                thread.tick();
+            }
+            b |= thread.short_epoch() << 32;
         }
         let kind = if wrote { RecordKind::Update } else { RecordKind::Load };
-        write(thread, true, kind, mo, pc, addr, len);
+        write(thread, true, kind, mo, pc, addr, b);
     }
 }
 

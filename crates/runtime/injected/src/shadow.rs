@@ -1,13 +1,13 @@
 //! Shadow memory: what is remembered of each 8 bytes of the program (a *granule*).
 //!
 //! A granule has two words: the last **write** and the last **read**. A word is empty (0), or one
-//! [`Cell`] — thread slot, clock, touched bytes, whether atomic, and the low bits of the program
-//! counter — or the name of a [`Set`] of cells, when one cell cannot say it: several readers, or
-//! different bytes touched by different threads, at different times or from different places.
+//! [`Cell`] — thread slot, clock, touched bytes, whether atomic, and from where (see `places`) — or the
+//! name of a [`Set`] of cells, when one cell cannot say it: several readers, or different bytes touched
+//! by different threads or at different times.
 //!
 //! ```text
 //! cell   63        41 40     39     30 29     8 7      0
-//!        pc (23 bits) atomic slot (10) clock(22) bytes(8)
+//!        from (23)    atomic slot (10) clock(22) bytes(8)
 //! set    63     50 49     40 39     30 29     8 7      0
 //!        owner(14) seq high  1023     seq low   bytes of all cells
 //! racy   a set, with slot 1021
@@ -61,7 +61,7 @@ const EPOCH_SHIFT: u32 = 8;
 const SLOT_SHIFT: u32 = EPOCH_SHIFT + CLOCK_BITS;
 /// Bit 40.
 pub const ATOMIC: u64 = 1 << 40;
-/// First bit of the program counter.
+/// First bit of where the access was made from.
 pub const PC_SHIFT: u32 = 41;
 /// What must agree for two cells to be of one thread at one time.
 pub const EPOCH: u64 = 0xffff_ffff << EPOCH_SHIFT;
@@ -69,7 +69,7 @@ pub const EPOCH: u64 = 0xffff_ffff << EPOCH_SHIFT;
 /// The read word of freed memory.
 pub const FREED: u64 = FREED_SLOT << SLOT_SHIFT;
 
-/// One access, or several that differ in nothing but the bytes.
+/// One access, or several by one thread in one epoch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cell(pub u64);
 
@@ -103,11 +103,6 @@ impl Cell {
         self.0 & ATOMIC != 0
     }
 
-    /// Low bits of the program counter.
-    pub fn pc(self) -> u64 {
-        self.0 >> PC_SHIFT
-    }
-
     /// Whether this is an access of the same epoch as `other`, at least as strong.
     #[inline(always)]
     pub fn covers(self, other: u64) -> bool {
@@ -116,10 +111,10 @@ impl Cell {
             && self.0 & !other & ATOMIC == 0
     }
 
-    /// Whether the two agree in all but the bytes.
+    /// Whether the two are of one thread, one time and one strength, so that one cell can hold both.
     #[inline(always)]
-    pub fn same_access(self, other: Cell) -> bool {
-        (self.0 ^ other.0) & !0xff == 0
+    pub fn joins(self, other: u64) -> bool {
+        (self.0 ^ other) & (EPOCH | ATOMIC) == 0
     }
 }
 
@@ -326,7 +321,7 @@ mod tests {
     fn a_cell_keeps_its_parts_apart() {
         let c = Cell(Cell::epoch_of(1019, MAX_CLOCK) | 0x81 | 0x7f_ffff << PC_SHIFT);
         assert_eq!((c.slot(), c.clock(), c.bytes()), (1019, MAX_CLOCK, 0x81));
-        assert_eq!(c.pc(), 0x7f_ffff);
+        assert_eq!(c.0 >> PC_SHIFT, 0x7f_ffff);
         assert!(!c.atomic() && Cell(c.0 | ATOMIC).atomic());
         assert!(is_cell(c.0) && !is_set(c.0) && is_cell(0) && !is_cell(FREED));
         let set = 5 << 50 | 3 << 40 | SET_SLOT << SLOT_SHIFT | 7 << 8 | 0x0f;

@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::clock::{Clock, ThreadClock};
 use crate::layout;
+use crate::places::{JOINTS, Joint};
 use crate::regions::{self, Height, Regions};
 use crate::shadow::{self, Cell, Cells, FIRST_MARK, MAX_CLOCK, SETS, SLOTS};
 use crate::sys::SpinLock;
@@ -82,9 +83,9 @@ impl Memo {
 /// more than a loop needs.
 const MEMOS: usize = 1024;
 /// Entries of [`Thread::known`].
-pub const KNOWN: usize = 16;
-/// An entry of [`Thread::known`] that equals no word; 0 would equal untouched shadow.
-const NOTHING_KNOWN: u64 = 1;
+pub const KNOWN: usize = 32;
+/// An entry of [`Thread::known`] that equals no word and has no bytes: a set is never without.
+const NOTHING_KNOWN: u64 = !0xff;
 
 /// States of a thread block.
 pub mod state {
@@ -103,8 +104,8 @@ pub struct Thread {
     pub epoch: u64,
     /// The thread looks at no access while this is not 0.
     pub ignore: u32,
-    /// Accesses are ignored or recorded: the fast forms leave them to the full one.
-    // invariant: `ignore != 0 || record_accesses`.
+    /// Accesses are ignored, recorded or controlled: the fast forms leave them to the full one.
+    // invariant: true if `ignore != 0 || record_accesses || control::is_on()`.
     pub unusual: bool,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
@@ -126,6 +127,8 @@ pub struct Thread {
     pub index: u32,
     /// Sequence number of its next set.
     pub next_set: u32,
+    /// See [`joined`](crate::places::joined).
+    pub joints: [Joint; JOINTS],
     /// See [`Memo`].
     pub memo: [Memo; MEMOS],
     /// What the last release fence published.
@@ -158,6 +161,11 @@ pub struct Thread {
     pub joined_as: u32,
     /// Signals that arrived while busy.
     pub pending: u64,
+}
+
+/// Slot and clock of a cell, as records have them.
+pub fn short_epoch(cell: Cell) -> u64 {
+    cell.0 >> 8 & 0xffff_ffff
 }
 
 /// The block of a number.
@@ -378,13 +386,18 @@ impl Thread {
     /// Ends what the last `ignore_begin` began.
     pub fn ignore_end(&mut self) {
         self.ignore = self.ignore.saturating_sub(1);
-        self.unusual = self.ignore != 0 || self.record_accesses;
+        self.set_unusual();
     }
 
     /// Whether accesses are recorded.
     pub fn set_record_accesses(&mut self, wanted: bool) {
         self.record_accesses = wanted;
-        self.unusual = self.ignore != 0 || wanted;
+        self.set_unusual();
+    }
+
+    /// Whatever makes accesses unusual has changed.
+    pub fn set_unusual(&mut self) {
+        self.unusual = self.ignore != 0 || self.record_accesses || crate::control::is_on();
     }
 
     /// Records what the host wants to see besides synchronization, from now on.
@@ -407,7 +420,7 @@ impl Thread {
 
     /// Slot and clock, as a record has them.
     pub fn short_epoch(&self) -> usize {
-        (self.epoch >> 8) as usize & 0xffff_ffff
+        short_epoch(Cell(self.epoch)) as usize
     }
 
     /// A point that only this release makes known: whoever knows it has learnt all of the release. 0
@@ -474,6 +487,23 @@ impl Thread {
         depth as u32
     }
 
+    /// The outermost entries of the call stack, in use or not, outermost first.
+    pub fn outer_calls(&self, into: &mut [[u64; 2]; wire::PAST]) {
+        let base = layout::THREADS + self.index as usize * layout::THREAD_LEN;
+        for (i, entry) in into.iter_mut().enumerate() {
+            // SAFETY: within the stack part of the block. Its thread may write it meanwhile; words are
+            // read one by one, and what does not fit together is found out by who uses it.
+            *entry = unsafe { ((base + i * ENTRY) as *const [u64; 2]).read_volatile() };
+        }
+    }
+
+    /// The block may have been another thread's.
+    fn forget_calls(&mut self) {
+        let base = layout::THREADS + self.index as usize * layout::THREAD_LEN;
+        // SAFETY: the stack part of the block, which the thread does not use yet.
+        unsafe { (base as *mut [u64; 2]).write_bytes(0, wire::PAST) };
+    }
+
     /// Makes this the current thread.
     pub fn begin(&mut self) {
         set_current(self);
@@ -490,12 +520,17 @@ impl Thread {
         self.state.store(state::FREE, Ordering::Release);
     }
 
-    /// The thread ends: nothing that it does from now on is seen.
-    pub fn end(&mut self) {
+    /// Nothing that is done from now on is this thread's.
+    pub fn leave(&self) {
         set_current(core::ptr::null_mut());
         set_hot(0);
         set_innermost(0);
         set_stack_top(layout::NOBODYS_STACK);
+    }
+
+    /// The thread ends: nothing that it does from now on is seen.
+    pub fn end(&mut self) {
+        self.leave();
         let (slot, tick) = (self.slot as usize, self.tick);
         if !self.shares_slot {
             with_slots(|s| {
@@ -519,6 +554,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     // leftovers of an ended thread are valid contents.
     let thread = unsafe { &mut *block(index) };
     thread.index = index as u32;
+    thread.forget_calls();
     thread.number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     for c in thread.clock.at.iter_mut().take(thread.clock.len) {
         *c = 0;
@@ -574,8 +610,7 @@ fn free_block() -> Option<usize> {
 }
 
 /// Learns what all threads have released. Their clocks are read while they run: a component is a
-/// word, and one that is a little newer than another does no harm, since all were true at some time
-/// before now.
+/// word, and what was true of it at some time before now may be learnt.
 pub fn join_all(t: &mut Thread) {
     let used = BLOCKS.load(Ordering::Acquire).min(layout::MAX_THREADS);
     for index in 0..used {
@@ -586,12 +621,15 @@ pub fn join_all(t: &mut Thread) {
                 continue;
             }
             let slot = (&raw const (*other).slot).read_volatile() as usize;
+            // Its own component comes first: who knows of a release must know all that was released
+            // (`Object::last`), and what the release held is there by now. What the thread has done in
+            // its current epoch it has not released.
+            let own =
+                (&raw const (*other).clock.at[slot % SLOTS]).read_volatile().saturating_sub(1);
             let len = (&raw const (*other).clock.len).read_volatile().min(SLOTS);
             for i in 0..len {
                 let clock = (&raw const (*other).clock.at[i]).read_volatile();
-                // What it has done in its current epoch it has not released.
-                let released = if i == slot { clock.saturating_sub(1) } else { clock };
-                t.clock.at[i] = t.clock.at[i].max(released);
+                t.clock.at[i] = t.clock.at[i].max(if i == slot { own } else { clock });
             }
             t.clock.len = t.clock.len.max(len);
         }
@@ -608,6 +646,16 @@ pub fn find(pthread: usize) -> Option<&'static Thread> {
             && thread.pthread.load(Ordering::Acquire) == pthread
             && thread.detached.load(Ordering::Acquire) == 0;
         here.then_some(thread)
+    })
+}
+
+/// The thread with that number, if its block is still its own.
+pub fn by_number(number: u32) -> Option<&'static Thread> {
+    let used = BLOCKS.load(Ordering::Acquire).min(layout::MAX_THREADS);
+    (0..used).find_map(|i| {
+        let thread = block(i);
+        // SAFETY: blocks are mapped; the number is a word that changes only when the block changes hands.
+        unsafe { ((&raw const (*thread).number).read_volatile() == number).then(|| &*thread) }
     })
 }
 

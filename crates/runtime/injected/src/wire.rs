@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -27,6 +27,8 @@ pub const RING: usize = 2048;
 pub const RACES: usize = 4096;
 /// Frames of a stack that are kept.
 pub const FRAMES: usize = 24;
+/// Entries of an earlier thread's call stack that are kept, from the outermost on.
+pub const PAST: usize = 48;
 /// Callers that are recorded with an event whose own place says little.
 pub const CALLERS: usize = 6;
 /// Bytes for the text of the memory map.
@@ -160,13 +162,16 @@ kinds! {
     Load = 3,
     /// Atomic store: `a` address, `b` bytes, `flags` order.
     Store = 4,
-    /// Atomic read-modify-write: `a` address, `b` bytes, `flags` order.
+    /// Atomic read-modify-write: `a` address, `flags` order; the lower half of `b` is how many bytes, the
+    /// upper half the thread's epoch: from it on it has what this acquires.
     Update = 5,
     /// Fence: `flags` order.
     Fence = 6,
-    /// Lock `a` acquired; `flags` [`SHARED`] and [`OF_STD`].
+    /// Lock `a` acquired; `flags` [`SHARED`] and [`OF_STD`]. The upper half of `b` is the epoch from which
+    /// on the thread has it.
     Acquire = 7,
-    /// Lock `a` released; `flags` as for [`RecordKind::Acquire`].
+    /// Lock `a` released; `flags` as for [`RecordKind::Acquire`]. The upper half of `b` is the last epoch
+    /// in which the thread has it.
     Release = 8,
     /// Thread number `a` is about to start.
     Fork = 9,
@@ -338,8 +343,10 @@ pub struct Side {
     pub len: u32,
     /// Valid frames.
     pub frames: u32,
-    /// Return addresses of the functions that were active, innermost first. For the earlier side: of
-    /// what its thread is in *now*, a hint to be checked against `pc`.
+    /// When: slot and clock.
+    pub epoch: u64,
+    /// Return addresses of the functions that were active, innermost first. Of the earlier side they are
+    /// not known; there is [`Race::past`] instead.
     pub stack: [u64; FRAMES],
 }
 
@@ -357,6 +364,10 @@ pub struct Race {
     pub earlier: Side,
     /// The access that found it.
     pub later: Side,
+    /// What the call stack of the earlier thread looks like now, outermost first: of each call the address
+    /// it returns to, and a place in the function called. Entries are not erased when a function
+    /// returns, so the last ones may be of calls that are over.
+    pub past: [[u64; 2]; PAST],
 }
 
 /// The whole shared memory.

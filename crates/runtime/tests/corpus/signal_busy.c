@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <sys/time.h>
 // Signals by the thousand, many of which come while the thread is inside the runtime. Nothing but the
-// mutex orders the threads.
-int data;
+// mutex orders the threads. Were it not volatile, clang would keep the data in a register meanwhile.
+volatile int data;
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int handled, stop;
 static void on_signal(int signal) {

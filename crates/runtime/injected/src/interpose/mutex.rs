@@ -22,7 +22,7 @@ pub fn acquired(addr: usize, pc: usize) {
     }
     if let Some(t) = thread::me() {
         sync::acquire(t, addr);
-        rings::record(t, RecordKind::Acquire, 0, pc, addr, 0);
+        rings::acquired(t, 0, pc, addr);
     }
 }
 
@@ -32,7 +32,7 @@ pub fn releasing(addr: usize, pc: usize) {
         return;
     }
     if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::Release, 0, pc, addr, 0);
+        rings::releasing(t, 0, pc, addr);
         sync::release(t, addr);
     }
 }

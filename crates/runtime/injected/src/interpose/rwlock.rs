@@ -11,7 +11,6 @@ use crate::control::{self, ops, time};
 use crate::rings;
 use crate::sync;
 use crate::thread;
-use crate::wire::RecordKind;
 
 fn acquired(lock: usize, shared: bool, pc: usize) {
     if control::is_on() && ops::acquired(lock, shared, pc) {
@@ -30,7 +29,7 @@ fn acquired(lock: usize, shared: bool, pc: usize) {
     sync::synchronized(t);
     // Which way a lock was taken is in the object, because unlocking does not say.
     sync::with(t, lock, |_, object| object.parties = u32::from(!shared));
-    rings::record(t, RecordKind::Acquire, u8::from(shared), pc, lock, 0);
+    rings::acquired(t, u8::from(shared), pc, lock);
 }
 
 fn releasing(lock: usize, pc: usize) {
@@ -40,7 +39,7 @@ fn releasing(lock: usize, pc: usize) {
     let Some(t) = thread::me() else { return };
     // While a writer holds the lock nobody else changes this, and while readers hold it it is 0.
     let shared = sync::with(t, lock, |_, object| object.parties == 0);
-    rings::record(t, RecordKind::Release, u8::from(shared), pc, lock, 0);
+    rings::releasing(t, u8::from(shared), pc, lock);
     sync::with(t, lock, |t, object| {
         if shared {
             object.second.join(t.clock.known());
