@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -237,6 +238,17 @@ pub(crate) struct Budget {
     /// The longest time for one execution
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) patience: Duration,
+    /// Executions at the same time, instead of one for each core; 1 for a program that writes files,
+    /// or listens where others would
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
+}
+
+impl Budget {
+    /// How many executions may run at the same time.
+    pub(crate) fn jobs(&self) -> usize {
+        self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, usize::from)
+    }
 }
 
 /// A strategy by name, `rr` for short.

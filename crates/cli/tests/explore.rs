@@ -41,17 +41,17 @@ fn failures_that_depend_on_the_schedule_are_confirmed_and_their_fixed_twins_have
 fn the_same_seed_finds_the_same_whatever_the_cores_do() {
     let project = Project::new("explore-same");
     project.build("lost_update.c", &[]);
-    let report = |seed: &str| {
+    let report = |seed: &str, jobs: &str| {
         let args =
             ["explore", "--keep-going", "--schedules", "60", "--seed", seed, "--format", "json"];
-        let output = project.selvedge(&[&args[..], &["--", "./program"]].concat());
+        let output = project.selvedge(&[&args[..], &["--jobs", jobs, "--", "./program"]].concat());
         let mut document = json(&output);
         document["stats"]["seconds"] = 0.into();
         document.to_string()
     };
-    let first = report("7");
-    assert!((0..4).all(|_| report("7") == first));
-    assert_ne!(report("8"), first);
+    let first = report("7", "1");
+    assert!(["1", "2", "3", "64"].iter().all(|jobs| report("7", jobs) == first));
+    assert_ne!(report("8", "1"), first);
 }
 
 #[test]
