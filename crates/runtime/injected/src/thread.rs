@@ -321,7 +321,9 @@ impl Slots {
         let entry = &mut self.list[slot];
         let shared = entry.taken;
         entry.taken = true;
-        entry.last = (entry.last + 1).min(MAX_CLOCK);
+        // Of a slot that is shared more may be known than its table says.
+        let last = known.get(slot).map_or(entry.last, |&known| known.max(entry.last));
+        entry.last = (last + 1).min(MAX_CLOCK);
         entry.owners.rotate_left(1);
         entry.owners[3] = (entry.last, number);
         (slot as u32, entry.last, shared)
@@ -339,6 +341,9 @@ pub fn owner(slot: usize, clock: u32) -> u32 {
 impl Thread {
     /// Starts a new epoch: what was published so far is told apart from what comes now.
     pub fn tick(&mut self) {
+        // Others that have the same slot may have come further, and what was learnt of them is not to be
+        // forgotten.
+        self.tick = self.tick.max(self.clock.at[self.slot as usize % SLOTS]);
         if self.tick + 1 >= MAX_CLOCK || self.shares_slot {
             self.tick_rarely();
         } else {
@@ -354,8 +359,9 @@ impl Thread {
     fn tick_rarely(&mut self) {
         let (slot, number) = (self.slot as usize, self.number);
         if self.shares_slot {
+            let known = self.tick;
             self.tick = with_slots(|s| {
-                s.list[slot].last = (s.list[slot].last + 1).min(MAX_CLOCK);
+                s.list[slot].last = (s.list[slot].last.max(known) + 1).min(MAX_CLOCK);
                 s.list[slot].last
             });
             return;
