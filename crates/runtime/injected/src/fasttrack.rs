@@ -27,7 +27,10 @@ use core::sync::atomic::Ordering;
 
 use crate::control;
 use crate::places;
-use crate::shadow::{self, ATOMIC, Cell, EPOCH, FREED, Granule, PC_SHIFT, granule, is_racy};
+use crate::shadow::{
+    self, ATOMIC, Cell, EPOCH, FREED, Granule, PC_SHIFT, granule, is_only_atomic, is_private,
+    is_racy,
+};
 use crate::thread::{Busy, Thread};
 use full::{Here, check_again, in_full};
 
@@ -120,6 +123,11 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
             Some(cell)
         } else if Cell(r).joins(cell) {
             places::join(t, r, cell)
+        } else if is_private(r) {
+            if renewed(t, r, cell) {
+                return;
+            }
+            None
         } else {
             t.recall(r, cell)
         };
@@ -178,34 +186,69 @@ fn first(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: u
     }
 }
 
+/// Puts the access into a private set; false if that is not possible.
+fn renewed(t: &mut Thread, word: u64, cell: u64) -> bool {
+    let _busy = Busy::new(t);
+    let now = shadow::renew(word, cell, |old, cell| {
+        if Cell(old).covers(cell) { Some(old) } else { places::join(t, old, cell) }
+    });
+    if let Some(now) = now
+        && now & ATOMIC == 0
+    {
+        t.remember(word, now & 0xff);
+    }
+    now.is_some()
+}
+
 /// An atomic access. The reading half of a read-modify-write is covered by the writing half.
+#[inline]
 pub fn atomic(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
     if t.ignore != 0 {
         return;
     }
+    if (addr & 7) + len <= 8 {
+        return atomic_part(t, addr, len, write, pc);
+    }
     let mut at = addr;
     while at < addr + len {
         let part = (8 - (at & 7)).min(addr + len - at);
-        let g = granule(at);
-        let bytes = shadow::bytes_of(at, part);
-        let cell = t.epoch | bytes | ATOMIC | places::field(t, pc);
-        let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
-        let mine = if write { w } else { r };
-        let again = (mine ^ cell) & EPOCH == 0 && mine & bytes == bytes;
-        if !again {
-            let simple = ordered(t, w) && ordered(t, r);
-            // An atomic access makes a former one redundant only if that is atomic as well.
-            if w | r == 0 {
-                first(t, g, at, cell, write, pc);
-            } else if simple && within(mine, bytes) && (mine == 0 || mine & ATOMIC != 0) {
-                let word = if write { &g.write } else { &g.read };
-                word.store(cell, Ordering::Relaxed);
-            } else {
-                in_full(t, g, at, cell, write, pc);
-            }
-        }
+        atomic_part(t, at, part, write, pc);
         at += part;
     }
+}
+
+fn atomic_part(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
+    let g = granule(addr);
+    let bytes = shadow::bytes_of(addr, len);
+    let cell = t.epoch | bytes | ATOMIC | places::field(t, pc);
+    let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
+    let (word, mine) = if write { (&g.write, w) } else { (&g.read, r) };
+    if (mine ^ cell) & EPOCH == 0 && mine & bytes == bytes {
+        return;
+    }
+    if w | r == 0 {
+        return first(t, g, addr, cell, write, pc);
+    }
+    // With an atomic access a plain one in the past does not conflict, and another atomic one never.
+    let harmless = |word: u64| {
+        let all = |word| shadow::all(word, |c| c.atomic() || ordered(t, c.0));
+        word == 0 || is_only_atomic(word) || !is_racy(word) && all(word)
+    };
+    if harmless(w) && (!write || harmless(r)) {
+        // It makes a former access redundant only if that is atomic as well, and in the past.
+        if mine == 0 || within(mine, bytes) && mine & ATOMIC != 0 && ordered(t, mine) {
+            return word.store(cell, Ordering::Relaxed);
+        }
+        if is_private(mine) && renewed(t, mine, cell) {
+            return;
+        }
+        if Cell(mine).joins(cell)
+            && let Some(both) = places::join(t, mine, cell)
+        {
+            return word.store(both, Ordering::Relaxed);
+        }
+    }
+    in_full(t, g, addr, cell, write, pc);
 }
 
 /// Whether the filter would have stopped this: the same test that `abi` makes in assembly.

@@ -125,6 +125,8 @@ pub struct Thread {
     pub number: u32,
     /// Number of its block.
     pub index: u32,
+    /// Held while one of its sets is written or changed.
+    sets: SpinLock,
     /// Sequence number of its next set.
     pub next_set: u32,
     /// See [`joined`](crate::places::joined).
@@ -172,6 +174,12 @@ pub fn short_epoch(cell: Cell) -> u64 {
 #[inline]
 pub fn block(index: usize) -> *mut Thread {
     (layout::THREADS + index * layout::THREAD_LEN + STATE_OFFSET) as *mut Thread
+}
+
+/// The lock of the sets of the thread with that block.
+pub fn sets_lock(index: usize) -> &'static SpinLock {
+    // SAFETY: blocks are mapped for good, zero bytes are an open lock, and nobody moves it.
+    unsafe { &(*block(index)).sets }
 }
 
 /// Blocks ever used.
@@ -451,7 +459,9 @@ impl Thread {
         let known = |m: &&Memo| {
             m.old == old && m.cell == cell && self.next_set.wrapping_sub(m.made) < (SETS / 2) as u32
         };
-        self.memo[pair..pair + 2].iter().find(known).map(|m| m.new)
+        let new = self.memo[pair..pair + 2].iter().find(known)?.new;
+        shadow::use_again(new);
+        Some(new)
     }
 
     /// Remembers a set construction in which no race was found, at the cost of an older one.
@@ -663,4 +673,7 @@ pub fn by_number(number: u32) -> Option<&'static Thread> {
 pub fn after_fork() {
     // SAFETY: the child has one thread.
     unsafe { (*TABLE.0.get()).lock.reset() };
+    for index in 0..BLOCKS.load(Ordering::Relaxed).min(layout::MAX_THREADS) {
+        sets_lock(index).reset();
+    }
 }

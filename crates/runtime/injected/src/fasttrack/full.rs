@@ -5,7 +5,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::places;
 use crate::report::{self, Earlier};
 use crate::rings;
-use crate::shadow::{self, ATOMIC, Cell, Cells, FREED, Granule, granule, is_cell, is_racy, is_set};
+use crate::shadow::{
+    self, ATOMIC, Cell, Cells, FREED, Granule, granule, is_cell, is_private, is_racy, is_set,
+};
 use crate::thread::{Busy, Memo, Thread};
 use crate::wire::Does;
 
@@ -252,12 +254,26 @@ fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) 
     }
     out.push(new);
     let made = t.next_set;
-    let word = if out.count() == 1 { new } else { t.write_set(&out) };
+    let word = match out.count() {
+        1 => new,
+        n if new == cell && is_restless(old, cells.count(), n) => {
+            shadow::private(t.write_set(&out), &out)
+        }
+        _ => t.write_set(&out),
+    };
     if cell & ATOMIC == 0 && is_set(word) {
         t.remember(word, new & 0xff);
     }
-    if !raced {
+    if !raced && !is_private(old) && !is_private(word) {
         t.memorise(Memo { old, cell, new: word, made });
     }
     word
+}
+
+/// Whether a set that replaces another is worth being private: that one was already, or no other granule
+/// had it and a thread has only come back.
+fn is_restless(old: u64, before: usize, now: usize) -> bool {
+    now <= shadow::PLACE_CELLS
+        && is_set(old)
+        && (is_private(old) || now <= before && !shadow::is_used_again(old))
 }
