@@ -4,20 +4,22 @@
 //! Paper: FastTrack, Flanagan and Freund, PLDI 2009, section 3 (epochs, adaptive representation of
 //! reads). Deviations: a granule of 8 bytes with byte masks instead of a variable; what one epoch
 //! cannot say goes to an interned set of cells instead of a vector clock, so that read-shared arrays
-//! cost one set and not one vector per element; an access that a later access of the same strength is
+//! cost one set and not one vector per element (a granule that is alone in changing with every epoch gets
+//! a set of its own, which is such a vector); an access that a later access of the same strength is
 //! ordered after is forgotten.
 //!
 //! Guarantee: never reports a race when all synchronization of the program is seen, and the place it
-//! names for the earlier access is one that touched the byte. May miss: accesses within the same few
-//! nanoseconds (shadow words are updated without locks), more than 62 different threads or epochs in
-//! one granule, granules whose set was recycled (a thread makes 4,096 more sets), and threads that wore
-//! out or share a slot (see `thread`).
+//! names for the earlier access is one that touched the byte. Finds the first race on every granule, in
+//! the order that was seen; further ones on the same granule are found if what is remembered after it
+//! shows them. May miss: accesses within the same few nanoseconds (shadow words are updated without
+//! locks), more than 62 different threads or epochs in one granule, granules whose set was recycled (a
+//! thread makes 4,096 more sets), and threads that wore out or share a slot (see `thread`).
 //!
-//! Cost, in instructions with those of the call: 13 for an access that the filter in `abi` stops,
-//! because this epoch has made it before (19 if it is narrower than 8 bytes); about 45 for the first
-//! of an epoch if all that is known of the granule is in the past and one cell holds what is left; 15
-//! more if a cell takes another byte from another place; 100 if a set is found again; a thousand if one
-//! has to be made, rarely.
+//! Cost, in instructions: 10 for an access that the filter in `abi` stops, because this epoch has made
+//! it before (14 if it is narrower than 8 bytes); about 45 for the first of an epoch if all that is known
+//! of the granule is in the past and one cell holds what is left; 15 more if a cell takes a byte from
+//! another place; 100 if a set is found again, 150 if the thread's cell in a private one is renewed; about
+//! 700 if a set has to be made, rarely.
 
 mod full;
 #[cfg(test)]
@@ -29,9 +31,9 @@ use crate::control;
 use crate::places;
 use crate::shadow::{
     self, ATOMIC, Cell, EPOCH, FREED, Granule, PC_SHIFT, granule, is_only_atomic, is_private,
-    is_racy,
+    is_racy, is_set,
 };
-use crate::thread::{Busy, Thread};
+use crate::thread::{Busy, Change, Thread};
 use full::{Here, check_again, in_full};
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
@@ -129,7 +131,7 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
             }
             None
         } else {
-            t.recall(r, cell)
+            t.recall(r, Change::Add, cell)
         };
         if let Some(new) = known {
             g.read.store(new, Ordering::Relaxed);
@@ -151,7 +153,18 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         return;
     }
     let cell = t.epoch | bytes | places::field(t, pc);
-    if ordered(t, r) && !t.unusual && !is_racy(w) {
+    // What did not race with these accesses once does not race with them now.
+    let rest = if ordered(t, r) {
+        Some(without(r, bytes))
+    } else if is_set(r) {
+        t.recall(r, Change::TakeAway, cell)
+    } else {
+        None
+    };
+    if let Some(rest) = rest
+        && !t.unusual
+        && !is_racy(w)
+    {
         if w | r == 0 {
             return first(t, g, addr, cell, true, pc);
         }
@@ -160,12 +173,11 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         } else if Cell(w).joins(cell) {
             places::join(t, w, cell)
         } else {
-            // What did not race with these accesses once does not race with them now.
-            t.recall(w, cell)
+            t.recall(w, Change::Add, cell)
         };
         if let Some(new) = known {
             g.write.store(new, Ordering::Relaxed);
-            g.read.store(without(r, bytes), Ordering::Relaxed);
+            g.read.store(rest, Ordering::Relaxed);
             return;
         }
     }

@@ -67,6 +67,18 @@ pub struct Memo {
     pub new: u64,
     /// `next_set` when it was made.
     pub made: u32,
+    /// What was done to the word.
+    pub change: Change,
+}
+
+/// What becomes of a word by an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Change {
+    /// The access is added.
+    Add,
+    /// The reads that a write makes redundant are taken away.
+    TakeAway,
 }
 
 impl Memo {
@@ -452,15 +464,20 @@ impl Thread {
         shadow::write_set(self.index as usize, &mut self.next_set, cells)
     }
 
-    /// What `old` became when `cell` was added to it, if that was not long ago. There was no race then.
+    /// What `old` became by `cell`, if that was not long ago. There was no race then.
     #[inline]
-    pub fn recall(&self, old: u64, cell: u64) -> Option<u64> {
+    pub fn recall(&self, old: u64, change: Change, cell: u64) -> Option<u64> {
         let pair = Memo::pair(old, cell);
         let known = |m: &&Memo| {
-            m.old == old && m.cell == cell && self.next_set.wrapping_sub(m.made) < (SETS / 2) as u32
+            m.old == old
+                && m.cell == cell
+                && m.change == change
+                && self.next_set.wrapping_sub(m.made) < (SETS / 2) as u32
         };
         let new = self.memo[pair..pair + 2].iter().find(known)?.new;
-        shadow::use_again(new);
+        if new != old {
+            shadow::use_again(new);
+        }
         Some(new)
     }
 
