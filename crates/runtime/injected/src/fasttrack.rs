@@ -4,20 +4,22 @@
 //! Paper: FastTrack, Flanagan and Freund, PLDI 2009, section 3 (epochs, adaptive representation of
 //! reads). Deviations: a granule of 8 bytes with byte masks instead of a variable; what one epoch
 //! cannot say goes to an interned set of cells instead of a vector clock, so that read-shared arrays
-//! cost one set and not one vector per element; an access that a later access of the same strength is
+//! cost one set and not one vector per element (a granule that is alone in changing with every epoch gets
+//! a set of its own, which is such a vector); an access that a later access of the same strength is
 //! ordered after is forgotten.
 //!
 //! Guarantee: never reports a race when all synchronization of the program is seen, and the place it
-//! names for the earlier access is one that touched the byte. May miss: accesses within the same few
-//! nanoseconds (shadow words are updated without locks), more than 62 different threads or epochs in
-//! one granule, granules whose set was recycled (a thread makes 4,096 more sets), and threads that wore
-//! out or share a slot (see `thread`).
+//! names for the earlier access is one that touched the byte. Finds the first race on every granule, in
+//! the order that was seen; further ones on the same granule are found if what is remembered after it
+//! shows them. May miss: accesses within the same few nanoseconds (shadow words are updated without
+//! locks), more than 62 different threads or epochs in one granule, granules whose set was recycled (a
+//! thread makes 4,096 more sets), and threads that wore out or share a slot (see `thread`).
 //!
-//! Cost, in instructions with those of the call: 13 for an access that the filter in `abi` stops,
-//! because this epoch has made it before (19 if it is narrower than 8 bytes); about 45 for the first
-//! of an epoch if all that is known of the granule is in the past and one cell holds what is left; 15
-//! more if a cell takes another byte from another place; 100 if a set is found again; a thousand if one
-//! has to be made, rarely.
+//! Cost, in instructions: 10 for an access that the filter in `abi` stops, because this epoch has made
+//! it before (14 if it is narrower than 8 bytes); about 45 for the first of an epoch if all that is known
+//! of the granule is in the past and one cell holds what is left; 15 more if a cell takes a byte from
+//! another place; 100 if a set is found again, 150 if the thread's cell in a private one is renewed; about
+//! 700 if a set has to be made, rarely.
 
 mod full;
 #[cfg(test)]
@@ -27,8 +29,11 @@ use core::sync::atomic::Ordering;
 
 use crate::control;
 use crate::places;
-use crate::shadow::{self, ATOMIC, Cell, EPOCH, FREED, Granule, PC_SHIFT, granule, is_racy};
-use crate::thread::{Busy, Thread};
+use crate::shadow::{
+    self, ATOMIC, Cell, EPOCH, FREED, Granule, PC_SHIFT, granule, is_only_atomic, is_private,
+    is_racy, is_set,
+};
+use crate::thread::{Busy, Change, Thread};
 use full::{Here, check_again, in_full};
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
@@ -120,8 +125,13 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
             Some(cell)
         } else if Cell(r).joins(cell) {
             places::join(t, r, cell)
+        } else if is_private(r) {
+            if renewed(t, r, cell) {
+                return;
+            }
+            None
         } else {
-            t.recall(r, cell)
+            t.recall(r, Change::Add, cell)
         };
         if let Some(new) = known {
             g.read.store(new, Ordering::Relaxed);
@@ -143,7 +153,18 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         return;
     }
     let cell = t.epoch | bytes | places::field(t, pc);
-    if ordered(t, r) && !t.unusual && !is_racy(w) {
+    // What did not race with these accesses once does not race with them now.
+    let rest = if ordered(t, r) {
+        Some(without(r, bytes))
+    } else if is_set(r) {
+        t.recall(r, Change::TakeAway, cell)
+    } else {
+        None
+    };
+    if let Some(rest) = rest
+        && !t.unusual
+        && !is_racy(w)
+    {
         if w | r == 0 {
             return first(t, g, addr, cell, true, pc);
         }
@@ -152,12 +173,11 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         } else if Cell(w).joins(cell) {
             places::join(t, w, cell)
         } else {
-            // What did not race with these accesses once does not race with them now.
-            t.recall(w, cell)
+            t.recall(w, Change::Add, cell)
         };
         if let Some(new) = known {
             g.write.store(new, Ordering::Relaxed);
-            g.read.store(without(r, bytes), Ordering::Relaxed);
+            g.read.store(rest, Ordering::Relaxed);
             return;
         }
     }
@@ -178,34 +198,69 @@ fn first(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: u
     }
 }
 
+/// Puts the access into a private set; false if that is not possible.
+fn renewed(t: &mut Thread, word: u64, cell: u64) -> bool {
+    let _busy = Busy::new(t);
+    let now = shadow::renew(word, cell, |old, cell| {
+        if Cell(old).covers(cell) { Some(old) } else { places::join(t, old, cell) }
+    });
+    if let Some(now) = now
+        && now & ATOMIC == 0
+    {
+        t.remember(word, now & 0xff);
+    }
+    now.is_some()
+}
+
 /// An atomic access. The reading half of a read-modify-write is covered by the writing half.
+#[inline]
 pub fn atomic(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
     if t.ignore != 0 {
         return;
     }
+    if (addr & 7) + len <= 8 {
+        return atomic_part(t, addr, len, write, pc);
+    }
     let mut at = addr;
     while at < addr + len {
         let part = (8 - (at & 7)).min(addr + len - at);
-        let g = granule(at);
-        let bytes = shadow::bytes_of(at, part);
-        let cell = t.epoch | bytes | ATOMIC | places::field(t, pc);
-        let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
-        let mine = if write { w } else { r };
-        let again = (mine ^ cell) & EPOCH == 0 && mine & bytes == bytes;
-        if !again {
-            let simple = ordered(t, w) && ordered(t, r);
-            // An atomic access makes a former one redundant only if that is atomic as well.
-            if w | r == 0 {
-                first(t, g, at, cell, write, pc);
-            } else if simple && within(mine, bytes) && (mine == 0 || mine & ATOMIC != 0) {
-                let word = if write { &g.write } else { &g.read };
-                word.store(cell, Ordering::Relaxed);
-            } else {
-                in_full(t, g, at, cell, write, pc);
-            }
-        }
+        atomic_part(t, at, part, write, pc);
         at += part;
     }
+}
+
+fn atomic_part(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
+    let g = granule(addr);
+    let bytes = shadow::bytes_of(addr, len);
+    let cell = t.epoch | bytes | ATOMIC | places::field(t, pc);
+    let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
+    let (word, mine) = if write { (&g.write, w) } else { (&g.read, r) };
+    if (mine ^ cell) & EPOCH == 0 && mine & bytes == bytes {
+        return;
+    }
+    if w | r == 0 {
+        return first(t, g, addr, cell, write, pc);
+    }
+    // With an atomic access a plain one in the past does not conflict, and another atomic one never.
+    let harmless = |word: u64| {
+        let all = |word| shadow::all(word, |c| c.atomic() || ordered(t, c.0));
+        word == 0 || is_only_atomic(word) || !is_racy(word) && all(word)
+    };
+    if harmless(w) && (!write || harmless(r)) {
+        // It makes a former access redundant only if that is atomic as well, and in the past.
+        if mine == 0 || within(mine, bytes) && mine & ATOMIC != 0 && ordered(t, mine) {
+            return word.store(cell, Ordering::Relaxed);
+        }
+        if is_private(mine) && renewed(t, mine, cell) {
+            return;
+        }
+        if Cell(mine).joins(cell)
+            && let Some(both) = places::join(t, mine, cell)
+        {
+            return word.store(both, Ordering::Relaxed);
+        }
+    }
+    in_full(t, g, addr, cell, write, pc);
 }
 
 /// Whether the filter would have stopped this: the same test that `abi` makes in assembly.

@@ -67,6 +67,18 @@ pub struct Memo {
     pub new: u64,
     /// `next_set` when it was made.
     pub made: u32,
+    /// What was done to the word.
+    pub change: Change,
+}
+
+/// What becomes of a word by an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Change {
+    /// The access is added.
+    Add,
+    /// The reads that a write makes redundant are taken away.
+    TakeAway,
 }
 
 impl Memo {
@@ -125,6 +137,8 @@ pub struct Thread {
     pub number: u32,
     /// Number of its block.
     pub index: u32,
+    /// Held while one of its sets is written or changed.
+    sets: SpinLock,
     /// Sequence number of its next set.
     pub next_set: u32,
     /// See [`joined`](crate::places::joined).
@@ -172,6 +186,12 @@ pub fn short_epoch(cell: Cell) -> u64 {
 #[inline]
 pub fn block(index: usize) -> *mut Thread {
     (layout::THREADS + index * layout::THREAD_LEN + STATE_OFFSET) as *mut Thread
+}
+
+/// The lock of the sets of the thread with that block.
+pub fn sets_lock(index: usize) -> &'static SpinLock {
+    // SAFETY: blocks are mapped for good, zero bytes are an open lock, and nobody moves it.
+    unsafe { &(*block(index)).sets }
 }
 
 /// Blocks ever used.
@@ -450,14 +470,21 @@ impl Thread {
         shadow::write_set(self.index as usize, &mut self.next_set, cells)
     }
 
-    /// What `old` became when `cell` was added to it, if that was not long ago. There was no race then.
+    /// What `old` became by `cell`, if that was not long ago. There was no race then.
     #[inline]
-    pub fn recall(&self, old: u64, cell: u64) -> Option<u64> {
+    pub fn recall(&self, old: u64, change: Change, cell: u64) -> Option<u64> {
         let pair = Memo::pair(old, cell);
         let known = |m: &&Memo| {
-            m.old == old && m.cell == cell && self.next_set.wrapping_sub(m.made) < (SETS / 2) as u32
+            m.old == old
+                && m.cell == cell
+                && m.change == change
+                && self.next_set.wrapping_sub(m.made) < (SETS / 2) as u32
         };
-        self.memo[pair..pair + 2].iter().find(known).map(|m| m.new)
+        let new = self.memo[pair..pair + 2].iter().find(known)?.new;
+        if new != old {
+            shadow::use_again(new);
+        }
+        Some(new)
     }
 
     /// Remembers a set construction in which no race was found, at the cost of an older one.
@@ -669,4 +696,7 @@ pub fn by_number(number: u32) -> Option<&'static Thread> {
 pub fn after_fork() {
     // SAFETY: the child has one thread.
     unsafe { (*TABLE.0.get()).lock.reset() };
+    for index in 0..BLOCKS.load(Ordering::Relaxed).min(layout::MAX_THREADS) {
+        sets_lock(index).reset();
+    }
 }

@@ -5,8 +5,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::places;
 use crate::report::{self, Earlier};
 use crate::rings;
-use crate::shadow::{self, ATOMIC, Cell, Cells, FREED, Granule, granule, is_cell, is_racy, is_set};
-use crate::thread::{Busy, Memo, Thread};
+use crate::shadow::{
+    self, ATOMIC, Cell, Cells, FREED, Granule, granule, is_cell, is_private, is_racy, is_set,
+};
+use crate::thread::{Busy, Change, Memo, Thread};
 use crate::wire::Does;
 
 use super::ordered;
@@ -104,11 +106,9 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
     }
     let mut reads = Cells::new();
     reads.fill(r);
-    let mut outdated = cell & ATOMIC == 0;
     for c in reads.iter() {
         let earlier = if c.atomic() { Does::AtomicRead } else { Does::Read };
         raced |= conflicts(t, c, earlier, here);
-        outdated &= ordered(t, c.0) && c.bytes() & !cell & 0xff == 0;
     }
     let mut new = add(t, w, Some(&writes), cell, raced);
     if racy {
@@ -123,10 +123,40 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
         return false;
     }
     // Who reads memory that others write without order shall be seen to read it again.
-    if r != 0 && (freed || outdated || racy) {
-        let _ = g.read.compare_exchange(r, 0, Ordering::Relaxed, Ordering::Relaxed);
+    let rest = if freed || racy { 0 } else { after_write(t, r, &reads, cell, raced) };
+    if rest != r {
+        let _ = g.read.compare_exchange(r, rest, Ordering::Relaxed, Ordering::Relaxed);
     }
     true
+}
+
+/// What is left to say of the reads in `old` after a write: a plain one makes those redundant that it is
+/// ordered after. A private set stays as it is while there is anything left of it.
+fn after_write(t: &mut Thread, old: u64, reads: &Cells, cell: u64, raced: bool) -> u64 {
+    if cell & ATOMIC != 0 {
+        return old;
+    }
+    let mut rest = Cells::new();
+    let mut same = true;
+    for c in reads.iter() {
+        let left = if ordered(t, c.0) { c.0 & !(cell & 0xff) } else { c.0 };
+        same &= left == c.0;
+        if left & 0xff != 0 {
+            rest.push(left);
+        }
+    }
+    let made = t.next_set;
+    let mut cells = rest.iter();
+    let new = match (cells.next(), cells.next()) {
+        (None, _) => 0,
+        _ if same || is_private(old) => old,
+        (Some(one), None) => one.0,
+        _ => t.write_set(&rest),
+    };
+    if !raced && is_set(old) && !is_private(old) {
+        t.memorise(Memo { old, cell, new, made, change: Change::TakeAway });
+    }
+    new
 }
 
 /// The name of a new set for a granule on which there was a race.
@@ -222,7 +252,7 @@ fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) 
     if old == 0 {
         return cell;
     }
-    if !raced && let Some(new) = t.recall(old, cell) {
+    if !raced && let Some(new) = t.recall(old, Change::Add, cell) {
         return new;
     }
     let mut own = Cells::new();
@@ -252,12 +282,26 @@ fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) 
     }
     out.push(new);
     let made = t.next_set;
-    let word = if out.count() == 1 { new } else { t.write_set(&out) };
+    let word = match out.count() {
+        1 => new,
+        n if new == cell && is_restless(old, cells.count(), n) => {
+            shadow::private(t.write_set(&out), &out)
+        }
+        _ => t.write_set(&out),
+    };
     if cell & ATOMIC == 0 && is_set(word) {
         t.remember(word, new & 0xff);
     }
-    if !raced {
-        t.memorise(Memo { old, cell, new: word, made });
+    if !raced && !is_private(old) && !is_private(word) {
+        t.memorise(Memo { old, cell, new: word, made, change: Change::Add });
     }
     word
+}
+
+/// Whether a set that replaces another is worth being private: that one was already, or no other granule
+/// had it and a thread has only come back.
+fn is_restless(old: u64, before: usize, now: usize) -> bool {
+    now <= shadow::PLACE_CELLS
+        && is_set(old)
+        && (is_private(old) || now <= before && !shadow::is_used_again(old))
 }

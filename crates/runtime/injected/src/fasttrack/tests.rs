@@ -3,6 +3,7 @@
 //! The oracle keeps every access to every byte with the vector clock of its moment, and shares nothing
 //! with what it checks but the order of the steps.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use super::*;
@@ -15,7 +16,23 @@ const STEPS: usize = 50;
 const GRANULES: usize = 3;
 const LOCKS: usize = 2;
 
-/// What was found: threads, program counters, bytes.
+/// Forms of words that executions came across: a cell with several places, a set, a private one, one
+/// of atomic accesses.
+static FORMS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+fn note(word: u64) {
+    let forms = [
+        shadow::is_cell(word) && word != 0 && !places::is_plain((word >> PC_SHIFT) as usize),
+        shadow::is_set(word),
+        is_private(word),
+        is_only_atomic(word),
+    ];
+    for (form, is) in FORMS.iter().zip(forms) {
+        form.fetch_add(usize::from(is), Ordering::Relaxed);
+    }
+}
+
+/// What was found: program counters, bytes.
 #[derive(Debug)]
 struct Found {
     earlier_pc: u64,
@@ -287,6 +304,14 @@ fn races_are_those_of_the_definition() {
         let mut execution = Execution::new(seed);
         for _ in 0..STEPS {
             execution.step();
+            for i in 0..GRANULES {
+                let g = granule(execution.base + 8 * i);
+                note(g.write.load(Ordering::Relaxed));
+                note(g.read.load(Ordering::Relaxed));
+            }
         }
+    }
+    for form in &FORMS {
+        assert!(form.load(Ordering::Relaxed) > 1000, "hardly seen: {FORMS:?}");
     }
 }
