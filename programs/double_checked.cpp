@@ -36,9 +36,11 @@ static Table *instance() {
     if (!table) {
         std::lock_guard<std::mutex> guard(lock);
         if (!table) {
-            table = new Table();
-            table->entries = new int[4]();
-            table->size = 4;
+            Table *made = new Table();
+            int *entries = new int[4]();
+            table = made;
+            made->entries = entries;
+            made->size = 4;
         }
     }
     return table;

@@ -33,6 +33,10 @@ impl Analysis for Counting {
     fn on_event(&mut self, event: &Event, _: &mut Findings) {
         self.0 += u64::from(event.is_plain_access());
     }
+
+    fn restart(&mut self) {
+        self.0 = 0;
+    }
 }
 
 struct Random(u64);

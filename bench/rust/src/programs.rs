@@ -2,7 +2,7 @@
 
 /// Correct programs, by what they use most.
 pub(crate) const CORRECT: &[&str] =
-    &["atomics", "mutex", "cells", "regions", "buffer", "channel", "spawn"];
+    &["atomics", "mutex", "cells", "regions", "pipeline", "buffer", "channel", "spawn"];
 /// Programs with a bug.
 pub(crate) const BUGGY: &[&str] =
     &["lost-update", "opposite-locks", "philosophers", "lost-wakeup", "order", "long-order"];
@@ -10,6 +10,10 @@ pub(crate) const BUGGY: &[&str] =
 /// For a library that has no cells that threads can share, and no regions.
 pub(crate) mod untracked {
     pub(crate) fn atomic<R>(_name: &str, f: impl FnOnce() -> R) -> R {
+        f()
+    }
+
+    pub(crate) fn deterministic<R>(_name: &str, f: impl FnOnce() -> R) -> R {
         f()
     }
 
@@ -28,12 +32,13 @@ pub(crate) mod untracked {
 }
 
 macro_rules! programs {
-    ($library:ident, $cell:path, $atomic:path) => {
+    ($library:ident, $cell:path, $atomic:path, $deterministic:path) => {
         pub(crate) mod $library {
             use std::collections::VecDeque;
 
             use $atomic as atomic;
             use $cell as Cell;
+            use $deterministic as deterministic;
             use $library::sync::atomic::{AtomicUsize, Ordering::SeqCst};
             use $library::sync::{Arc, Condvar, Mutex, mpsc};
             use $library::thread;
@@ -44,6 +49,7 @@ macro_rules! programs {
                     "mutex" => mutex,
                     "cells" => cells,
                     "regions" => regions,
+                    "pipeline" => pipeline,
                     "buffer" => buffer,
                     "channel" => channel,
                     "spawn" => spawn,
@@ -102,7 +108,7 @@ macro_rules! programs {
             }
 
             /// Plain data under two nested locks, in blocks that claim to be atomic: something for every
-            /// analysis there is.
+            /// analysis but that of determinism.
             fn regions() {
                 let locks = Arc::new((Mutex::new(()), Mutex::new(()), Cell::new(0u64)));
                 all(3, move |_| {
@@ -113,6 +119,34 @@ macro_rules! programs {
                             locks.2.with_mut(|_| ());
                         });
                     }
+                });
+            }
+
+            /// A pipeline whose stages pass on what they have written, in a block that claims to be
+            /// deterministic: something for the analyses of determinism and of races.
+            fn pipeline() {
+                deterministic("pipeline", || {
+                    let cells: Arc<Vec<_>> = Arc::new((0..10).map(|_| Cell::new(0u64)).collect());
+                    let (first, theirs) = mpsc::channel();
+                    let (second, ours) = mpsc::channel();
+                    let (made, changed) = (Arc::clone(&cells), Arc::clone(&cells));
+                    let maker = thread::spawn(move || {
+                        for i in 0..10 {
+                            made[i].with_mut(|_| ());
+                            first.send(i).unwrap();
+                        }
+                    });
+                    let changer = thread::spawn(move || {
+                        while let Ok(i) = theirs.recv() {
+                            changed[i].with_mut(|_| ());
+                            second.send(i).unwrap();
+                        }
+                    });
+                    while let Ok(i) = ours.recv() {
+                        cells[i].with_mut(|_| ());
+                    }
+                    maker.join().unwrap();
+                    changer.join().unwrap();
                 });
             }
 
@@ -256,6 +290,16 @@ macro_rules! programs {
     };
 }
 
-programs!(selvedge, selvedge::cell::RaceCell, selvedge::atomic);
-programs!(shuttle, super::untracked::RaceCell, super::untracked::atomic);
-programs!(loom, super::untracked::RaceCell, super::untracked::atomic);
+programs!(selvedge, selvedge::cell::RaceCell, selvedge::atomic, selvedge::deterministic);
+programs!(
+    shuttle,
+    super::untracked::RaceCell,
+    super::untracked::atomic,
+    super::untracked::deterministic
+);
+programs!(
+    loom,
+    super::untracked::RaceCell,
+    super::untracked::atomic,
+    super::untracked::deterministic
+);

@@ -285,6 +285,12 @@ impl Analysis for AeroDrome {
             self.report(event, out);
         }
     }
+
+    fn restart(&mut self) {
+        self.conflicts.clear();
+        self.engine.clear();
+        self.sweep_at = SWEEP_AT_LEAST;
+    }
 }
 
 impl Engine {
@@ -298,6 +304,15 @@ impl Engine {
             self.threads.resize_with(id.index() + 1, Thread::default);
         }
         &mut self.threads[id.index()]
+    }
+
+    fn clear(&mut self) {
+        self.sets.clear();
+        self.threads.clear();
+        self.inside.clear();
+        self.owners.clear();
+        self.free.clear();
+        self.violations.clear();
     }
 
     fn touch(&mut self, event: &Event) -> Touch {
@@ -424,6 +439,9 @@ struct Sets {
     entries: Vec<Entry>,
     // invariant: exactly the entries that are sets.
     numbers: FxHashMap<Bits, SetId>,
+    /// Memory for those that are being changed.
+    // invariant: empty otherwise.
+    changed: Vec<(SetId, Bits)>,
 }
 
 #[derive(Clone, Debug)]
@@ -438,13 +456,20 @@ const SWEEP_AT_LEAST: usize = 1 << 12;
 
 impl Default for Sets {
     fn default() -> Sets {
-        let mut sets = Sets { entries: Vec::new(), numbers: FxHashMap::default() };
-        sets.number(Bits::default());
+        let mut sets =
+            Sets { entries: Vec::new(), numbers: FxHashMap::default(), changed: Vec::new() };
+        sets.clear();
         sets
     }
 }
 
 impl Sets {
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.numbers.clear();
+        self.number(Bits::default());
+    }
+
     fn number(&mut self, bits: Bits) -> SetId {
         if let Some(&id) = self.numbers.get(&bits) {
             return id;
@@ -479,14 +504,12 @@ impl Sets {
 
     /// The transaction of `bit` has ended: what came after it comes after `before`.
     fn replace(&mut self, bit: u32, before: &Bits) {
-        let mut changed: Vec<(SetId, Bits)> = self
-            .numbers
-            .extract_if(|bits, _| bits.contains(bit))
-            .map(|(bits, id)| (id, bits))
-            .collect();
+        let mut changed = std::mem::take(&mut self.changed);
+        let extracted = self.numbers.extract_if(|bits, _| bits.contains(bit));
+        changed.extend(extracted.map(|(bits, id)| (id, bits)));
         // The order of a hash table must not decide which number stays.
         changed.sort_unstable_by_key(|&(id, _)| id);
-        for (id, mut bits) in changed {
+        for (id, mut bits) in changed.drain(..) {
             bits.remove(bit);
             bits.join(before);
             self.entries[id.0 as usize] = match self.numbers.get(&bits) {
@@ -497,6 +520,7 @@ impl Sets {
                 }
             };
         }
+        self.changed = changed;
     }
 }
 

@@ -68,6 +68,9 @@ pub struct Atomizer {
     held: HeldLocks,
     memory: Shadow<Data>,
     threads: Vec<Vec<Open>>,
+    /// Of small regions that have been left; the next ones use their memory.
+    // invariant: all empty.
+    left: Vec<(Middles, Used)>,
     users: FxHashMap<Object, Users>,
     /// Findings about objects that one thread only has used so far.
     waiting: Vec<(Finding, Vec<Object>)>,
@@ -86,6 +89,9 @@ enum Mover {
     Non,
 }
 
+type Middles = Vec<(Place, Option<Object>)>;
+type Used = FxHashMap<Object, SiteId>;
+
 /// A region that a thread is in.
 #[derive(Debug)]
 struct Open {
@@ -95,9 +101,9 @@ struct Open {
     /// out to be shared, it is the middle at the latest: there may be left and both movers only
     /// from there on.
     // invariant: no object twice.
-    middles: Vec<(Place, Option<Object>)>,
+    middles: Middles,
     /// What was used in the region, and where first.
-    used: FxHashMap<Object, SiteId>,
+    used: Used,
 }
 
 /// Which threads use an object.
@@ -127,6 +133,7 @@ impl Atomizer {
             held: HeldLocks::default(),
             memory: Shadow::default(),
             threads: Vec::new(),
+            left: Vec::new(),
             users: FxHashMap::default(),
             waiting: Vec::new(),
             seen: FxHashSet::default(),
@@ -282,14 +289,18 @@ impl Analysis for Atomizer {
         }
         match event.op {
             Op::RegionEnter(region, kind) if kind == self.kind => {
-                let used = FxHashMap::default();
-                let open = Open { region, site: event.site, middles: Vec::new(), used };
+                let (middles, used) = self.left.pop().unwrap_or_default();
+                let open = Open { region, site: event.site, middles, used };
                 self.open(event.thread).push(open);
             }
             Op::RegionExit(region) => {
-                let open = self.open(event.thread);
-                if open.last().is_some_and(|o| o.region == region) {
-                    open.pop();
+                let left = self.open(event.thread).pop_if(|o| o.region == region);
+                if let Some(Open { mut middles, mut used, .. }) = left
+                    && used.capacity() <= MAX_MIDDLES
+                {
+                    middles.clear();
+                    used.clear();
+                    self.left.push((middles, used));
                 }
             }
             Op::End => self.open(event.thread).clear(),
@@ -301,6 +312,17 @@ impl Analysis for Atomizer {
         }
         self.held.on_event(event);
         self.order.release(event);
+    }
+
+    fn restart(&mut self) {
+        self.order.clear();
+        self.held.clear();
+        self.memory.clear();
+        self.threads.iter_mut().for_each(Vec::clear);
+        self.users.clear();
+        self.waiting.clear();
+        self.seen.clear();
+        self.exceeded = 0;
     }
 
     fn bound(&self) -> Option<Bound> {

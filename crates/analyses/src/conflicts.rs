@@ -233,6 +233,17 @@ impl<M: Mark> Conflicts<M> {
         }
     }
 
+    /// Forgets every operation.
+    pub fn clear(&mut self) {
+        self.memory.clear();
+        for lock in &mut self.locks {
+            lock.exclusive = M::default();
+            lock.shared.clear();
+        }
+        self.semaphores.iter_mut().for_each(Vec::clear);
+        self.rounds.clear();
+    }
+
     /// How many pages of memory are remembered, a measure of the memory that this takes.
     pub fn shadow_pages(&self) -> usize {
         self.memory.pages()

@@ -195,6 +195,13 @@ impl Analysis for FastTrack {
             self.report(event, role, out);
         }
     }
+
+    fn restart(&mut self) {
+        self.order.clear();
+        self.held.clear();
+        self.memory.clear();
+        self.races.clear();
+    }
 }
 
 impl FastTrack {

@@ -246,6 +246,16 @@ impl Analysis for Goodlock {
         self.report_cycles(out);
     }
 
+    fn restart(&mut self) {
+        self.held.clear();
+        self.order.clear();
+        self.lives = Lives::default();
+        self.moments.clear();
+        self.dependencies.clear();
+        self.numbers.clear();
+        self.cut_short = 0;
+    }
+
     fn bound(&self) -> Option<Bound> {
         (self.cut_short > 0).then_some(Bound {
             what: "pairs of dependencies are compared in one search for cycles",

@@ -2,6 +2,11 @@
 //!
 //! Shared by every analysis that reasons about locks. Sets are interned: a set that recurs has one
 //! [`LockSet`] number, and comparing two is comparing numbers.
+//!
+//! Cost: a look-up for an acquisition; a release of the lock acquired last only forgets that. Memory follows
+//! the distinct sets, not the events.
+
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use selvedge_model::{Event, Held, LockId, Mode, Op, ThreadId};
@@ -18,41 +23,51 @@ impl LockSet {
 /// The locks of every thread.
 #[derive(Debug)]
 pub struct HeldLocks {
-    threads: Vec<Holding>,
-    sets: Vec<Box<[Held]>>,
-    numbers: FxHashMap<Box<[Held]>, LockSet>,
+    threads: Vec<Vec<Acquisition>>,
+    sets: Vec<Set>,
+    locks: Vec<Held>,
+    /// A set is what another one becomes by one more lock; so the way to it is its name.
+    next: FxHashMap<(LockSet, Held), LockSet>,
 }
 
-#[derive(Debug, Default)]
-struct Holding {
-    // invariant: `set` is the number of `stack` without the re-acquisitions.
-    stack: Vec<Held>,
-    set: LockSet,
+#[derive(Clone, Debug)]
+struct Set {
+    /// Where in `locks` it is.
+    at: Range<u32>,
+    /// What it became the last time a lock was added: nearly always what it becomes the next time.
+    last: Option<(Held, LockSet)>,
+}
+
+/// A lock that a thread holds.
+#[derive(Clone, Copy, Debug)]
+struct Acquisition {
+    held: Held,
+    /// What the thread held before, and since.
+    // invariant: `before` is `after` of the acquisition below it, or empty.
+    before: LockSet,
+    after: LockSet,
 }
 
 impl Default for HeldLocks {
     fn default() -> HeldLocks {
-        let mut held =
-            HeldLocks { threads: Vec::new(), sets: Vec::new(), numbers: FxHashMap::default() };
-        held.number(Box::default());
-        held
+        HeldLocks {
+            threads: Vec::new(),
+            sets: vec![Set { at: 0..0, last: None }],
+            locks: Vec::new(),
+            next: FxHashMap::default(),
+        }
     }
 }
 
 impl HeldLocks {
     /// Takes in an event; only acquisitions and releases matter.
+    #[inline]
     pub fn on_event(&mut self, event: &Event) {
         match event.op {
             Op::Acquire(lock, mode) => {
-                self.change(event.thread, |stack| {
-                    stack.push(Held { lock, mode, site: event.site });
-                });
+                self.acquire(event.thread, Held { lock, mode, site: event.site });
             }
-            Op::Release(lock, mode) => self.change(event.thread, |stack| {
-                if let Some(i) = stack.iter().rposition(|h| h.lock == lock && h.mode == mode) {
-                    stack.remove(i);
-                }
-            }),
+            Op::Release(lock, mode) => self.release(event.thread, lock, mode),
             _ => {}
         }
     }
@@ -60,48 +75,89 @@ impl HeldLocks {
     /// The locks that `thread` holds, as a number.
     #[inline]
     pub fn set(&self, thread: ThreadId) -> LockSet {
-        self.threads.get(thread.index()).map_or(LockSet::EMPTY, |t| t.set)
+        self.stack(thread).last().map_or(LockSet::EMPTY, |a| a.after)
     }
 
     /// The locks of a set, outermost first, each once: a re-acquired lock stands where it was first
     /// acquired.
+    #[inline]
     pub fn locks(&self, set: LockSet) -> &[Held] {
-        &self.sets[set.0 as usize]
+        let Range { start, end } = self.sets[set.0 as usize].at;
+        &self.locks[start as usize..end as usize]
     }
 
     /// How often `thread` has acquired `lock` without releasing it, in any mode.
     pub fn depth(&self, thread: ThreadId, lock: LockId) -> usize {
-        let stack = self.threads.get(thread.index()).map_or(&[][..], |t| &t.stack);
-        stack.iter().filter(|h| h.lock == lock).count()
+        self.stack(thread).iter().filter(|a| a.held.lock == lock).count()
     }
 
     /// Whether `thread` holds `lock`, in any mode.
     pub fn holds(&self, thread: ThreadId, lock: LockId) -> bool {
-        self.locks(self.set(thread)).iter().any(|h| h.lock == lock)
+        self.stack(thread).iter().any(|a| a.held.lock == lock)
     }
 
-    fn change(&mut self, thread: ThreadId, change: impl FnOnce(&mut Vec<Held>)) {
+    /// Nobody holds anything, and no set has a number.
+    pub fn clear(&mut self) {
+        self.threads.iter_mut().for_each(Vec::clear);
+        self.sets.truncate(1);
+        self.sets[0].last = None;
+        self.locks.clear();
+        self.next.clear();
+    }
+
+    fn stack(&self, thread: ThreadId) -> &[Acquisition] {
+        self.threads.get(thread.index()).map_or(&[], Vec::as_slice)
+    }
+
+    fn acquire(&mut self, thread: ThreadId, held: Held) {
+        let before = self.set(thread);
+        let after = self.with(before, held);
         if thread.index() >= self.threads.len() {
-            self.threads.resize_with(thread.index() + 1, Holding::default);
+            self.threads.resize_with(thread.index() + 1, Vec::new);
         }
-        let stack = &mut self.threads[thread.index()].stack;
-        change(stack);
-        let mut set: Vec<Held> = Vec::with_capacity(stack.len());
-        for held in stack.iter() {
-            if !set.iter().any(|h| h.lock == held.lock && h.mode == held.mode) {
-                set.push(*held);
+        self.threads[thread.index()].push(Acquisition { held, before, after });
+    }
+
+    fn release(&mut self, thread: ThreadId, lock: LockId, mode: Mode) {
+        let Some(stack) = self.threads.get_mut(thread.index()) else { return };
+        let released = |a: &Acquisition| a.held.lock == lock && a.held.mode == mode;
+        let Some(i) = stack.iter().rposition(released) else { return };
+        let mut set = stack.remove(i).before;
+        // What was acquired since is now held without it.
+        for j in i..self.threads[thread.index()].len() {
+            let held = self.threads[thread.index()][j].held;
+            let (before, after) = (set, self.with(set, held));
+            self.threads[thread.index()][j] = Acquisition { held, before, after };
+            set = after;
+        }
+    }
+
+    /// The set with one more lock, which is the same if it has been acquired in this mode already.
+    fn with(&mut self, set: LockSet, held: Held) -> LockSet {
+        match self.sets[set.0 as usize].last {
+            Some((last, next)) if last == held => next,
+            _ => {
+                let next = self.look_up(set, held);
+                self.sets[set.0 as usize].last = Some((held, next));
+                next
             }
         }
-        self.threads[thread.index()].set = self.number(set.into());
     }
 
-    fn number(&mut self, set: Box<[Held]>) -> LockSet {
-        if let Some(&number) = self.numbers.get(&set) {
-            return number;
+    fn look_up(&mut self, set: LockSet, held: Held) -> LockSet {
+        if self.locks(set).iter().any(|h| h.lock == held.lock && h.mode == held.mode) {
+            return set;
+        }
+        if let Some(&known) = self.next.get(&(set, held)) {
+            return known;
         }
         let number = LockSet(self.sets.len() as u32);
-        self.sets.push(set.clone());
-        self.numbers.insert(set, number);
+        let Range { start, end } = self.sets[set.0 as usize].at;
+        let first = self.locks.len() as u32;
+        self.locks.extend_from_within(start as usize..end as usize);
+        self.locks.push(held);
+        self.sets.push(Set { at: first..self.locks.len() as u32, last: None });
+        self.next.insert((set, held), number);
         number
     }
 }

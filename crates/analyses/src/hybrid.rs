@@ -87,6 +87,13 @@ impl Analysis for Hybrid {
         }
     }
 
+    fn restart(&mut self) {
+        self.held.clear();
+        self.order.clear();
+        self.memory.clear();
+        self.forgotten = 0;
+    }
+
     fn bound(&self) -> Option<Bound> {
         (self.forgotten > 0).then_some(Bound {
             what: "past accesses to one byte are remembered",

@@ -59,6 +59,11 @@ pub trait Analysis {
         let _ = out;
     }
 
+    /// Forgets the execution: the next event is the first of another one, and whatever is found in it is
+    /// what a new analysis would find. Memory that was allocated is kept, so that many short executions
+    /// cost their events and not the making of analyses.
+    fn restart(&mut self);
+
     /// The bound that kept the analysis from finding all that it promises, if one did. Whoever shows
     /// the findings shows this beside them: a bound is never reached silently.
     fn bound(&self) -> Option<Bound> {
@@ -81,6 +86,9 @@ pub struct Bound {
 pub trait Filter {
     /// Whether to pass `event` on.
     fn keep(&mut self, event: &Event) -> bool;
+
+    /// Forgets the execution, as [`Analysis::restart`] does.
+    fn restart(&mut self);
 }
 
 /// An analysis behind a filter.
@@ -105,6 +113,11 @@ impl<F: Filter, A: Analysis> Analysis for Filtered<F, A> {
 
     fn finish(&mut self, out: &mut Findings) {
         self.analysis.finish(out);
+    }
+
+    fn restart(&mut self) {
+        self.filter.restart();
+        self.analysis.restart();
     }
 
     fn bound(&self) -> Option<Bound> {

@@ -109,6 +109,12 @@ impl<A: Analysis> Analysis for LockRegions<A> {
         self.hand_over(out);
     }
 
+    fn restart(&mut self) {
+        self.analysis.restart();
+        self.threads.clear();
+        self.found = Findings::default();
+    }
+
     fn bound(&self) -> Option<Bound> {
         self.analysis.bound()
     }

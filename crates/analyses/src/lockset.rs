@@ -130,6 +130,12 @@ impl Analysis for Lockset {
             | regions!() => {}
         }
     }
+
+    fn restart(&mut self) {
+        self.held.clear();
+        self.candidates.clear();
+        self.memory.clear();
+    }
 }
 
 impl Lockset {
@@ -171,17 +177,21 @@ struct CandidateSets {
 
 impl Default for CandidateSets {
     fn default() -> CandidateSets {
-        let mut sets = CandidateSets {
-            sets: Vec::new(),
-            numbers: FxHashMap::default(),
+        CandidateSets {
+            sets: vec![Box::default()],
+            numbers: FxHashMap::from_iter([(Box::default(), Candidates::NONE)]),
             refined: FxHashMap::default(),
-        };
-        sets.number(Vec::new());
-        sets
+        }
     }
 }
 
 impl CandidateSets {
+    fn clear(&mut self) {
+        self.sets.truncate(1);
+        self.numbers.retain(|_, &mut number| number == Candidates::NONE);
+        self.refined.clear();
+    }
+
     /// The locks of `from` that protect an access under the locks of `set`; `None` stands for all locks.
     fn refine(
         &mut self,

@@ -49,6 +49,21 @@ impl Edges {
         Edges { locks: false, atomics: false, rendezvous: false, notify: false };
 }
 
+impl Edges {
+    /// Whether an operation may order anything. Most do not, and are passed over at once.
+    #[inline]
+    fn concern(self, op: &Op) -> bool {
+        match op {
+            Op::Read(_) | Op::Write(_) | regions!() => false,
+            Op::Acquire(..) | Op::Release(..) => self.locks,
+            Op::Atomic(..) | Op::Fence(_) | allocation!() => self.atomics,
+            rendezvous!() => self.rendezvous,
+            conditions!() => self.notify,
+            threads!() => true,
+        }
+    }
+}
+
 /// The clock of one thread.
 #[derive(Debug)]
 pub struct Thread {
@@ -111,6 +126,8 @@ pub struct Order {
     edges: Edges,
     slots: Slots,
     threads: Vec<Option<Thread>>,
+    /// Clocks of threads of executions before, whose memory the next ones use.
+    spare: Vec<VectorClock>,
     locks: Vec<Lock>,
     semaphores: Vec<VectorClock>,
     conds: Vec<VectorClock>,
@@ -128,12 +145,27 @@ impl Order {
             edges,
             slots: Slots::default(),
             threads: Vec::new(),
+            spare: Vec::new(),
             locks: Vec::new(),
             semaphores: Vec::new(),
             conds: Vec::new(),
             rounds: FxHashMap::default(),
             atomics: FxHashMap::default(),
         }
+    }
+
+    /// Forgets every event.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+        self.spare.extend(self.threads.drain(..).flatten().map(|thread| thread.clock));
+        for lock in &mut self.locks {
+            lock.exclusive.clear();
+            lock.shared.clear();
+        }
+        self.semaphores.iter_mut().for_each(VectorClock::clear);
+        self.conds.iter_mut().for_each(VectorClock::clear);
+        self.rounds.clear();
+        self.atomics.clear();
     }
 
     /// The clock of a thread, which starts now if it has not yet.
@@ -152,7 +184,14 @@ impl Order {
 
     /// The first half of an event: what is ordered before it becomes known to its thread. An analysis
     /// calls this, then looks at the event, then calls [`Order::release`].
+    #[inline]
     pub fn acquire(&mut self, event: &Event) {
+        if self.edges.concern(&event.op) {
+            self.take_in(event);
+        }
+    }
+
+    fn take_in(&mut self, event: &Event) {
         self.thread(event.thread);
         let edges = self.edges;
         match event.op {
@@ -204,7 +243,14 @@ impl Order {
     }
 
     /// The second half of an event: what its thread knows is published to those ordered after it.
+    #[inline]
     pub fn release(&mut self, event: &Event) {
+        if self.edges.concern(&event.op) {
+            self.publish(event);
+        }
+    }
+
+    fn publish(&mut self, event: &Event) {
         let edges = self.edges;
         let thread = running(&mut self.threads, event.thread);
         match event.op {
@@ -220,9 +266,11 @@ impl Order {
                 thread.tick();
             }
             Op::Fork(child) => {
-                let known = thread.clock.clone();
-                thread.tick();
+                let known = std::mem::take(&mut thread.clock);
                 self.start(child, Some(&known));
+                let thread = running(&mut self.threads, event.thread);
+                thread.clock = known;
+                thread.tick();
             }
             Op::End => self.end(event.thread),
             Op::Arrive(barrier, round) if edges.rendezvous => {
@@ -267,7 +315,11 @@ impl Order {
             return;
         }
         let (slot, first) = self.slots.take(id, known);
-        let mut clock = known.cloned().unwrap_or_default();
+        let mut clock = self.spare.pop().unwrap_or_default();
+        clock.clear();
+        if let Some(known) = known {
+            clock.assign(known);
+        }
         clock.set(slot, first);
         self.threads[id.index()] = Some(Thread {
             slot,

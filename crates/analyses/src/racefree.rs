@@ -135,6 +135,13 @@ impl Filter for RaceFree {
         self.passed += u64::from(keep);
         keep
     }
+
+    fn restart(&mut self) {
+        self.order.clear();
+        self.memory.clear();
+        self.passed = 0;
+        self.first = None;
+    }
 }
 
 /// Takes in an access; returns an earlier one that it races with.

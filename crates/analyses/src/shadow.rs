@@ -110,6 +110,18 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
         }
     }
 
+    /// Forgets the states of all bytes, and keeps the pages for whatever comes next.
+    pub fn clear(&mut self) {
+        for (_, index) in self.by_number.drain() {
+            for granule in self.pages[index as usize].iter_mut().filter(|g| g.mask != 0) {
+                *granule = Granule::default();
+            }
+        }
+        self.spare.clear();
+        self.spare.extend((0..self.pages.len() as u32).rev());
+        self.recent = [(0, 0); RECENT];
+    }
+
     /// Shows the states of all bytes to `visit`, in no particular order.
     pub fn each(&mut self, mut visit: impl FnMut(&mut T)) {
         for granule in self.pages.iter_mut().flat_map(|page| page.iter_mut()) {

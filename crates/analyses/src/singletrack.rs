@@ -244,6 +244,17 @@ impl Analysis for SingleTrack {
         let now = step(race.later, self.time + 2);
         self.report_conflict(&Subject::Memory(race.bytes), &earlier, &now, out);
     }
+
+    fn restart(&mut self) {
+        self.time = 0;
+        self.threads.clear();
+        self.blocks.clear();
+        self.order.clear();
+        self.memory.clear();
+        self.locks.iter_mut().for_each(|uses| uses.0.clear());
+        self.conflicts.clear();
+        self.graph.clear();
+    }
 }
 
 /// Figure 5: external serializability.
@@ -388,6 +399,11 @@ impl Analysis for Filtered {
         }
         self.analysis.on_event(event, out);
     }
+
+    fn restart(&mut self) {
+        self.filter.restart();
+        self.analysis.restart();
+    }
 }
 
 fn finding(subject: Subject, places: Vec<Place>) -> Finding {
@@ -513,6 +529,11 @@ impl Blocks {
     fn exit(&mut self, id: BlockId, time: u64) {
         self.table[id.0 as usize].exited = Some(time);
         self.drop(id);
+    }
+
+    fn clear(&mut self) {
+        self.table.clear();
+        self.free.clear();
     }
 
     fn len(&self) -> usize {

@@ -212,6 +212,14 @@ impl Transactions {
         None
     }
 
+    /// Forgets every transaction.
+    pub(crate) fn clear(&mut self) {
+        self.nodes.clear();
+        self.free.clear();
+        self.seen.clear();
+        self.searches = 0;
+    }
+
     /// How many nodes there are.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len() - self.free.len()

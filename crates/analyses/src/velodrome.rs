@@ -191,4 +191,11 @@ impl Analysis for Velodrome {
         }
         self.sources = sources;
     }
+
+    fn restart(&mut self) {
+        self.conflicts.clear();
+        self.graph.clear();
+        self.threads.clear();
+        self.time = 0;
+    }
 }

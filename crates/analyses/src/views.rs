@@ -118,7 +118,7 @@ impl Views {
             return;
         }
         // If inner locks are still held, the next one is the outermost from now on.
-        let view = View {
+        let mut view = View {
             touched: std::mem::take(&mut thread.touched),
             written: std::mem::take(&mut thread.written),
             site,
@@ -128,6 +128,11 @@ impl Views {
         } else if !view.touched.0.is_empty() {
             self.region_ended(id, lock, &view, out);
         }
+        // The next region uses their memory.
+        view.touched.0.clear();
+        view.written.0.clear();
+        let thread = self.thread(id);
+        (thread.touched, thread.written) = (view.touched, view.written);
     }
 
     fn region_ended(&mut self, id: ThreadId, lock: LockId, view: &View, out: &mut Findings) {
@@ -209,6 +214,14 @@ impl Analysis for Views {
             | conditions!()
             | regions!() => {}
         }
+    }
+
+    fn restart(&mut self) {
+        self.threads.clear();
+        self.locks.clear();
+        self.pages.clear();
+        self.reported.clear();
+        self.dropped = 0;
     }
 
     fn bound(&self) -> Option<Bound> {
@@ -409,6 +422,7 @@ impl Pieces {
     fn contains_all(&self, other: &Pieces) -> bool {
         match (self.extent(), other.extent()) {
             (_, None) => true,
+            _ if self == other => true,
             (Some(a), Some(b)) => a.0 <= b.0 && b.1 <= a.1 && self.common(other) == *other,
             (None, Some(_)) => false,
         }

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -121,7 +122,8 @@ are scheduling points, too; of any other, its synchronization only. Time passes 
 waits, random numbers come from the seed, standard input is empty, and output is kept back. What fails in
 the same way under every schedule is no concurrency bug, and is said but not reported.")]
 pub(crate) struct Explore {
-    /// How schedules are chosen: mix, random, pct, pos, surw, dfs, dpor or rr
+    /// How schedules are chosen: mix, random, pct, pos, surw, uniform, dfs,
+    /// dpor or rr
     #[arg(long, default_value = "mix", value_parser = plan)]
     pub(crate) strategy: Plan,
     /// The depth of the bugs that pct looks for
@@ -236,6 +238,17 @@ pub(crate) struct Budget {
     /// The longest time for one execution
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) patience: Duration,
+    /// Executions at the same time, instead of one for each core; 1 for a program that writes files,
+    /// or listens where others would
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
+}
+
+impl Budget {
+    /// How many executions may run at the same time.
+    pub(crate) fn jobs(&self) -> usize {
+        self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, usize::from)
+    }
 }
 
 /// A strategy by name, `rr` for short.

@@ -128,6 +128,7 @@ fn explore(
         plan,
         seed: budget.seed,
         schedules: budget.schedules.saturating_sub(spent + 1),
+        jobs: budget.jobs(),
         wishes: &wishes,
         meeting: meeting.as_ref(),
         releases: known.is_some_and(|o| o.releases),

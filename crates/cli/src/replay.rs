@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
         if changed { found_again(&subject, &schedule, &watched, &halt)? } else { watched };
     let with_points = Wishes { watched, ..wishes };
     let mut stage = Stage::new(&subject, with_points.clone(), &Arc::clone(&halt.interrupt))?;
+    stage.edited = changed;
     if changed {
         // Shows which sites there are now.
         stage.controlled.replay(&schedule)?;
@@ -190,8 +191,9 @@ pub(crate) fn follow(
     let aim = finding.and_then(|f| f.control.as_ref()).and_then(|c| c.aim.as_ref());
     let Some(aim) = aim else {
         let (execution, divergence) = stage.controlled.replay(schedule)?;
+        let edited = stage.edited;
         return Ok(judged(stage, execution, divergence, |ending| match finding {
-            Some(finding) => is_of(ending, finding),
+            Some(finding) => is_of(ending, finding, edited),
             None => !matches!(ending, Ending::Exit(0)),
         }));
     };
@@ -211,10 +213,10 @@ fn judged(
     Replayed { execution, symbols, ending, divergence, again }
 }
 
-/// Whether an ending is the failure that a finding tells of.
-fn is_of(ending: &Ending, finding: &ReportedFinding) -> bool {
+/// Whether an ending is the failure that a finding tells of, in a program that may be edited.
+fn is_of(ending: &Ending, finding: &ReportedFinding, edited: bool) -> bool {
     match ending {
-        Ending::Failed(fault) => fault.id == finding.id || has_moved(fault, finding),
+        Ending::Failed(fault) => fault.id == finding.id || edited && has_moved(fault, finding),
         Ending::Exit(code) => Fault::exit(*code, 0).id == finding.id,
     }
 }

@@ -41,17 +41,17 @@ fn failures_that_depend_on_the_schedule_are_confirmed_and_their_fixed_twins_have
 fn the_same_seed_finds_the_same_whatever_the_cores_do() {
     let project = Project::new("explore-same");
     project.build("lost_update.c", &[]);
-    let report = |seed: &str| {
+    let report = |seed: &str, jobs: &str| {
         let args =
             ["explore", "--keep-going", "--schedules", "60", "--seed", seed, "--format", "json"];
-        let output = project.selvedge(&[&args[..], &["--", "./program"]].concat());
+        let output = project.selvedge(&[&args[..], &["--jobs", jobs, "--", "./program"]].concat());
         let mut document = json(&output);
         document["stats"]["seconds"] = 0.into();
         document.to_string()
     };
-    let first = report("7");
-    assert!((0..4).all(|_| report("7") == first));
-    assert_ne!(report("8"), first);
+    let first = report("7", "1");
+    assert!(["1", "2", "3", "64"].iter().all(|jobs| report("7", jobs) == first));
+    assert_ne!(report("8", "1"), first);
 }
 
 #[test]
@@ -67,6 +67,33 @@ fn every_strategy_explores() {
     assert!(matches!(one.status.code(), Some(0 | 1)), "{one:?}");
     let none = project.selvedge(&["explore", "--strategy", "luck", "--", "./program"]);
     assert_eq!(none.status.code(), Some(2));
+}
+
+#[test]
+fn crashes_at_different_places_are_different_findings() {
+    let project = Project::new("explore-crashes");
+    project.build("crashes.c", &[]);
+    let explore = |args: &[&str]| {
+        let options = ["explore", "--keep-going", "--schedules", "100", "--format", "json"];
+        project.selvedge(&[&options[..], &["--", "./program"], args].concat())
+    };
+    let document = json(&explore(&[]));
+    let place = |f: &serde_json::Value| {
+        assert_eq!((f["kind"].as_str(), f["status"].as_str()), (Some("crash"), Some("confirmed")));
+        let place = &f["sites"][0];
+        assert_eq!(place["thread"], "T2 (use)", "{f}");
+        (place["line"].as_u64().unwrap(), place["approximate"].as_bool().unwrap_or(false))
+    };
+    let mut places: Vec<_> = document["findings"].as_array().unwrap().iter().map(place).collect();
+    places.sort_unstable();
+    let source = include_str!("programs/crashes.c");
+    let line = |text: &str| source.lines().position(|l| l.contains(text)).unwrap() as u64 + 1;
+    assert_eq!(places, [(line("*p += 1"), false), (line("strlen(t)"), true)], "{document}");
+    // Its own handler is the program's, and is called.
+    let handled = explore(&["handled"]);
+    assert_eq!(handled.status.code(), Some(0), "{}", stdout(&handled));
+    project.build("crashes.c", &["-DFIXED"]);
+    assert_eq!(explore(&[]).status.code(), Some(0));
 }
 
 #[test]

@@ -133,3 +133,36 @@ fn without_a_store_findings_are_still_shown() {
         assert!(stdout(&output).contains("(confirmed"), "{}", stdout(&output));
     }
 }
+
+#[test]
+fn a_full_disk_loses_no_finding_of_the_report_and_leaves_the_store_readable() {
+    let project = Project::new("stopping-full");
+    project.build("lost_update.c", &[]);
+    let tool = env!("CARGO_BIN_EXE_selvedge");
+    for command in ["explore", "test"] {
+        // A file system of its own, with room for a first run, and then with none.
+        let script = format!(
+            "mount -t tmpfs -o size=4m none .selvedge || exit 77
+             {tool} {command} --schedules 200 -- ./program > /dev/null || true
+             cat /dev/zero > .selvedge/filler
+             {tool} {command} --schedules 200 -- ./program; code=$?
+             rm .selvedge/filler
+             echo the first run:
+             {tool} report --run 1
+             exit $code"
+        );
+        let args = ["--map-root-user", "--mount", "sh", "-c", &script];
+        let output = project.command("unshare", &args).output().unwrap();
+        let text = stderr(&output);
+        if output.status.code() == Some(77) || text.starts_with("unshare:") {
+            println!("no file system can be mounted here: a full disk was not tried");
+            return;
+        }
+        assert_eq!(output.status.code(), Some(1), "{command}: {text}");
+        assert!(text.contains("stored"), "it says that the second run is not: {text}");
+        let reports = stdout(&output);
+        let (second, first) = reports.split_once("the first run:").unwrap();
+        assert!(second.contains(FAILURE) && first.contains(FAILURE), "{command}: {reports}");
+        assert_eq!(left_behind(&project), Vec::<String>::new());
+    }
+}

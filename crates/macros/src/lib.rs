@@ -17,7 +17,8 @@ use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 /// fn queue() { … }
 /// ```
 ///
-/// An `async` function is run to its end by `selvedge::future::block_on` (feature `async`).
+/// An `async` function is run to its end by `selvedge::future::block_on` (feature `async`). A function
+/// may return a `Result`, whose error fails the test.
 ///
 /// Options are methods of `selvedge::Explore`, with their argument: `schedules = 100`, `strategy =
 /// "random"`, `seed = 1`, `time = Duration`, `analyses = "races,deadlocks"`, and so on.
@@ -49,26 +50,56 @@ fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStream, String
     if !takes_nothing {
         return Err("a function under #[selvedge::test] takes no arguments".into());
     }
+    let returned = take_return_type(&mut tokens);
     let calls = calls(options)?;
     // The body stays a group of its own, so that its spans are those of the user's source.
-    let mut run: TokenStream = "::selvedge::Explore::from_env()".parse().expect("tokens");
+    let mut run = parsed("::selvedge::Explore::from_env()");
     run.extend(calls);
-    let closure: TokenStream = "move ||".parse().expect("tokens");
-    let mut argument = closure;
+    let mut result = TokenStream::new();
     if asynchronous {
-        let mut future: TokenStream = "async move".parse().expect("tokens");
+        let mut future = parsed("async move");
         future.extend([TokenTree::Group(body)]);
-        argument.extend("::selvedge::future::block_on".parse::<TokenStream>().expect("tokens"));
-        argument.extend([TokenTree::Group(Group::new(Delimiter::Parenthesis, future))]);
+        result.extend(parsed("::selvedge::future::block_on"));
+        result.extend([parenthesized(future)]);
+    } else if let Some(returned) = &returned {
+        let mut closure = parsed("move || ->");
+        closure.extend(returned.clone());
+        closure.extend([TokenTree::Group(body)]);
+        result.extend([parenthesized(closure)]);
+        result.extend(parsed("()"));
     } else {
-        argument.extend([TokenTree::Group(body)]);
+        result.extend([TokenTree::Group(body)]);
     }
-    run.extend(".check".parse::<TokenStream>().expect("tokens"));
-    run.extend([TokenTree::Group(Group::new(Delimiter::Parenthesis, argument))]);
-    let mut out: TokenStream = "#[::core::prelude::v1::test]".parse().expect("tokens");
+    let mut argument = parsed("move ||");
+    if let Some(returned) = returned {
+        argument.extend(parsed("<"));
+        argument.extend(returned);
+        argument.extend(parsed("as ::selvedge::outcome::Outcome>::settle"));
+        argument.extend([parenthesized(result)]);
+    } else {
+        argument.extend(result);
+    }
+    run.extend(parsed(".check"));
+    run.extend([parenthesized(argument)]);
+    let mut out = parsed("#[::core::prelude::v1::test]");
     out.extend(tokens);
     out.extend([TokenTree::Group(Group::new(Delimiter::Brace, run))]);
     Ok(out)
+}
+
+fn parsed(source: &str) -> TokenStream {
+    source.parse().expect("tokens")
+}
+
+fn parenthesized(tokens: TokenStream) -> TokenTree {
+    TokenTree::Group(Group::new(Delimiter::Parenthesis, tokens))
+}
+
+/// Takes `-> Type` off the head of a function.
+fn take_return_type(head: &mut Vec<TokenTree>) -> Option<TokenStream> {
+    let punct = |t: &TokenTree, c| matches!(t, TokenTree::Punct(p) if p.as_char() == c);
+    let arrow = head.windows(2).position(|two| punct(&two[0], '-') && punct(&two[1], '>'))?;
+    Some(head.drain(arrow..).skip(2).collect())
 }
 
 /// `a = 1, b = 2` as `.a(1).b(2)`.
@@ -93,9 +124,9 @@ fn calls(options: TokenStream) -> Result<TokenStream, String> {
         if value.is_empty() {
             return Err(format!("option `{name}` has the form `{name} = value`"));
         }
-        out.extend(".".parse::<TokenStream>().expect("tokens"));
+        out.extend(parsed("."));
         out.extend([TokenTree::Ident(name)]);
-        out.extend([TokenTree::Group(Group::new(Delimiter::Parenthesis, value))]);
+        out.extend([parenthesized(value)]);
     }
     Ok(out)
 }

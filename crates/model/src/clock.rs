@@ -153,6 +153,9 @@ pub struct Slots {
     /// For each slot its owners so far, each with the clock at which its ownership began.
     // invariant: clocks ascend within a slot.
     owners: Vec<Vec<(Clock, ThreadId)>>,
+    /// Lists of owners of another time, whose memory the next ones use.
+    // invariant: all empty.
+    spare: Vec<Vec<(Clock, ThreadId)>>,
     /// Slots of ended threads with the last clock of the owner, longest ended first.
     retired: Vec<(Slot, Clock)>,
 }
@@ -179,7 +182,7 @@ impl Slots {
                 (slot, (last + 1).min(MAX_CLOCK))
             }
             None if self.owners.len() < MAX_SLOTS => {
-                self.owners.push(Vec::new());
+                self.owners.push(self.spare.pop().unwrap_or_default());
                 ((self.owners.len() - 1) as Slot, 1)
             }
             None => {
@@ -202,6 +205,15 @@ impl Slots {
         let owners = self.owners.get(usize::from(epoch.slot()))?;
         let next = owners.partition_point(|&(first, _)| first <= epoch.clock());
         Some(owners[next.checked_sub(1)?].1)
+    }
+
+    /// Nobody has a slot.
+    pub fn clear(&mut self) {
+        for mut owners in self.owners.drain(..) {
+            owners.clear();
+            self.spare.push(owners);
+        }
+        self.retired.clear();
     }
 
     /// How many slots were ever in use at one time.

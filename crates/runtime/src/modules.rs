@@ -95,6 +95,12 @@ impl Modules {
         None
     }
 
+    /// Whether `pc` is where a call returns to.
+    pub fn is_return(&mut self, pc: u64) -> bool {
+        let module = self.find(pc).cloned();
+        module.is_some_and(|module| self.follows_call(&module, pc))
+    }
+
     fn follows_call(&mut self, module: &Module, pc: u64) -> bool {
         let file = self.files.entry(module.path.clone());
         let file = file.or_insert_with(|| std::fs::read(&module.path).unwrap_or_default());

@@ -15,7 +15,7 @@ use crate::modules::{Modules, Resolve};
 use crate::races::{self, NativeRace};
 use crate::shm::Shm;
 use crate::translate::{Names, Translate};
-use crate::wire::{self, Failure, RecordKind};
+use crate::wire::{self, Failure, Header, RecordKind};
 
 /// What to observe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +74,16 @@ pub enum Error {
     /// The program does not stop before `main`.
     #[error("the program cannot be controlled: it does not carry the runtime, or ends before main")]
     NotControlled,
+}
+
+/// Why the runtime in the program did not start, if it did not.
+pub(crate) fn refusal(header: &Header) -> Option<Error> {
+    let failure = header.failure.load(Ordering::Acquire);
+    let is = |f: Failure| failure == f as u32;
+    if is(Failure::NoAddressSpace) {
+        return Some(Error::NoAddressSpace);
+    }
+    is(Failure::Version).then_some(Error::Version)
 }
 
 impl Form {
@@ -281,12 +291,8 @@ impl Session {
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
         let header = &self.shm.shared().header;
-        let failure = header.failure.load(Ordering::Acquire);
-        if failure == Failure::NoAddressSpace as u32 {
-            return Err(Error::NoAddressSpace);
-        }
-        if failure == Failure::Version as u32 {
-            return Err(Error::Version);
+        if let Some(error) = refusal(header) {
+            return Err(error);
         }
         let mut modules = Modules::parse(&self.shm.maps());
         Ok(Outcome {

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use selvedge_explore::Step;
-use selvedge_explore::explain::step_in_words;
-use selvedge_model::{Finding, Kind, Op, Schedule, SiteId, Status, Symbols, ThreadId};
+use selvedge_explore::explain::waiting_in_words;
+use selvedge_model::{Finding, Kind, Mode, Op, Schedule, SiteId, Status, Symbols, ThreadId};
 
 use crate::analyses::RACES;
 
@@ -49,7 +49,7 @@ pub enum Cause {
         /// The panic.
         panicked: Panicked,
     },
-    /// Every thread waits for another.
+    /// Every thread waits for another, or these do.
     Deadlock(Vec<Blocked>),
     /// The test body returned and these threads wait for ever.
     Leak(Vec<Blocked>),
@@ -173,27 +173,46 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
+/// Whether a thread waits to read because another one waits to write.
+fn waits_behind(reader: &Blocked, list: &[Blocked]) -> bool {
+    let Some((whom, _)) = &reader.holder else { return false };
+    let writer = list.iter().find(|b| b.thread == *whom).map(|b| b.step);
+    match (reader.step, writer) {
+        (
+            Step::Do(Op::Acquire(read, Mode::Shared)),
+            Some(Step::Do(Op::Acquire(written, Mode::Exclusive))),
+        ) => read == written,
+        _ => false,
+    }
+}
+
 /// The cause in words.
 pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
     let blocked = |list: &[Blocked]| -> String {
         list.iter()
             .map(|b| {
                 let holder = match &b.holder {
+                    Some((_, name)) if waits_behind(b, list) => {
+                        format!(", behind {name}, which waits to write")
+                    }
                     Some((t, _)) if *t == b.thread => ", which it holds itself".to_owned(),
                     Some((_, name)) if matches!(b.step, Step::Do(Op::Join(_))) => {
-                        format!(" ({name})")
+                        format!(", which is {name}")
                     }
                     Some((_, name)) => format!(", held by {name}"),
                     None => String::new(),
                 };
-                let step = step_in_words(b.step, symbols);
-                format!("\n  {} waits to {step}{holder} at {}", b.name, b.at)
+                let waits = waiting_in_words(b.step, symbols);
+                format!("\n  {} {waits} at {}{holder}", b.name, b.at)
             })
             .collect()
     };
     match cause {
         Cause::Panic { thread, panicked } => {
             format!("{thread} panicked at {}:\n  {}", panicked.location, panicked.message)
+        }
+        Cause::Deadlock(list) if list.iter().any(|b| waits_behind(b, list)) => {
+            format!("deadlock: threads wait in a circle, readers behind writers{}", blocked(list))
         }
         Cause::Deadlock(list) => format!("deadlock: no thread can go on{}", blocked(list)),
         Cause::Leak(list) => {

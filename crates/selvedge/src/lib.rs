@@ -48,6 +48,9 @@ pub mod failure;
 pub mod future;
 #[cfg(feature = "check")]
 pub mod hint;
+#[cfg(feature = "check")]
+#[doc(hidden)]
+pub mod outcome;
 #[cfg(all(feature = "check", feature = "parking_lot"))]
 pub mod parking_lot;
 #[cfg(feature = "check")]

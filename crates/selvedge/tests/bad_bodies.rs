@@ -28,7 +28,7 @@ fn a_leaked_thread() {
         std::mem::forget(sender);
     });
     assert!(matches!(failure.cause, Cause::Leak(_)));
-    assert!(failure.to_string().contains("leaky waits to await signal"), "{failure}");
+    assert!(failure.to_string().contains("leaky waits for signal"), "{failure}");
 }
 
 #[test]

@@ -136,3 +136,24 @@ fn a_correct_program_passes_and_the_search_is_complete() {
         .expect("correct");
     assert!(summary.complete);
 }
+
+#[selvedge::test(schedules = 10)]
+fn a_test_may_return_a_result() -> Result<(), std::num::ParseIntError> {
+    let n: i32 = thread::spawn(|| "12".parse()).join().unwrap()?;
+    assert_eq!(n, 12);
+    Ok(())
+}
+
+#[selvedge::test(schedules = 10)]
+#[should_panic(expected = "the test returned Err(ParseIntError")]
+fn and_an_error_fails_it() -> Result<(), std::num::ParseIntError> {
+    let n: i32 = thread::spawn(|| "twelve".parse()).join().unwrap()?;
+    assert_eq!(n, 12);
+    Ok(())
+}
+
+#[selvedge::test(schedules = 10)]
+async fn so_may_an_asynchronous_one() -> Result<(), std::num::ParseIntError> {
+    assert_eq!("12".parse::<i32>()?, 12);
+    Ok(())
+}

@@ -87,6 +87,20 @@ const PORTS: &[Port] = &[
         schedules: 1_000,
     },
     Port {
+        name: "parking",
+        version: "2.2.1",
+        flavour: "loom",
+        manifest: r#"
+            edition = "2018"
+            features = { default = ["loom"], loom = [] }
+            dependencies.loom = { package = "selvedge", path = "SELVEDGE" }
+        "#,
+        cfg: Some("loom"),
+        imports: &[],
+        tests: &["--test", "loom"],
+        schedules: 1_000,
+    },
+    Port {
         name: "flume",
         version: "0.11.1",
         flavour: "std",

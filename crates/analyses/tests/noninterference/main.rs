@@ -6,6 +6,7 @@ mod generate;
 mod golden;
 mod oracle;
 mod reduction;
+mod restart;
 mod views;
 
 use selvedge_analyses::Analysis;

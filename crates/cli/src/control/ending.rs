@@ -7,9 +7,9 @@
 use selvedge_explore::Step;
 use selvedge_model::{FindingId, Frame, Kind, Op, Site, Status, Symbols, ThreadId};
 use selvedge_runtime::Execution;
-use selvedge_runtime::control::{Blocked, Outcome, Uncontrolled};
+use selvedge_runtime::control::{Blocked, Crash, Outcome, Uncontrolled};
 
-use crate::report::{ReportedFinding, ReportedLock, ReportedPlace, ReportedRole};
+use crate::report::{ReportedFinding, ReportedPlace, ReportedRole};
 use crate::run::ending::name as signal_name;
 use crate::symbolize;
 
@@ -35,6 +35,9 @@ pub(crate) struct Fault {
 }
 
 const SIGABRT: i32 = 6;
+const SIGSEGV: i32 = 11;
+/// Addresses below this are a null pointer's, or those of fields behind one.
+const NULL_PAGE: u64 = 4096;
 /// How much of a message is worth repeating.
 const MESSAGE: usize = 300;
 
@@ -55,7 +58,7 @@ impl Ending {
                 Some(message) if *signal == SIGABRT => {
                     failed_assertion(message, &signal_name(*signal))
                 }
-                _ => crash(*signal, &stderr),
+                _ => crash(*signal, &stderr, execution.crash.as_ref(), symbols),
             },
             Outcome::Deadlock(blocked) => deadlock(blocked, symbols),
             Outcome::StepLimit => endless(format!(
@@ -178,27 +181,33 @@ fn failed_assertion(message: Message, how: &str) -> Ending {
         what.truncate(end);
         what.push('…');
     }
-    let place = site.map(|site| ReportedPlace {
-        thread: thread.unwrap_or_default(),
-        site,
-        role: ReportedRole { name: "fail".into(), object: None },
-        held: Vec::new(),
-        held_unknown: true,
-        stack: Vec::new(),
-        stack_likely: false,
-        approximate: false,
-    });
+    let place = site.map(|site| failing(thread.unwrap_or_default(), site));
     let says = [what.clone()];
     let mut fault = Fault::new(Kind::Assertion, vec![what], place.into_iter().collect(), &says);
     fault.notes.push(format!("the program ended with {how}"));
     Ending::Failed(Box::new(fault))
 }
 
-fn crash(signal: i32, stderr: &str) -> Ending {
+fn failing(thread: String, site: Site) -> ReportedPlace {
+    ReportedPlace::new(thread, site, ReportedRole { name: "fail".into(), object: None })
+}
+
+/// Where a signal met the program.
+fn place(crash: &Crash, symbols: &Symbols) -> ReportedPlace {
+    let thread = crash.thread.map(|t| symbols.thread(t)).unwrap_or_default();
+    let place = failing(thread, symbols.site(crash.site));
+    ReportedPlace { approximate: crash.approximate, ..place }
+}
+
+fn crash(signal: i32, stderr: &str, known: Option<&Crash>, symbols: &Symbols) -> Ending {
     let name = signal_name(signal);
     // The last words of the C library or of a sanitizer say more than the signal.
     let last = stderr.lines().map(str::trim).rfind(|l| !l.is_empty());
-    let mut fault = Fault::new(Kind::Crash, vec![name.clone()], Vec::new(), &[name]);
+    let places = known.map(|c| place(c, symbols)).into_iter().collect();
+    let mut fault = Fault::new(Kind::Crash, vec![name.clone()], places, &[name]);
+    if signal == SIGSEGV && known.and_then(|c| c.addr).is_some_and(|addr| addr < NULL_PAGE) {
+        fault.notes.push("it used a null pointer".to_owned());
+    }
     fault.notes.extend(last.map(|line| format!("it said: {line}")));
     Ending::Failed(Box::new(fault))
 }
@@ -258,24 +267,9 @@ fn circle(blocked: &[Blocked]) -> Vec<&Blocked> {
 
 fn waiting(b: &Blocked, symbols: &Symbols) -> ReportedPlace {
     let (name, object) = waited_for(b, symbols);
-    ReportedPlace {
-        thread: symbols.thread(b.thread),
-        site: symbols.site(b.pending.site),
-        role: ReportedRole { name: name.into(), object },
-        held: b
-            .holds
-            .iter()
-            .map(|h| ReportedLock {
-                name: symbols.lock(h.lock),
-                mode: h.mode,
-                site: symbols.site(h.site),
-            })
-            .collect(),
-        held_unknown: false,
-        stack: Vec::new(),
-        stack_likely: false,
-        approximate: false,
-    }
+    let role = ReportedRole { name: name.into(), object };
+    let place = ReportedPlace::new(symbols.thread(b.thread), symbols.site(b.pending.site), role);
+    place.holding(&b.holds, symbols)
 }
 
 /// What a thread is about to do, as a role, and to what.

@@ -32,6 +32,8 @@ pub(crate) struct Job<'a> {
     pub(crate) plan: Plan,
     pub(crate) seed: u64,
     pub(crate) schedules: u64,
+    /// How many executions may run at the same time.
+    pub(crate) jobs: usize,
     pub(crate) wishes: &'a Wishes,
     /// Where threads are to meet, which then decides instead of the plan.
     pub(crate) meeting: Option<&'a Meeting>,
@@ -82,8 +84,7 @@ pub(crate) fn explore(
     mut each: impl FnMut(u64, Done) -> ControlFlow<()>,
 ) -> Result<bool, Failure> {
     let lanes = if job.plan.is_systematic() { 1 } else { LANES.min(job.schedules.max(1)) };
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let workers = lanes.min(cores);
+    let workers = lanes.min(job.jobs as u64);
     let interrupt = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {

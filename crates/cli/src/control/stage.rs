@@ -168,6 +168,8 @@ pub(crate) struct Wishes {
 /// A program under control, and which code its sites come from.
 pub(crate) struct Stage {
     pub(crate) controlled: Controlled,
+    /// The program is not the one in which a finding that it is to show was found: lines may have moved.
+    pub(crate) edited: bool,
     places: Rc<RefCell<Places>>,
 }
 
@@ -198,7 +200,7 @@ impl Stage {
         let places = Rc::new(RefCell::new(Places::default()));
         let symbolizer = SharedSymbolizer::new(&subject.root);
         controlled.resolve_with(Box::new(Noting { symbolizer, places: Rc::clone(&places) }));
-        let mut stage = Stage { controlled, places };
+        let mut stage = Stage { controlled, edited: false, places };
         if !wishes.watched.is_empty() {
             stage.watch(&wishes.watched)?;
         }

@@ -148,7 +148,7 @@ fn show(stop: &Stop, directory: &Path) -> Result<(), Failure> {
     fs::create_dir_all(&store).map_err(|error| Failure::Write { path: store, error })?;
     say(stop.build.0, stop.build.1)?;
     succeed(tool(stop.build.0)?.args(stop.build.1).current_dir(&at))?;
-    let test = ["test", "--schedules", "200", "--fail-on", "never", "--", stop.program];
+    let test = ["test", "--fail-on", "never", "--", stop.program];
     say("selvedge", &test)?;
     succeed(tool("selvedge")?.args(test).current_dir(&at))?;
     let id = confirmed(stop, &at)?;

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::stage::Watched;
 
-use selvedge_model::{Finding, Frame, Kind, Mode, Role, Site, Status, Subject, Symbols, Verdict};
+use selvedge_model::{
+    Finding, Frame, Held, Kind, Mode, Role, Site, Status, Subject, Symbols, Verdict,
+};
 
 /// Everything that a command found.
 #[derive(Default, Debug)]
@@ -174,6 +176,32 @@ pub(crate) struct ReportedLock {
     pub(crate) site: Site,
 }
 
+impl ReportedPlace {
+    /// Of which nothing else is known, nor which locks are held.
+    pub(crate) fn new(thread: String, site: Site, role: ReportedRole) -> ReportedPlace {
+        ReportedPlace {
+            thread,
+            site,
+            role,
+            held: Vec::new(),
+            held_unknown: true,
+            stack: Vec::new(),
+            stack_likely: false,
+            approximate: false,
+        }
+    }
+
+    /// With the locks that are held.
+    pub(crate) fn holding(self, held: &[Held], symbols: &Symbols) -> ReportedPlace {
+        let lock = |h: &Held| ReportedLock {
+            name: symbols.lock(h.lock),
+            mode: h.mode,
+            site: symbols.site(h.site),
+        };
+        ReportedPlace { held: held.iter().map(lock).collect(), held_unknown: false, ..self }
+    }
+}
+
 impl ReportedFinding {
     /// Resolves the ids of a finding.
     pub(crate) fn new(finding: &Finding, symbols: &Symbols) -> ReportedFinding {
@@ -182,23 +210,10 @@ impl ReportedFinding {
             Subject::Locks(locks) => locks.iter().map(|&l| symbols.lock(l)).collect(),
             Subject::Region(region) => vec![region_name(*region, symbols)],
         };
-        let places = finding.places.iter().map(|p| ReportedPlace {
-            thread: symbols.thread(p.thread),
-            site: symbols.site(p.site),
-            role: ReportedRole::new(p.role, symbols),
-            held: p
-                .held
-                .iter()
-                .map(|h| ReportedLock {
-                    name: symbols.lock(h.lock),
-                    mode: h.mode,
-                    site: symbols.site(h.site),
-                })
-                .collect(),
-            held_unknown: false,
-            stack: Vec::new(),
-            stack_likely: false,
-            approximate: false,
+        let places = finding.places.iter().map(|p| {
+            let role = ReportedRole::new(p.role, symbols);
+            let place = ReportedPlace::new(symbols.thread(p.thread), symbols.site(p.site), role);
+            place.holding(&p.held, symbols)
         });
         ReportedFinding {
             id: finding.id(symbols).to_string(),

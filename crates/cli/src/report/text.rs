@@ -18,13 +18,15 @@ use crate::args::Output;
 pub(crate) fn render(report: &Report, output: &Output) -> String {
     let mut sources = Sources::new(&output.source);
     let mut text = String::new();
+    let mut shown: Vec<&ReportedFinding> = Vec::new();
     for group in grouped(report, output.all) {
         text.push_str(&finding(group[0], &group[1..], &mut sources));
         text.push_str("\n\n");
-        if let Some(control) = group[0].control.as_ref().filter(|c| !c.interleaving.is_empty()) {
-            text.push_str(&control.interleaving);
+        if let Some(how) = interleaving(group[0], &shown) {
+            text.push_str(&how);
             text.push('\n');
         }
+        shown.push(group[0]);
     }
     for bound in &report.stats.bounds {
         text.push_str(&format!("{}: {bound}\n", crate::exit::warning_label()));
@@ -34,6 +36,17 @@ pub(crate) fn render(report: &Report, output: &Output) -> String {
     }
     text.push_str(&summary(report));
     text
+}
+
+/// How a finding happens, if that is known. One execution may show several: its interleaving is shown
+/// once.
+fn interleaving(finding: &ReportedFinding, shown: &[&ReportedFinding]) -> Option<String> {
+    let control = finding.control.as_ref().filter(|c| !c.interleaving.is_empty())?;
+    let schedule = |f: &ReportedFinding| f.control.as_ref().and_then(|c| c.schedule.clone());
+    match shown.iter().find(|s| schedule(s).is_some_and(|s| Some(s) == control.schedule)) {
+        Some(same) => Some(format!("how it happens: in the execution that shows {}\n", same.id)),
+        None => Some(control.interleaving.clone()),
+    }
 }
 
 /// Findings of one kind, status and subject together, surest first.

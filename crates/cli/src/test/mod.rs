@@ -98,6 +98,7 @@ fn test(
         plan: Plan::Mix,
         seed: budget.seed,
         schedules: budget.schedules.saturating_sub(search.executions() + 1),
+        jobs: budget.jobs(),
         wishes: &wishes,
         meeting: None,
         releases: observation.releases,

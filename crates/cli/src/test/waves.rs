@@ -153,14 +153,14 @@ impl Wave<'_> {
         search: &mut Search<'_>,
         mut each: impl FnMut(&mut Search<'_>, usize, Trial) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = args.budget.jobs().min(self.open.len());
         let interrupt = Arc::new(AtomicBool::new(false));
         let next = AtomicUsize::new(0);
         let failure = Mutex::new(None);
         let (sender, receiver) = channel();
         let subject = search.subject;
         std::thread::scope(|scope| {
-            for _ in 0..cores.min(self.open.len()) {
+            for _ in 0..workers {
                 let (sender, interrupt) = (sender.clone(), Arc::clone(&interrupt));
                 let (next, failure) = (&next, &failure);
                 scope.spawn(move || {

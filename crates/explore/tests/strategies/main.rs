@@ -4,6 +4,7 @@ mod directed;
 mod fooled;
 mod system;
 mod systematic;
+mod uniform;
 
 use selvedge_explore::dfs::Bounds;
 use selvedge_explore::*;

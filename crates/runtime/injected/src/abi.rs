@@ -12,9 +12,11 @@
 
 use core::arch::naked_asm;
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use crate::fasttrack;
-use crate::shadow::bytes_of;
-use crate::thread;
+use crate::shadow::{Granule, bytes_of};
+use crate::thread::{self, Thread};
 
 /// One naked entry that passes the program counter in the given register.
 macro_rules! with_pc {
@@ -73,53 +75,65 @@ macro_rules! hot {
     };
 }
 
-/// Accesses of 8 aligned bytes: a matching word has all of its lowest 41 bits equal. An unaligned
-/// address looks at the wrong bits, which is as good as not matching: the Rust function sorts it out.
-/// A read is also covered by a write of this epoch, and both by a set that is known to hold them.
+/// Accesses of 8 aligned bytes: a matching word has all of its lowest 41 bits equal. What does not match
+/// goes on with the thread and the granule, which are at hand.
 macro_rules! whole {
-    ($($name:ident, $target:path, $word:literal, $write:literal;)*) => {$(
+    ($($name:ident, $target:path, $word:literal, $covered:expr;)*) => {$(
         #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
             naked_asm!(
-                "mov rax, rdi",
-                "shl rax, 20",
-                "shr rax, 19",
+                "movabs rax, {granule}",
+                "and rax, rdi",
+                "movabs r8, {shadow}",
                 hot!("mov" "rdx", "0", "rcx"),
-                "movabs rcx, {shadow}",
-                "add rax, rcx",
-                concat!("mov rcx, [rax + ", $word, "]"),
-                "mov rsi, rcx",
+                concat!("mov rsi, [r8 + rax * 2 + ", $word, "]"),
+                "mov rcx, rsi",
                 "xor rcx, rdx",
                 "shl rcx, 23",
                 "jnz 2f",
                 "ret",
                 "2:",
-                concat!("mov rcx, [rax + ", $write, "]"),
-                "xor rcx, rdx",
-                "shl rcx, 23",
+                "lea rcx, [r8 + rax * 2]",
+                hot!("mov" "r9", "16", "r9"),
+                "test r9, r9",
                 "jz 3f",
-                // `Thread::known`, the first field, by the lowest bits of the set's number. A set in
-                // which this thread has all bytes is there as it is.
-                hot!("mov" "rcx", "16", "rcx"),
-                "test rcx, rcx",
-                "jz 3f",
-                "mov edx, esi",
-                "shr edx, 5",
-                "and edx, 8 * ({known} - 1)",
-                "cmp rsi, [rcx + rdx]",
-                "je 3f",
+                $covered,
+                "mov rdx, r9",
                 "mov rsi, [rsp]",
                 "jmp {target}",
                 "3:",
                 "ret",
+                granule = const GRANULE,
                 shadow = const crate::layout::SHADOW,
-                known = const crate::thread::KNOWN,
                 target = sym $target,
             )
         }
     )*};
 }
+
+/// Picks the granule out of an address.
+const GRANULE: usize = (1 << crate::layout::SPACE_BITS) - 8;
+
+/// A read is also covered by a write of this epoch, and by a set in which this thread has all bytes,
+/// which is in `Thread::known`, the first field, by the lowest bits of its number.
+macro_rules! covered {
+    () => {
+        concat!(
+            "xor rdx, [rcx]\n",
+            "shl rdx, 23\n",
+            "jz 3f\n",
+            "mov eax, esi\n",
+            "shr eax, 5\n",
+            "and eax, 8 * (32 - 1)\n",
+            "or rsi, 255\n",
+            "cmp rsi, [r9 + rax]\n",
+            "je 3f\n",
+        )
+    };
+}
+
+const _: () = assert!(thread::KNOWN == 32, "as in `covered`");
 
 /// One granule of a 16-byte access that did not match at once: as in `whole`. `rax` has the shadow,
 /// `rdx` the filter, `r8` the thread.
@@ -146,6 +160,7 @@ macro_rules! granule {
             "mov ecx, esi\n",
             "shr ecx, 5\n",
             "and ecx, 8 * ({known} - 1)\n",
+            "or rsi, 255\n",
             "cmp rsi, [r8 + rcx]\n",
             "jne 5f\n",
             $done,
@@ -186,6 +201,7 @@ macro_rules! double {
                 granule!($second, $second_write, "4"),
                 "ret",
                 "5:",
+                "mov rdx, r8",
                 "mov rsi, [rsp]",
                 "jmp {target}",
                 shadow = const crate::layout::SHADOW,
@@ -203,41 +219,42 @@ macro_rules! part {
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
             naked_asm!(
-                "mov rax, rdi",
-                "shr rax, 3",
-                "shl rax, 23",
-                "shr rax, 19",
+                "movabs rax, {granule}",
+                "and rax, rdi",
+                "movabs r8, {shadow}",
                 hot!("mov" "rdx", "0", "rcx"),
-                concat!("movabs rcx, {shadow} + ", $word),
-                "xor rdx, [rax + rcx]",
+                concat!("xor rdx, [r8 + rax * 2 + ", $word, "]"),
                 // The bytes of the access that the word lacks, and any difference above them.
                 "mov ecx, edi",
                 "and ecx, 7",
-                concat!("mov eax, ", $bytes),
-                "shl eax, cl",
-                "shl rdx, 23",
-                "shl rax, 23",
-                "or rax, [rip + {above}]",
-                "test rdx, rax",
+                concat!("mov esi, ", $bytes),
+                "shl esi, cl",
+                "movabs rcx, {above}",
+                "or rsi, rcx",
+                "test rdx, rsi",
                 "jnz 2f",
                 "ret",
                 "2:",
+                "lea rcx, [r8 + rax * 2]",
+                hot!("mov" "rdx", "16", "rdx"),
+                "test rdx, rdx",
+                "jz 3f",
                 "mov rsi, [rsp]",
                 "jmp {target}",
+                "3:",
+                "ret",
+                granule = const GRANULE,
                 shadow = const crate::layout::SHADOW,
-                above = sym ABOVE_BYTES,
+                above = const crate::shadow::EPOCH | crate::shadow::ATOMIC,
                 target = sym $target,
             )
         }
     )*};
 }
 
-/// Epoch and atomic bit, shifted as the filter shifts them.
-static ABOVE_BYTES: u64 = !0 << 31;
-
 whole! {
-    __tsan_read8, read8, "8", "0";
-    __tsan_write8, write8, "0", "0";
+    __tsan_read8, read8, "8", covered!();
+    __tsan_write8, write8, "0", "";
 }
 
 double! {
@@ -245,32 +262,14 @@ double! {
     __tsan_write16, write16, "0" "0", "16" "16";
 }
 
-unsafe extern "C" fn read16(addr: usize, pc: usize) {
-    if crate::control::is_on() {
-        return crate::control::access(addr, 16, false, pc);
-    }
-    let t = thread::current();
-    if t.is_null() {
-        return;
-    }
-    // SAFETY: the thread's own block; accesses are not announced from within the runtime.
-    let t = unsafe { &mut *t };
+unsafe extern "C" fn read16(addr: usize, pc: usize, t: &mut Thread) {
     if addr & 7 != 0 {
         return fasttrack::range(t, addr, 16, false, pc);
     }
     fasttrack::two(t, addr, false, pc);
 }
 
-unsafe extern "C" fn write16(addr: usize, pc: usize) {
-    if crate::control::is_on() {
-        return crate::control::access(addr, 16, true, pc);
-    }
-    let t = thread::current();
-    if t.is_null() {
-        return;
-    }
-    // SAFETY: as above.
-    let t = unsafe { &mut *t };
+unsafe extern "C" fn write16(addr: usize, pc: usize, t: &mut Thread) {
     if addr & 7 != 0 {
         return fasttrack::range(t, addr, 16, true, pc);
     }
@@ -292,38 +291,26 @@ fn crosses(addr: usize, len: usize) -> bool {
     (addr & 7) + len > 8
 }
 
+/// The current thread comes from the filter: accesses are not announced from within the runtime, so
+/// that nobody else has a reference to it.
 macro_rules! behind_filter {
     ($($read:ident $write:ident $len:literal;)*) => {$(
-        unsafe extern "C" fn $read(addr: usize, pc: usize) {
-            if crate::control::is_on() {
-                return crate::control::access(addr, $len, false, pc);
-            }
-            let t = thread::current();
-            if t.is_null() {
-                return;
-            }
-            // SAFETY: the thread's own block; accesses are not announced from within the runtime.
-            let t = unsafe { &mut *t };
+        unsafe extern "C" fn $read(addr: usize, pc: usize, t: &mut Thread, g: &Granule) {
             if crosses(addr, $len) {
                 return fasttrack::range(t, addr, $len, false, pc);
             }
-            fasttrack::read_after_filter(t, addr, bytes_of(addr, $len), pc);
+            let bytes = bytes_of(addr, $len);
+            // `__tsan_read8` has seen to that.
+            if $len == 8 || !fasttrack::filtered(t, g.write.load(Relaxed), bytes) {
+                fasttrack::read(t, g, addr, bytes, pc);
+            }
         }
 
-        unsafe extern "C" fn $write(addr: usize, pc: usize) {
-            if crate::control::is_on() {
-                return crate::control::access(addr, $len, true, pc);
-            }
-            let t = thread::current();
-            if t.is_null() {
-                return;
-            }
-            // SAFETY: as above.
-            let t = unsafe { &mut *t };
+        unsafe extern "C" fn $write(addr: usize, pc: usize, t: &mut Thread, g: &Granule) {
             if crosses(addr, $len) {
                 return fasttrack::range(t, addr, $len, true, pc);
             }
-            fasttrack::write(t, addr, bytes_of(addr, $len), pc);
+            fasttrack::write(t, g, addr, bytes_of(addr, $len), pc);
         }
     )*};
 }
@@ -368,6 +355,34 @@ fixed_ranges! {
         __tsan_unaligned_read_write4;
 }
 
+/// Wide accesses that may be unaligned and mostly are not.
+macro_rules! perhaps_unaligned {
+    ($($aligned:ident $target:ident $len:literal $write:literal: $($name:ident)*;)*) => {$(
+        unsafe extern "C" fn $target(addr: usize, pc: usize) {
+            if let Some(t) = thread::me() {
+                fasttrack::range(t, addr, $len, $write, pc);
+            }
+        }
+        $(
+            #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn $name() {
+                naked_asm!("test dil, 7", "jnz 2f", "jmp {}", "2:", "mov rsi, [rsp]", "jmp {}",
+                    sym $aligned, sym $target)
+            }
+        )*
+    )*};
+}
+
+perhaps_unaligned! {
+    __tsan_read8 any_read8 8 false: __tsan_unaligned_read8 __tsan_unaligned_volatile_read8;
+    __tsan_write8 any_write8 8 true: __tsan_unaligned_write8 __tsan_unaligned_volatile_write8
+        __tsan_unaligned_read_write8;
+    __tsan_read16 any_read16 16 false: __tsan_unaligned_read16 __tsan_unaligned_volatile_read16;
+    __tsan_write16 any_write16 16 true: __tsan_unaligned_write16 __tsan_unaligned_volatile_write16
+        __tsan_unaligned_read_write16;
+}
+
 macro_rules! same_as {
     ($($name:ident => $target:path;)*) => {$(
         #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
@@ -397,19 +412,9 @@ same_as! {
     __tsan_read_write8 => __tsan_write8;
     __tsan_unaligned_read_write1 => __tsan_write1;
     __tsan_vptr_read => __tsan_read8;
-    __tsan_unaligned_read16 => __tsan_read16;
     __tsan_volatile_read16 => __tsan_read16;
-    __tsan_unaligned_volatile_read16 => __tsan_read16;
-    __tsan_unaligned_write16 => __tsan_write16;
     __tsan_volatile_write16 => __tsan_write16;
-    __tsan_unaligned_volatile_write16 => __tsan_write16;
     __tsan_read_write16 => __tsan_write16;
-    __tsan_unaligned_read_write16 => __tsan_write16;
-    __tsan_unaligned_read8 => __tsan_read8;
-    __tsan_unaligned_volatile_read8 => __tsan_read8;
-    __tsan_unaligned_write8 => __tsan_write8;
-    __tsan_unaligned_volatile_write8 => __tsan_write8;
-    __tsan_unaligned_read_write8 => __tsan_write8;
 }
 
 with_pc! {

@@ -21,6 +21,10 @@ pub const PAGES: usize = 0x3800_0000_0000;
 pub const PAGES_LEN: usize = 1 << (SPACE_BITS - 12);
 /// Call stack of threads that the runtime does not know: written, never read.
 pub const NOBODYS_STACK: usize = 0x4000_0000_0000;
+/// Code places of cells whose bytes were accessed from several, see `places`.
+pub const MOSAICS: usize = 0x4000_0100_0000;
+/// Size of the above.
+pub const MOSAICS_LEN: usize = 1 << 20;
 /// Thread blocks.
 pub const THREADS: usize = 0x4000_1000_0000;
 /// Bytes of one thread block.
@@ -43,11 +47,12 @@ pub fn index(addr: usize) -> usize {
 }
 
 /// Everything that must be mapped before the first access.
-pub const RESERVED: [(usize, usize); 7] = [
+pub const RESERVED: [(usize, usize); 8] = [
     (SHADOW, SHADOW_LEN),
     (META, META_LEN),
     (PAGES, PAGES_LEN),
     (NOBODYS_STACK, 1 << 16),
+    (MOSAICS, MOSAICS_LEN),
     (THREADS, MAX_THREADS * THREAD_LEN),
     (OBJECTS, OBJECTS_LEN),
     (CLOCKS, CLOCKS_LEN),

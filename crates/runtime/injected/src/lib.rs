@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | [`wire`] | the memory shared with the host: the only part that the host sees |
 //! | [`abi`] | the entry points the compilers call, with the filter |
-//! | [`shadow`], [`fasttrack`] | what is remembered of each granule, and the race check |
+//! | [`shadow`], [`places`], [`fasttrack`] | what is remembered of each granule, and the race check |
 //! | [`clock`], [`sync`], [`atomics`] | what orders threads |
 //! | [`thread`] | threads, their slots, thread-local words |
 //! | [`regions`] | marked regions, and functions that are regions |
@@ -30,6 +30,7 @@ pub mod fasttrack;
 pub mod init;
 pub mod interpose;
 pub mod layout;
+pub mod places;
 pub mod regions;
 pub mod report;
 pub mod rings;

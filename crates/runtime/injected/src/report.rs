@@ -38,23 +38,25 @@ fn entry(key: u64) -> Option<(usize, bool)> {
     None
 }
 
-/// Reports that `later`, at `pc`, was not ordered after `earlier`.
+/// The earlier side of a race.
+pub struct Earlier {
+    /// By whom and when.
+    pub cell: Cell,
+    /// Low bits of the program counter.
+    pub pc: u64,
+    /// What.
+    pub does: Does,
+}
+
+/// Reports that what the thread is about to do to `len` bytes at `addr` was not ordered after `earlier`.
 #[cold]
-#[allow(clippy::too_many_arguments)]
-pub fn race(
-    t: &mut Thread,
-    earlier: Cell,
-    earlier_does: Does,
-    later: Cell,
-    later_does: Does,
-    addr: usize,
-    len: u32,
-    pc: usize,
-) {
+pub fn race(t: &mut Thread, earlier: &Earlier, later_does: Does, addr: usize, len: u32, pc: usize) {
+    #[cfg(test)]
+    crate::fasttrack::tests::found(t, earlier, addr, len, pc);
     if rings::shared().is_some_and(|s| s.header.flags & wire::NO_RACES != 0) {
         return;
     }
-    let (a, b) = (earlier.pc(), later.pc());
+    let (a, b) = (earlier.pc, pc as u64 & ((1 << wire::SHADOW_PC_BITS) - 1));
     let key = a.min(b) << 24 | a.max(b) | 1 << 63;
     let Some((at, new)) = entry(key) else { return };
     let Some(shared) = rings::shared() else {
@@ -74,16 +76,16 @@ pub fn race(
     if number >= wire::RACES {
         return;
     }
-    let owner = thread::owner(earlier.slot(), earlier.clock());
+    let owner = thread::owner(earlier.cell.slot(), earlier.cell.clock());
     let addr = addr as u64;
     let first = Side {
         thread: owner,
-        does: earlier_does as u32,
+        does: earlier.does as u32,
         pc: a,
         addr,
         len,
         frames: 0,
-        epoch: thread::short_epoch(earlier),
+        epoch: thread::short_epoch(earlier.cell),
         stack: [0; FRAMES],
     };
     let mut second = Side {
@@ -93,7 +95,7 @@ pub fn race(
         addr,
         len,
         frames: 0,
-        epoch: thread::short_epoch(later),
+        epoch: thread::short_epoch(Cell(t.epoch)),
         stack: [0; FRAMES],
     };
     second.frames = t.stack(thread::stack_top(), &mut second.stack);

@@ -11,7 +11,7 @@
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::regions;
-use crate::shadow::Cell;
+use crate::report::Earlier;
 use crate::sys;
 use crate::thread::{Busy, Thread};
 use crate::wire::{self, Does, LANES, RING, Record, RecordKind, Shared, lane, order};
@@ -149,7 +149,7 @@ pub fn region(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: us
 #[cold]
 pub fn raced(
     thread: &mut Thread,
-    earlier: (Cell, Does),
+    earlier: &Earlier,
     later: Does,
     addr: usize,
     len: usize,
@@ -159,9 +159,9 @@ pub fn raced(
         return;
     }
     regions::tell(thread);
-    let (cell, does) = earlier;
+    let &Earlier { cell, pc: from, does } = earlier;
     let owner = crate::thread::owner(cell.slot(), cell.clock());
-    let b = (crate::thread::short_epoch(cell) as usize) << 32 | cell.pc() as usize;
+    let b = (crate::thread::short_epoch(cell) as usize) << 32 | from as usize;
     write(thread, false, RecordKind::Earlier, does as u8, pc, owner as usize, b);
     write(thread, true, RecordKind::Raced, later as u8, pc, addr, len);
 }

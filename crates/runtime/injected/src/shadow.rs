@@ -1,21 +1,26 @@
 //! Shadow memory: what is remembered of each 8 bytes of the program (a *granule*).
 //!
 //! A granule has two words: the last **write** and the last **read**. A word is empty (0), or one
-//! [`Cell`] — thread slot, clock, touched bytes, whether atomic, and the low bits of the program
-//! counter — or the name of a [`Set`] of cells, when one cell cannot say it: several readers, or
-//! different bytes touched by different threads, at different times or from different places.
+//! [`Cell`] — thread slot, clock, touched bytes, whether atomic, and from where (see `places`) — or the
+//! name of a [`Set`] of cells, when one cell cannot say it: several readers, or different bytes touched
+//! by different threads or at different times.
 //!
 //! ```text
 //! cell   63        41 40     39     30 29     8 7      0
-//!        pc (23 bits) atomic slot (10) clock(22) bytes(8)
+//!        from (23)    atomic slot (10) clock(22) bytes(8)
 //! set    63     50 49     40 39     30 29     8 7      0
 //!        owner(14) seq high  1023     seq low   bytes of all cells
 //! racy   a set, with slot 1021
+//! private a set, with slot 1020, the lowest bit telling that all cells are atomic
 //! freed  read word only: slot 1022; the write word says by whom
 //! ```
 //!
 //! Where accesses to memory that is used with races are recorded, the write word of such a granule is
 //! a *racy* set from its first race on, even if it has one cell or none: no fast form takes it.
+//!
+//! Sets are shared by granules, so that a read-shared array costs a few. A granule whose set changes with
+//! every epoch of its threads (a counter, a flag, a variable that all read) gets a *private* one, in which
+//! each thread changes its own cell.
 //!
 //! Ground rules:
 //! - Words are read and written with relaxed atomics and no lock. A lost update loses a past access,
@@ -23,6 +28,8 @@
 //! - A set is written once by the thread that owns its place and named only afterwards. Places are
 //!   used in turn, so an old name may refer to a set that is gone: the sequence number in the set
 //!   tells, and the word then counts as empty.
+//! - A set is written and a private one changed under the lock of its owner's sets; they are read
+//!   without. A cell that is changed meanwhile is seen as it was or as it is, and both are true.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
@@ -53,7 +60,8 @@ pub const MAX_CLOCK: u32 = (1 << CLOCK_BITS) - 1;
 /// Slots that threads can have are below this.
 pub const SLOTS: usize = 1020;
 /// The first slot that marks a word that is not one cell.
-pub const FIRST_MARK: u64 = RACY_SLOT;
+pub const FIRST_MARK: u64 = PRIVATE_SLOT;
+const PRIVATE_SLOT: u64 = 1020;
 const RACY_SLOT: u64 = 1021;
 const FREED_SLOT: u64 = 1022;
 const SET_SLOT: u64 = 1023;
@@ -61,15 +69,18 @@ const EPOCH_SHIFT: u32 = 8;
 const SLOT_SHIFT: u32 = EPOCH_SHIFT + CLOCK_BITS;
 /// Bit 40.
 pub const ATOMIC: u64 = 1 << 40;
-/// First bit of the program counter.
+/// First bit of where the access was made from.
 pub const PC_SHIFT: u32 = 41;
 /// What must agree for two cells to be of one thread at one time.
 pub const EPOCH: u64 = 0xffff_ffff << EPOCH_SHIFT;
 
+/// What must agree for two cells to be of one thread.
+const OWNER: u64 = 0x3ff << SLOT_SHIFT;
+
 /// The read word of freed memory.
 pub const FREED: u64 = FREED_SLOT << SLOT_SHIFT;
 
-/// One access, or several that differ in nothing but the bytes.
+/// One access, or several by one thread in one epoch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cell(pub u64);
 
@@ -103,11 +114,6 @@ impl Cell {
         self.0 & ATOMIC != 0
     }
 
-    /// Low bits of the program counter.
-    pub fn pc(self) -> u64 {
-        self.0 >> PC_SHIFT
-    }
-
     /// Whether this is an access of the same epoch as `other`, at least as strong.
     #[inline(always)]
     pub fn covers(self, other: u64) -> bool {
@@ -116,10 +122,10 @@ impl Cell {
             && self.0 & !other & ATOMIC == 0
     }
 
-    /// Whether the two agree in all but the bytes.
+    /// Whether the two are of one thread, one time and one strength, so that one cell can hold both.
     #[inline(always)]
-    pub fn same_access(self, other: Cell) -> bool {
-        (self.0 ^ other.0) & !0xff == 0
+    pub fn joins(self, other: u64) -> bool {
+        (self.0 ^ other) & (EPOCH | ATOMIC) == 0
     }
 }
 
@@ -132,7 +138,23 @@ pub fn is_cell(word: u64) -> bool {
 /// Whether a word names a set.
 #[inline(always)]
 pub fn is_set(word: u64) -> bool {
-    word >> SLOT_SHIFT & 0x3ff == SET_SLOT || is_racy(word)
+    matches!(word >> SLOT_SHIFT & 0x3ff, SET_SLOT | RACY_SLOT | PRIVATE_SLOT)
+}
+
+/// Whether a word names a set that no other granule has.
+#[inline(always)]
+pub fn is_private(word: u64) -> bool {
+    word >> SLOT_SHIFT & 0x3ff == PRIVATE_SLOT
+}
+
+fn marked(set: u64, mark: u64) -> u64 {
+    set & !(0x3ff << SLOT_SHIFT) | mark << SLOT_SHIFT
+}
+
+/// The name of the same set, which has these cells, as one of this granule alone.
+pub fn private(set: u64, cells: &Cells) -> u64 {
+    let kind = if cells.iter().all(Cell::atomic) { ONLY_ATOMIC } else { 0 };
+    marked(set, PRIVATE_SLOT) & !0xff | kind
 }
 
 /// Whether a write word says that there was a race.
@@ -143,11 +165,11 @@ pub fn is_racy(word: u64) -> bool {
 
 /// The name of the same set, as one of a granule on which there was a race.
 pub fn racy(set: u64) -> u64 {
-    set & !(0x3ff << SLOT_SHIFT) | RACY_SLOT << SLOT_SHIFT
+    marked(set, RACY_SLOT)
 }
 
-/// Cells that one place for a set can hold. Larger sets take several places in a row.
-const PLACE_CELLS: usize = 14;
+/// Cells that one place for a set can hold: all that a private set can. Larger sets take several places in a row.
+pub const PLACE_CELLS: usize = 14;
 /// Cells that a set can hold; the oldest are dropped beyond that.
 pub const SET_CELLS: usize = PLACE_CELLS + 3 * 16;
 
@@ -156,11 +178,16 @@ pub const SET_CELLS: usize = PLACE_CELLS + 3 * 16;
 pub struct Set {
     /// The sequence number plus one; 0 while the set is being written.
     seq: AtomicU64,
+    /// How many cells, and [`USED_AGAIN`].
     len: AtomicU64,
     cells: [AtomicU64; PLACE_CELLS],
 }
 
 impl Set {
+    fn count(&self) -> usize {
+        (self.len.load(Ordering::Acquire) as u32 as usize).min(SET_CELLS)
+    }
+
     /// A cell, also beyond this place.
     fn cell(&self, i: usize) -> &AtomicU64 {
         let first = (&raw const self.cells).cast::<AtomicU64>();
@@ -169,6 +196,9 @@ impl Set {
         unsafe { &*first.add(i % SET_CELLS) }
     }
 }
+
+/// Set in `len` when the set was found again for another granule.
+const USED_AGAIN: u64 = 1 << 32;
 
 /// Sets of one thread, used in turn.
 pub const SETS: usize = 4096;
@@ -235,14 +265,18 @@ fn set_at(owner: usize, seq: u64) -> &'static Set {
     unsafe { &*(at as *const Set) }
 }
 
+/// Owner and sequence number in the name of a set.
+fn parts(word: u64) -> (usize, u64) {
+    ((word >> 50) as usize, (word >> 8 & 0x3f_ffff) | (word >> 40 & 0x3ff) << 22)
+}
+
 fn read_set(word: u64, into: &mut Cells) {
-    let owner = (word >> 50) as usize;
-    let seq = (word >> 8 & 0x3f_ffff) | (word >> 40 & 0x3ff) << 22;
+    let (owner, seq) = parts(word);
     let set = set_at(owner, seq);
     if set.seq.load(Ordering::Acquire) != seq + 1 {
         return;
     }
-    let len = (set.len.load(Ordering::Relaxed) as usize).min(SET_CELLS);
+    let len = set.count();
     for i in 0..len {
         into.list[i] = MaybeUninit::new(set.cell(i).load(Ordering::Relaxed));
     }
@@ -251,8 +285,85 @@ fn read_set(word: u64, into: &mut Cells) {
     into.len = if set.seq.load(Ordering::Relaxed) == seq + 1 { len } else { 0 };
 }
 
+/// Whether all cells of a word are such. Of a set that is gone, and of what is no cell, they are not.
+#[inline]
+pub fn all(word: u64, such: impl Fn(Cell) -> bool) -> bool {
+    if !is_set(word) {
+        return is_cell(word) && such(Cell(word));
+    }
+    let (owner, seq) = parts(word);
+    let set = set_at(owner, seq);
+    let here = |order| set.seq.load(order) == seq + 1;
+    here(Ordering::Acquire)
+        && (0..set.count()).all(|i| such(Cell(set.cell(i).load(Ordering::Relaxed))))
+        && {
+            fence(Ordering::Acquire);
+            here(Ordering::Relaxed)
+        }
+}
+
+/// In the low byte of a private set's name: all its cells are atomic.
+const ONLY_ATOMIC: u64 = 1;
+
+/// Whether a word names a private set of atomic accesses.
+#[inline(always)]
+pub fn is_only_atomic(word: u64) -> bool {
+    is_private(word) && word & ONLY_ATOMIC != 0
+}
+
+/// Puts `cell` into a private set: in place of an earlier access of the same thread and strength to no
+/// more bytes, or what `join` makes of it and one of this epoch, or beside the others. None if the set
+/// is gone, is full, or cannot take it; else what stands there now.
+#[inline]
+pub fn renew(word: u64, cell: u64, join: impl FnOnce(u64, u64) -> Option<u64>) -> Option<u64> {
+    if cell & ATOMIC == 0 && is_only_atomic(word) {
+        return None;
+    }
+    let (owner, seq) = parts(word);
+    let set = set_at(owner, seq);
+    let _guard = crate::thread::sets_lock(owner).lock();
+    if set.seq.load(Ordering::Relaxed) != seq + 1 {
+        return None;
+    }
+    let len = set.count().min(PLACE_CELLS);
+    for place in &set.cells[..len] {
+        let old = place.load(Ordering::Relaxed);
+        let new = match (old ^ cell) & (OWNER | ATOMIC) == 0 {
+            false => continue,
+            true if Cell(old).joins(cell) => join(old, cell)?,
+            true if old & !cell & 0xff == 0 => cell,
+            true => continue,
+        };
+        place.store(new, Ordering::Relaxed);
+        return Some(new);
+    }
+    set.cells.get(len)?.store(cell, Ordering::Relaxed);
+    set.len.store(len as u64 + 1, Ordering::Release);
+    Some(cell)
+}
+
+/// Whether the set that `word` names was found again since it was made.
+pub fn is_used_again(word: u64) -> bool {
+    let (owner, seq) = parts(word);
+    set_at(owner, seq).len.load(Ordering::Relaxed) & USED_AGAIN != 0
+}
+
+/// Notes that the set that `word` names, if it names one, is used for another granule. For its owner.
+#[inline]
+pub fn use_again(word: u64) {
+    if is_set(word) {
+        let (owner, seq) = parts(word);
+        let len = &set_at(owner, seq).len;
+        let now = len.load(Ordering::Relaxed);
+        if now & USED_AGAIN == 0 {
+            len.store(now | USED_AGAIN, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Writes a set in the next place of `owner`, which is `next`, and returns the word that names it.
 pub fn write_set(owner: usize, next: &mut u32, cells: &Cells) -> u64 {
+    let _guard = crate::thread::sets_lock(owner).lock();
     let places = 1 + cells.count().saturating_sub(PLACE_CELLS).div_ceil(16) as u32;
     if *next as usize % SETS + places as usize > SETS {
         *next = next.wrapping_add(SETS as u32 - *next % SETS as u32);
@@ -326,7 +437,7 @@ mod tests {
     fn a_cell_keeps_its_parts_apart() {
         let c = Cell(Cell::epoch_of(1019, MAX_CLOCK) | 0x81 | 0x7f_ffff << PC_SHIFT);
         assert_eq!((c.slot(), c.clock(), c.bytes()), (1019, MAX_CLOCK, 0x81));
-        assert_eq!(c.pc(), 0x7f_ffff);
+        assert_eq!(c.0 >> PC_SHIFT, 0x7f_ffff);
         assert!(!c.atomic() && Cell(c.0 | ATOMIC).atomic());
         assert!(is_cell(c.0) && !is_set(c.0) && is_cell(0) && !is_cell(FREED));
         let set = 5 << 50 | 3 << 40 | SET_SLOT << SLOT_SHIFT | 7 << 8 | 0x0f;

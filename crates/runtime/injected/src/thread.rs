@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::clock::{Clock, ThreadClock};
 use crate::layout;
+use crate::places::{JOINTS, Joint};
 use crate::regions::{self, Height, Regions};
 use crate::shadow::{self, Cell, Cells, FIRST_MARK, MAX_CLOCK, SETS, SLOTS};
 use crate::sys::SpinLock;
@@ -66,6 +67,18 @@ pub struct Memo {
     pub new: u64,
     /// `next_set` when it was made.
     pub made: u32,
+    /// What was done to the word.
+    pub change: Change,
+}
+
+/// What becomes of a word by an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Change {
+    /// The access is added.
+    Add,
+    /// The reads that a write makes redundant are taken away.
+    TakeAway,
 }
 
 impl Memo {
@@ -82,9 +95,9 @@ impl Memo {
 /// more than a loop needs.
 const MEMOS: usize = 1024;
 /// Entries of [`Thread::known`].
-pub const KNOWN: usize = 16;
-/// An entry of [`Thread::known`] that equals no word; 0 would equal untouched shadow.
-const NOTHING_KNOWN: u64 = 1;
+pub const KNOWN: usize = 32;
+/// An entry of [`Thread::known`] that equals no word and has no bytes: a set is never without.
+const NOTHING_KNOWN: u64 = !0xff;
 
 /// States of a thread block.
 pub mod state {
@@ -103,8 +116,8 @@ pub struct Thread {
     pub epoch: u64,
     /// The thread looks at no access while this is not 0.
     pub ignore: u32,
-    /// Accesses are ignored or recorded: the fast forms leave them to the full one.
-    // invariant: `ignore != 0 || record_accesses`.
+    /// Accesses are ignored, recorded or controlled: the fast forms leave them to the full one.
+    // invariant: true if `ignore != 0 || record_accesses || control::is_on()`.
     pub unusual: bool,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
@@ -124,8 +137,12 @@ pub struct Thread {
     pub number: u32,
     /// Number of its block.
     pub index: u32,
+    /// Held while one of its sets is written or changed.
+    sets: SpinLock,
     /// Sequence number of its next set.
     pub next_set: u32,
+    /// See [`joined`](crate::places::joined).
+    pub joints: [Joint; JOINTS],
     /// See [`Memo`].
     pub memo: [Memo; MEMOS],
     /// What the last release fence published.
@@ -169,6 +186,12 @@ pub fn short_epoch(cell: Cell) -> u64 {
 #[inline]
 pub fn block(index: usize) -> *mut Thread {
     (layout::THREADS + index * layout::THREAD_LEN + STATE_OFFSET) as *mut Thread
+}
+
+/// The lock of the sets of the thread with that block.
+pub fn sets_lock(index: usize) -> &'static SpinLock {
+    // SAFETY: blocks are mapped for good, zero bytes are an open lock, and nobody moves it.
+    unsafe { &(*block(index)).sets }
 }
 
 /// Blocks ever used.
@@ -389,13 +412,18 @@ impl Thread {
     /// Ends what the last `ignore_begin` began.
     pub fn ignore_end(&mut self) {
         self.ignore = self.ignore.saturating_sub(1);
-        self.unusual = self.ignore != 0 || self.record_accesses;
+        self.set_unusual();
     }
 
     /// Whether accesses are recorded.
     pub fn set_record_accesses(&mut self, wanted: bool) {
         self.record_accesses = wanted;
-        self.unusual = self.ignore != 0 || wanted;
+        self.set_unusual();
+    }
+
+    /// Whatever makes accesses unusual has changed.
+    pub fn set_unusual(&mut self) {
+        self.unusual = self.ignore != 0 || self.record_accesses || crate::control::is_on();
     }
 
     /// Records what the host wants to see besides synchronization, from now on.
@@ -442,14 +470,21 @@ impl Thread {
         shadow::write_set(self.index as usize, &mut self.next_set, cells)
     }
 
-    /// What `old` became when `cell` was added to it, if that was not long ago. There was no race then.
+    /// What `old` became by `cell`, if that was not long ago. There was no race then.
     #[inline]
-    pub fn recall(&self, old: u64, cell: u64) -> Option<u64> {
+    pub fn recall(&self, old: u64, change: Change, cell: u64) -> Option<u64> {
         let pair = Memo::pair(old, cell);
         let known = |m: &&Memo| {
-            m.old == old && m.cell == cell && self.next_set.wrapping_sub(m.made) < (SETS / 2) as u32
+            m.old == old
+                && m.cell == cell
+                && m.change == change
+                && self.next_set.wrapping_sub(m.made) < (SETS / 2) as u32
         };
-        self.memo[pair..pair + 2].iter().find(known).map(|m| m.new)
+        let new = self.memo[pair..pair + 2].iter().find(known)?.new;
+        if new != old {
+            shadow::use_again(new);
+        }
+        Some(new)
     }
 
     /// Remembers a set construction in which no race was found, at the cost of an older one.
@@ -518,12 +553,17 @@ impl Thread {
         self.state.store(state::FREE, Ordering::Release);
     }
 
-    /// The thread ends: nothing that it does from now on is seen.
-    pub fn end(&mut self) {
+    /// Nothing that is done from now on is this thread's.
+    pub fn leave(&self) {
         set_current(core::ptr::null_mut());
         set_hot(0);
         set_innermost(0);
         set_stack_top(layout::NOBODYS_STACK);
+    }
+
+    /// The thread ends: nothing that it does from now on is seen.
+    pub fn end(&mut self) {
+        self.leave();
         let (slot, tick) = (self.slot as usize, self.tick);
         if !self.shares_slot {
             with_slots(|s| {
@@ -656,4 +696,7 @@ pub fn by_number(number: u32) -> Option<&'static Thread> {
 pub fn after_fork() {
     // SAFETY: the child has one thread.
     unsafe { (*TABLE.0.get()).lock.reset() };
+    for index in 0..BLOCKS.load(Ordering::Relaxed).min(layout::MAX_THREADS) {
+        sets_lock(index).reset();
+    }
 }

@@ -22,7 +22,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_explore::explain::Stop;
@@ -33,7 +33,7 @@ use selvedge_model::{Event, Held, Schedule, Site, SiteId, Symbols, ThreadId};
 
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
-use crate::session::Error;
+use crate::session::{Error, refusal};
 use crate::shm::Shm;
 
 mod gdb;
@@ -156,6 +156,8 @@ pub struct Execution {
     pub stops: Vec<Stop>,
     /// Whose turn it was last.
     pub last: ThreadId,
+    /// Where it was when a signal ended it, if that is known.
+    pub crash: Option<Crash>,
     /// What was not controlled.
     pub uncontrolled: Vec<Uncontrolled>,
     /// What the program has asked for outside, as in [`wire::source`].
@@ -167,6 +169,19 @@ pub struct Execution {
     pub stdout: Vec<u8>,
     /// What it wrote to standard error.
     pub stderr: Vec<u8>,
+}
+
+/// Where a signal met the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crash {
+    /// Who, if it is a controlled thread.
+    pub thread: Option<ThreadId>,
+    /// At which instruction, or by whose call into a library.
+    pub site: SiteId,
+    /// It was such a call, so far as the words on the stack can tell.
+    pub approximate: bool,
+    /// What the instruction could not access, if it is to blame.
+    pub addr: Option<u64>,
 }
 
 /// Where two executions that should be the same are not.
@@ -350,6 +365,27 @@ impl Controlled {
             .or_insert_with(|| intern(code, &mut symbols.sites, modules, resolver.as_mut()))
     }
 
+    /// Where the last execution was when that signal ended it.
+    fn crash(&mut self, signal: i32) -> Option<Crash> {
+        let crash = &self.memory.control().crash;
+        if crash.signal.load(Ordering::Acquire) != signal as u32 {
+            return None;
+        }
+        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let (pc, addr) = (load(&crash.pc), load(&crash.addr));
+        let thread = crash.thread.load(Ordering::Relaxed).checked_sub(1).map(ThreadId);
+        let words = crash.stack_len.load(Ordering::Relaxed) as usize;
+        let mut callers: Vec<u64> = crash.stack.iter().take(words).map(load).collect();
+        let Controlled { symbols, modules, resolver, .. } = self;
+        callers.retain(|&word| modules.is_return(word));
+        // Sites are those of return addresses: this is the instruction itself.
+        let within = resolver.site_within(pc + 1, &callers, modules);
+        let approximate = resolver.site(pc + 1, modules) != within;
+        let site = SiteId(symbols.sites.intern(within));
+        let addr = Some(addr).filter(|&a| a != u64::MAX);
+        Some(Crash { thread, site, approximate, addr })
+    }
+
     fn address(&self, place: &CodePlace) -> u64 {
         self.modules.base_of(&place.module).map_or(0, |base| base + place.offset)
     }
@@ -440,7 +476,8 @@ impl Controlled {
             let gone = !matches!(ended, Some(Ok(None)));
             if gone || begin.elapsed() > self.settings.time {
                 self.stop();
-                return Err(Error::NotControlled);
+                let refusal = self.shm.as_ref().and_then(|shm| refusal(&shm.shared().header));
+                return Err(refusal.unwrap_or(Error::NotControlled));
             }
         }
     }

@@ -14,7 +14,7 @@ use super::history::{Code, History, Lookup};
 use super::memory;
 use super::outside::system_call;
 use super::wire::{self, Control, HOST, Kind, request, status};
-use super::{Blocked, Controlled, Execution, Outcome, Uncontrolled};
+use super::{Blocked, Controlled, Crash, Execution, Outcome, Uncontrolled};
 use crate::session::{Error, read_text};
 
 /// How long a thread may sleep in the kernel before others go on.
@@ -90,12 +90,17 @@ pub(super) fn execute(
     program.last = history.objects;
     let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
     let (stdout, stderr) = program.take_output();
+    let crash = match outcome {
+        Outcome::Signaled(signal) => program.crash(signal),
+        _ => None,
+    };
     Ok(Execution {
         outcome,
         schedule,
         events: history.events,
         stops,
-        last: turn.or(running).unwrap_or(ThreadId(0)),
+        last: crash.and_then(|c: Crash| c.thread).or(turn).or(running).unwrap_or(ThreadId(0)),
+        crash,
         uncontrolled,
         releases_matter,
         sources: program.sources(),

@@ -9,10 +9,12 @@
 //! | this one | the state of an execution; who can run and who does |
 //! | [`ops`] | what controlled types do, in terms of the state |
 //! | [`objects`] | locks, condition variables, barriers, semaphores |
+//! | [`circles`] | deadlocks of readers behind writers |
 //! | [`ownership`] | races that the count of an `Arc` may have ordered |
 //! | [`fiber`] | coroutines; the only unsafe code of the executor |
 //! | [`worker`] | executions one after the other, with strategies and analyses |
 
+mod circles;
 pub(crate) mod fiber;
 pub(crate) mod objects;
 pub(crate) mod ops;
@@ -29,14 +31,14 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use selvedge_analyses::Analysis;
 use selvedge_explore::explain::Stop;
 use selvedge_explore::{Abstraction, Choice, Pending, Rng, Step, Strategy};
 use selvedge_model::{
-    Access, Event, Findings, Fingerprint, LockId, Op, Schedule, SiteId, Symbols, ThreadId,
+    Access, Event, Findings, Fingerprint, LockId, Op, RegionKind, Schedule, SiteId, Symbols,
+    ThreadId,
 };
 
-use crate::analyses::Contents;
+use crate::analyses::{Analyses, Contents, Running};
 use crate::failure::{Blocked, Cause, Panicked};
 use objects::{Barrier, Cond, Enabling, Lock, Semaphore};
 use ownership::Ownership;
@@ -156,6 +158,8 @@ pub(crate) struct Exec {
     pub(crate) conds: Vec<Cond>,
     pub(crate) barriers: Vec<Barrier>,
     pub(crate) semaphores: Vec<Semaphore>,
+    /// Some lock has been held for reading.
+    has_readers: bool,
     memory: u32,
     pub(crate) names: SharedNames,
     /// Virtual time, in nanoseconds.
@@ -175,8 +179,8 @@ pub(crate) struct Exec {
     ownership: Ownership,
     /// Names of the analyses to run.
     pub(crate) selected: Arc<[String]>,
-    /// Running already because the log got long.
-    pub(crate) analyses: Vec<Box<dyn Analysis>>,
+    // invariant: running only while it is over, or because the log got long.
+    analyses: Analyses,
     pub(crate) findings: Findings,
     /// The log is to be kept whole.
     pub(crate) keep: bool,
@@ -231,6 +235,7 @@ impl Exec {
             conds: Vec::new(),
             barriers: Vec::new(),
             semaphores: Vec::new(),
+            has_readers: false,
             memory: 0,
             names: SharedNames::default(),
             now: 0,
@@ -245,7 +250,7 @@ impl Exec {
             analysed: 0,
             ownership: Ownership::default(),
             selected: Arc::default(),
-            analyses: Vec::new(),
+            analyses: Analyses::default(),
             findings: Findings::default(),
             keep: false,
             taken: None,
@@ -285,6 +290,7 @@ impl Exec {
         self.conds.clear();
         self.barriers.clear();
         self.semaphores.clear();
+        self.has_readers = false;
         self.memory = 0;
         *self.names.0.borrow_mut() = Names::default();
         self.now = 0;
@@ -296,7 +302,7 @@ impl Exec {
         self.contents = Contents::default();
         self.analysed = 0;
         self.ownership = Ownership::default();
-        self.analyses.clear();
+        self.analyses.rest();
         self.findings = Findings::default();
         self.observed = self.noting || self.follows;
         self.heartbeat.fetch_add(1, Ordering::Relaxed);
@@ -610,8 +616,15 @@ impl Exec {
     fn publish(&mut self, event: &Event) {
         if self.noting {
             match event.op {
-                Op::Read(_) | Op::Write(_) => self.contents.accesses = true,
-                Op::RegionEnter(..) => self.contents.regions = true,
+                Op::Read(_) | Op::Write(_) => {
+                    self.contents.accesses = true;
+                    let held = self.threads[event.thread.index()].held;
+                    self.contents.locked_accesses |= held > 0;
+                }
+                Op::RegionEnter(_, RegionKind::Atomic) => self.contents.atomic_regions = true,
+                Op::RegionEnter(_, RegionKind::Deterministic) => {
+                    self.contents.deterministic_regions = true;
+                }
                 Op::Acquire(..) => {
                     let held = &mut self.threads[event.thread.index()].held;
                     *held += 1;
@@ -639,16 +652,14 @@ impl Exec {
     /// Shows what is in the log to the analyses that have something to say about such contents.
     #[cold]
     pub(crate) fn analyse(&mut self, contents: Contents) {
-        if self.analyses.is_empty() {
-            self.analyses = crate::analyses::relevant(&self.selected, contents);
+        if self.analyses.running.is_empty() {
+            self.analyses.start(&self.selected, contents);
         }
-        for analysis in &mut self.analyses {
-            if analysis.name() == crate::analyses::RACES {
+        for Running { name, analysis } in &mut self.analyses.running {
+            if *name == crate::analyses::RACES {
                 self.ownership.analyse(&mut **analysis, &self.log, &mut self.findings);
-                continue;
-            }
-            for event in &self.log {
-                analysis.on_event(event, &mut self.findings);
+            } else {
+                analysis.on_events(&self.log, &mut self.findings);
             }
         }
         if !self.keep {
@@ -660,7 +671,7 @@ impl Exec {
     /// The execution is over: the analyses say what they have left to say.
     pub(crate) fn finish_analyses(&mut self) {
         self.analyse(self.contents);
-        for analysis in &mut self.analyses {
+        for Running { analysis, .. } in &mut self.analyses.running {
             analysis.finish(&mut self.findings);
         }
         self.ownership.finish(&mut self.findings);

@@ -17,6 +17,8 @@ pub(crate) type Enabling = (ThreadId, bool);
 pub(crate) enum Hold {
     /// With other readers.
     Shared,
+    /// With other readers, whoever waits to write.
+    Recursive,
     /// With readers, and as the only one that may go on to write.
     Upgradable,
     /// Alone.
@@ -38,7 +40,7 @@ impl Hold {
     /// As the events say it.
     pub(crate) fn mode(self) -> Mode {
         match self {
-            Hold::Shared | Hold::Upgradable => Mode::Shared,
+            Hold::Shared | Hold::Recursive | Hold::Upgradable => Mode::Shared,
             Hold::Exclusive | Hold::Upgrade => Mode::Exclusive,
         }
     }
@@ -46,8 +48,8 @@ impl Hold {
 
 /// A mutex or reader-writer lock.
 ///
-/// Readers are let in while a writer waits, so a deadlock that needs writers to be preferred is not
-/// found.
+/// Readers are let in while a writer waits; [`circles`](super::circles) finds the deadlocks that come of
+/// keeping them out.
 #[derive(Debug, Default)]
 pub(crate) struct Lock {
     writer: Option<ThreadId>,
@@ -63,7 +65,7 @@ impl Lock {
     pub(crate) fn is_free(&self, hold: Hold) -> bool {
         self.writer.is_none()
             && match hold {
-                Hold::Shared => true,
+                Hold::Shared | Hold::Recursive => true,
                 Hold::Upgradable => self.upgrader.is_none(),
                 Hold::Exclusive => self.upgrader.is_none() && self.readers.is_empty(),
                 Hold::Upgrade => self.readers.is_empty(),
@@ -73,6 +75,31 @@ impl Lock {
     /// Whoever holds the lock.
     pub(crate) fn holder(&self) -> Option<ThreadId> {
         self.writer.or(self.upgrader).or(self.readers.first().copied())
+    }
+
+    /// In which way a thread is about to acquire.
+    pub(crate) fn wanted_by(&self, thread: ThreadId) -> Option<Hold> {
+        self.contenders.iter().find(|c| c.0 == thread).map(|c| c.1)
+    }
+
+    /// Who has to release before the lock can be held in a way.
+    pub(crate) fn in_the_way_of(&self, hold: Hold) -> impl Iterator<Item = ThreadId> + '_ {
+        let (upgraders, readers) = match hold {
+            Hold::Shared | Hold::Recursive => (false, false),
+            Hold::Upgradable => (true, false),
+            Hold::Exclusive => (true, true),
+            Hold::Upgrade => (false, true),
+        };
+        let readers = self.readers.iter().filter(move |_| readers);
+        self.writer.into_iter().chain(self.upgrader.filter(|_| upgraders)).chain(readers.copied())
+    }
+
+    /// Who is about to acquire it alone and cannot.
+    pub(crate) fn waiting_writers(&self) -> impl Iterator<Item = ThreadId> + '_ {
+        let waits =
+            |hold| hold != Hold::Shared && hold != Hold::Recursive && hold != Hold::Upgradable;
+        let contenders = self.contenders.iter();
+        contenders.filter(move |c| waits(c.1) && !self.is_free(c.1)).map(|c| c.0)
     }
 
     pub(crate) fn contend(&mut self, thread: ThreadId, hold: Hold) -> bool {
@@ -89,7 +116,7 @@ impl Lock {
     pub(crate) fn take(&mut self, thread: ThreadId, hold: Hold) {
         debug_assert!(self.is_free(hold));
         match hold {
-            Hold::Shared => self.readers.push(thread),
+            Hold::Shared | Hold::Recursive => self.readers.push(thread),
             Hold::Upgradable => self.upgrader = Some(thread),
             Hold::Exclusive => self.writer = Some(thread),
             Hold::Upgrade => {
@@ -103,7 +130,7 @@ impl Lock {
         match hold {
             Hold::Exclusive | Hold::Upgrade => self.writer = None,
             Hold::Upgradable => self.upgrader = None,
-            Hold::Shared => {
+            Hold::Shared | Hold::Recursive => {
                 // A guard may be dropped by a thread that did not lock; then any reader stands for it.
                 let at = self.readers.iter().position(|&t| t == thread).unwrap_or(0);
                 if at < self.readers.len() {

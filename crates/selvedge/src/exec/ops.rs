@@ -48,6 +48,12 @@ impl Exec {
         if panicking() {
             return if enabled { Go::On } else { self.stuck_in_unwinding(place) };
         }
+        if self.has_readers
+            && matches!(step, Step::Do(Op::Acquire(..) | Op::Join(_)))
+            && let Some(over) = self.circle(place, step)
+        {
+            return over;
+        }
         self.point(place, step, enabled)
     }
 
@@ -187,6 +193,7 @@ pub(crate) fn try_acquire(slot: &Slot, hold: impl Into<Hold>, here: Here) -> Opt
 fn take_now(e: &mut Exec, lock: LockId, hold: Hold, here: Here) {
     let me = e.current;
     e.locks[lock.index()].take(me, hold);
+    e.has_readers |= hold.mode() == Mode::Shared;
     e.refresh_lock(lock);
     let site = e.place(here).site;
     if hold == Hold::Upgrade {

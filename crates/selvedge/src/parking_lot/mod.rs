@@ -4,9 +4,6 @@
 //! locks are ours: the executor's inside a check, those of `parking_lot` outside. So every method of a
 //! lock and of its guards is the same code. `Condvar` and `Once` are our own. Without default features
 //! this module is the `parking_lot` crate.
-//!
-//! Inside a check a reader is let in while a writer waits, so the deadlock of a thread that reads twice
-//! with a writer in between is not found.
 
 mod condvar;
 mod once;

@@ -291,18 +291,18 @@ unsafe impl RawRwLockTimed for RawRwLock {
     }
 }
 
-// SAFETY: rule 1. A reader never waits for a writer that waits, so reading twice is as good as once.
+// SAFETY: rule 1. A recursive reader never waits for a writer that waits.
 unsafe impl RawRwLockRecursive for RawRwLock {
     #[track_caller]
     fn lock_shared_recursive(&self) {
         let inner = || self.inner.lock_shared_recursive();
-        self.half.lock(Hold::Shared, Location::caller(), inner);
+        self.half.lock(Hold::Recursive, Location::caller(), inner);
     }
 
     #[track_caller]
     fn try_lock_shared_recursive(&self) -> bool {
         let inner = || self.inner.try_lock_shared_recursive();
-        self.half.try_lock(Hold::Shared, Location::caller(), inner)
+        self.half.try_lock(Hold::Recursive, Location::caller(), inner)
     }
 }
 
@@ -311,7 +311,7 @@ unsafe impl RawRwLockRecursiveTimed for RawRwLock {
     #[track_caller]
     fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
         let inner = || self.inner.try_lock_shared_recursive_for(timeout);
-        self.half.lock_for(Hold::Shared, timeout, Location::caller(), inner)
+        self.half.lock_for(Hold::Recursive, timeout, Location::caller(), inner)
     }
 
     #[track_caller]

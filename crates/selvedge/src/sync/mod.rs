@@ -8,6 +8,7 @@
 //! accesses at the same time.
 
 pub mod atomic;
+mod guard;
 pub mod mpsc;
 mod mutex;
 mod once;
@@ -17,6 +18,17 @@ pub use mutex::{Condvar, Mutex, MutexGuard, WaitTimeoutResult};
 pub use once::{Barrier, BarrierWaitResult, LazyLock, Once, OnceLock, OnceState};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult, Weak};
+
+/// Applies `f` to what was locked at once, poisoned or not.
+fn map_try<T, U>(result: TryLockResult<T>, f: impl FnOnce(T) -> U) -> TryLockResult<U> {
+    match result {
+        Ok(value) => Ok(f(value)),
+        Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
+        Err(TryLockError::Poisoned(error)) => {
+            map_poison(Err(error), f).map_err(TryLockError::Poisoned)
+        }
+    }
+}
 
 /// Applies `f` to what was locked, poisoned or not.
 fn map_poison<T, U>(result: LockResult<T>, f: impl FnOnce(T) -> U) -> LockResult<U> {

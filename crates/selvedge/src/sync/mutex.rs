@@ -4,14 +4,14 @@
 //! waiting is the executor's. Inside a check the inner lock is never contended.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync as std_sync;
 use std::time::Duration;
 
 use selvedge_model::{Mode, Wakes};
 
-use super::{LockResult, TryLockError, TryLockResult, map_poison};
+use super::guard::{Held, guards, guards_mut};
+use super::{LockResult, TryLockResult, map_poison, map_try};
 use crate::exec::fiber::controlled;
 use crate::exec::ops;
 use crate::exec::slot::Slot;
@@ -26,11 +26,11 @@ pub struct Mutex<T: ?Sized> {
 #[must_use = "if unused the Mutex will immediately unlock"]
 pub struct MutexGuard<'a, T: ?Sized> {
     lock: &'a Mutex<T>,
-    /// None only while a condition variable has the lock.
-    inner: Option<std_sync::MutexGuard<'a, T>>,
-    /// Inside a check: where it was locked.
-    held: Option<&'static Location<'static>>,
+    held: Held<'a, std_sync::MutexGuard<'a, T>>,
 }
+
+guards!(MutexGuard);
+guards_mut!(MutexGuard);
 
 // SAFETY: a shared guard gives out nothing but `&T`. Without this, the reference to the lock would ask
 // for `T: Send` as well, which the standard library's guard does not.
@@ -54,34 +54,21 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     #[inline]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        let here = Location::caller();
-        let held = ops::acquire(&self.slot, Mode::Exclusive, here).then_some(here);
-        self.guard(self.inner.lock(), held)
+        self.lock_at(Location::caller())
+    }
+
+    #[inline]
+    fn lock_at(&self, here: &'static Location<'static>) -> LockResult<MutexGuard<'_, T>> {
+        let held = Held::lock(&self.slot, Mode::Exclusive, here, || self.inner.lock());
+        map_poison(held, |held| MutexGuard { lock: self, held })
     }
 
     /// See [`std::sync::Mutex::try_lock`].
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
         let here = Location::caller();
-        match ops::try_acquire(&self.slot, Mode::Exclusive, here) {
-            Some(false) => Err(TryLockError::WouldBlock),
-            Some(true) => self.guard(self.inner.lock(), Some(here)).map_err(TryLockError::Poisoned),
-            None => match self.inner.try_lock() {
-                Ok(inner) => self.guard(Ok(inner), None).map_err(TryLockError::Poisoned),
-                Err(TryLockError::Poisoned(e)) => {
-                    self.guard(Err(e), None).map_err(TryLockError::Poisoned)
-                }
-                Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
-            },
-        }
-    }
-
-    fn guard<'a>(
-        &'a self,
-        inner: LockResult<std_sync::MutexGuard<'a, T>>,
-        held: Option<&'static Location<'static>>,
-    ) -> LockResult<MutexGuard<'a, T>> {
-        map_poison(inner, |inner| MutexGuard { lock: self, inner: Some(inner), held })
+        let held = Held::try_lock(&self.slot, Mode::Exclusive, here, || self.inner.try_lock());
+        map_try(held, |held| MutexGuard { lock: self, held })
     }
 
     /// See [`std::sync::Mutex::is_poisoned`].
@@ -117,46 +104,6 @@ impl<T> From<T> for Mutex<T> {
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.inner, f)
-    }
-}
-
-impl<T: ?Sized> Deref for MutexGuard<'_, T> {
-    type Target = T;
-    #[inline]
-    fn deref(&self) -> &T {
-        self.inner.as_ref().expect("a guard in use has the lock")
-    }
-}
-
-impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut T {
-        self.inner.as_mut().expect("a guard in use has the lock")
-    }
-}
-
-impl<T: ?Sized> Drop for MutexGuard<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(inner) = self.inner.take() {
-            if let Some(here) = self.held {
-                ops::release(&self.lock.slot, Mode::Exclusive, here);
-            }
-            // After the point of the release, if it is one: until then the lock is held.
-            drop(inner);
-        }
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
 
@@ -204,11 +151,10 @@ impl Condvar {
         here: &'static Location<'static>,
     ) -> Waited<'a, T> {
         let lock = guard.lock;
-        ops::enroll(&self.slot, &lock.slot, here, || drop(guard.inner.take()));
+        ops::enroll(&self.slot, &lock.slot, here, || drop(guard.held.give_up()));
         let notified = ops::wait_notified(&self.slot, timeout, here);
-        ops::acquire(&lock.slot, Mode::Exclusive, here);
         let result = WaitTimeoutResult(!notified);
-        map_poison(lock.guard(lock.inner.lock(), Some(here)), |guard| (guard, result))
+        map_poison(lock.lock_at(here), |guard| (guard, result))
     }
 
     fn wait_std<'a, T>(
@@ -218,9 +164,9 @@ impl Condvar {
             std_sync::MutexGuard<'a, T>,
         ) -> LockResult<(std_sync::MutexGuard<'a, T>, bool)>,
     ) -> Waited<'a, T> {
-        let inner = guard.inner.take().expect("a guard in use has the lock");
+        let inner = guard.held.give_up();
         map_poison(wait(inner), |(inner, timed_out)| {
-            guard.inner = Some(inner);
+            guard.held.take_back(inner);
             (guard, WaitTimeoutResult(timed_out))
         })
     }

@@ -1,15 +1,13 @@
 //! Reader-writer locks: thin over the executor's locks, as mutexes are.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync as std_sync;
 
 use selvedge_model::Mode;
 
-use super::{LockResult, TryLockError, TryLockResult, map_poison};
-use crate::exec::objects::Hold;
-use crate::exec::ops;
+use super::guard::{Held, guards, guards_mut};
+use super::{LockResult, TryLockResult, map_poison, map_try};
 use crate::exec::slot::Slot;
 
 /// See [`std::sync::RwLock`].
@@ -31,106 +29,61 @@ impl<T> RwLock<T> {
     }
 }
 
-macro_rules! guards {
-    ($($doc:literal $try_doc:literal $guard_doc:literal $guard:ident $lock:ident $try_lock:ident $mode:expr;)*) => {$(
-        #[doc = $guard_doc]
-        #[must_use = "if unused the RwLock will immediately unlock"]
-        pub struct $guard<'a, T: ?Sized> {
-            slot: &'a Slot,
-            // invariant: None only while it is dropped.
-            inner: Option<std_sync::$guard<'a, T>>,
-            held: Option<&'static Location<'static>>,
-        }
-
-        impl<T: ?Sized> RwLock<T> {
-            #[doc = $doc]
-            #[track_caller]
-            pub fn $lock(&self) -> LockResult<$guard<'_, T>> {
-                let here = Location::caller();
-                let held = ops::acquire(&self.slot, $mode, here).then_some(here);
-                map_poison(self.inner.$lock(), |inner| $guard {
-                    slot: &self.slot,
-                    inner: Some(inner),
-                    held,
-                })
-            }
-
-            #[doc = $try_doc]
-            #[track_caller]
-            pub fn $try_lock(&self) -> TryLockResult<$guard<'_, T>> {
-                let here = Location::caller();
-                let held = match ops::try_acquire(&self.slot, $mode, here) {
-                    Some(false) => return Err(TryLockError::WouldBlock),
-                    Some(true) => Some(here),
-                    None => None,
-                };
-                let guard = |inner| $guard { slot: &self.slot, inner: Some(inner), held };
-                match self.inner.$try_lock() {
-                    Ok(inner) => Ok(guard(inner)),
-                    Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
-                    Err(TryLockError::Poisoned(error)) => {
-                        map_poison(Err(error), guard).map_err(TryLockError::Poisoned)
-                    }
-                }
-            }
-        }
-
-        impl<T: ?Sized> Deref for $guard<'_, T> {
-            type Target = T;
-            fn deref(&self) -> &T {
-                self.inner.as_ref().expect("a guard in use has the lock")
-            }
-        }
-
-        impl<T: ?Sized> Drop for $guard<'_, T> {
-            fn drop(&mut self) {
-                if let Some(here) = self.held {
-                    ops::release(self.slot, $mode, here);
-                }
-                self.inner = None;
-            }
-        }
-
-        impl<T: ?Sized + fmt::Debug> fmt::Debug for $guard<'_, T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
-
-        impl<T: ?Sized + fmt::Display> fmt::Display for $guard<'_, T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                (**self).fmt(f)
-            }
-        }
-    )*};
+/// See [`std::sync::RwLockReadGuard`].
+#[must_use = "if unused the RwLock will immediately unlock"]
+pub struct RwLockReadGuard<'a, T: ?Sized> {
+    held: Held<'a, std_sync::RwLockReadGuard<'a, T>>,
 }
 
-guards! {
-    "See [`std::sync::RwLock::read`]." "See [`std::sync::RwLock::try_read`]."
-    "See [`std::sync::RwLockReadGuard`]." RwLockReadGuard read try_read Mode::Shared;
-    "See [`std::sync::RwLock::write`]." "See [`std::sync::RwLock::try_write`]."
-    "See [`std::sync::RwLockWriteGuard`]." RwLockWriteGuard write try_write Mode::Exclusive;
+/// See [`std::sync::RwLockWriteGuard`].
+#[must_use = "if unused the RwLock will immediately unlock"]
+pub struct RwLockWriteGuard<'a, T: ?Sized> {
+    held: Held<'a, std_sync::RwLockWriteGuard<'a, T>>,
 }
+
+guards!(RwLockReadGuard RwLockWriteGuard);
+guards_mut!(RwLockWriteGuard);
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// See [`std::sync::RwLockWriteGuard::downgrade`].
-    pub fn downgrade(mut s: Self) -> RwLockReadGuard<'a, T> {
-        let (held, inner) = (s.held.take(), s.inner.take());
-        if let Some(here) = held {
-            ops::downgrade(s.slot, Hold::Exclusive, Hold::Shared, here);
-        }
-        let inner = inner.map(std_sync::RwLockWriteGuard::downgrade);
-        RwLockReadGuard { slot: s.slot, inner, held }
-    }
-}
-
-impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        self.inner.as_mut().expect("a guard in use has the lock")
+    pub fn downgrade(s: Self) -> RwLockReadGuard<'a, T> {
+        RwLockReadGuard { held: s.held.downgrade(std_sync::RwLockWriteGuard::downgrade) }
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
+    /// See [`std::sync::RwLock::read`].
+    #[track_caller]
+    pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        let here = Location::caller();
+        let held = Held::lock(&self.slot, Mode::Shared, here, || self.inner.read());
+        map_poison(held, |held| RwLockReadGuard { held })
+    }
+
+    /// See [`std::sync::RwLock::try_read`].
+    #[track_caller]
+    pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
+        let here = Location::caller();
+        let held = Held::try_lock(&self.slot, Mode::Shared, here, || self.inner.try_read());
+        map_try(held, |held| RwLockReadGuard { held })
+    }
+
+    /// See [`std::sync::RwLock::write`].
+    #[track_caller]
+    pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
+        let here = Location::caller();
+        let held = Held::lock(&self.slot, Mode::Exclusive, here, || self.inner.write());
+        map_poison(held, |held| RwLockWriteGuard { held })
+    }
+
+    /// See [`std::sync::RwLock::try_write`].
+    #[track_caller]
+    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+        let here = Location::caller();
+        let held = Held::try_lock(&self.slot, Mode::Exclusive, here, || self.inner.try_write());
+        map_try(held, |held| RwLockWriteGuard { held })
+    }
+
     /// See [`std::sync::RwLock::is_poisoned`].
     pub fn is_poisoned(&self) -> bool {
         self.inner.is_poisoned()

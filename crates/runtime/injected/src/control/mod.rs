@@ -19,6 +19,7 @@ use crate::layout;
 use crate::sys;
 use crate::thread::{self, Busy, Thread};
 
+pub mod crash;
 pub mod ops;
 pub mod server;
 pub mod sources;
@@ -55,6 +56,9 @@ pub fn attach(fd: usize, main: &mut Thread) {
         return;
     }
     if control.version.load(Relaxed) != wire::VERSION {
+        if let Some(shared) = crate::rings::shared() {
+            shared.header.failure.store(crate::wire::Failure::Version as u32, Ordering::Release);
+        }
         crate::init::fatal(
             b"selvedge: this program was built with another version of selvedge; build it again\n",
         );
@@ -69,6 +73,7 @@ pub fn attach(fd: usize, main: &mut Thread) {
     control.slots[0].tid.store(tid(), Relaxed);
     main.controlled = 1;
     ON.store(true, Ordering::Release);
+    main.set_unusual();
 }
 
 /// The processors that the program may believe to have.

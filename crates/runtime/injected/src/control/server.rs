@@ -76,6 +76,7 @@ fn wait_for_host(c: &Control) {
     }
     c.slots[0].tid.store(tid(), Relaxed);
     c.child.store(sys::pid(), Ordering::Release);
+    super::crash::watch();
 }
 
 /// Forks, and waits for the end of the child; true in the child.

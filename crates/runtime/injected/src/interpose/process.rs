@@ -20,6 +20,7 @@ unsafe extern "C" fn do_fork(_pc: usize) -> c_int {
     if pid == 0 {
         crate::clock::after_fork();
         crate::sync::after_fork();
+        crate::places::after_fork();
         thread::after_fork();
         crate::init::after_fork();
         crate::control::leave();

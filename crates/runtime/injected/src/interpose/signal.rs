@@ -14,6 +14,8 @@ use crate::thread::{self, Thread};
 const SIGNALS: usize = 65;
 const SA_SIGINFO: c_int = 4;
 const SA_RESTART: c_int = 0x1000_0000;
+const SA_ONSTACK: c_int = 0x0800_0000;
+const SA_RESETHAND: c_int = 1 << 31;
 const DEFAULT: usize = 0;
 const IGNORE: usize = 1;
 const ERROR: usize = usize::MAX;
@@ -26,6 +28,29 @@ pub struct Action {
     mask: [u64; 16],
     flags: c_int,
     restorer: usize,
+}
+
+/// A handler in its long form: the signal, and addresses of what the kernel says about it.
+pub type LongHandler = unsafe extern "C" fn(c_int, usize, usize);
+
+impl Action {
+    /// Calls `handler` once, before what would have happened.
+    fn before_default(handler: LongHandler) -> Action {
+        let flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+        Action { handler: handler as usize, mask: [0; 16], flags, restorer: 0 }
+    }
+}
+
+/// Puts a handler before the default action of a signal, if the program leaves it at that.
+pub fn default_unless_handled(signal: c_int, handler: LongHandler) {
+    let plain = |new: *const Action, old: *mut Action| {
+        real!(sigaction(signal, new, old) as fn(c_int, *const Action, *mut Action) -> c_int)
+    };
+    let new = Action::before_default(handler);
+    let mut old = new;
+    if plain(core::ptr::null(), &raw mut old) == 0 && old.handler == DEFAULT {
+        plain(&raw const new, core::ptr::null_mut());
+    }
 }
 
 /// The program's handlers, and whether they take the long form.
@@ -111,6 +136,10 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut 
             crate::control::handles_signal(number);
             action.handler = on_signal as *const () as usize;
             action.flags |= SA_SIGINFO;
+        } else if theirs == DEFAULT
+            && let Some(handler) = crate::control::crash::action(number)
+        {
+            action = Action::before_default(handler);
         }
         HANDLERS[number].store(theirs, Ordering::Release);
         let result = plain(&raw const action, old);
@@ -127,6 +156,11 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut 
                 if former_long == 0 {
                     (*old).flags &= !SA_SIGINFO;
                 }
+            } else if let Some(ours) = crate::control::crash::action(number)
+                && (*old).handler == ours as usize
+            {
+                (*old).handler = DEFAULT;
+                (*old).flags = 0;
             }
         }
     }

@@ -1,0 +1,307 @@
+//! What the fast forms leave to do: recording, sets, atomics, first touches, and races.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::places;
+use crate::report::{self, Earlier};
+use crate::rings;
+use crate::shadow::{
+    self, ATOMIC, Cell, Cells, FREED, Granule, granule, is_cell, is_private, is_racy, is_set,
+};
+use crate::thread::{Busy, Change, Memo, Thread};
+use crate::wire::Does;
+
+use super::ordered;
+
+/// Everything that the fast forms leave: recording, sets, atomics, and races. This may take long (a
+/// page of sets that is touched first), so words are changed only if they are still what was looked
+/// at, and else looked at again.
+#[inline(never)]
+pub(super) fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write: bool, pc: usize) {
+    const TRIES: u32 = 8;
+    if t.ignore != 0 {
+        return;
+    }
+    // A handler of a signal would make sets in the same places.
+    let _busy = Busy::new(t);
+    let here = Here { addr, cell, write, pc };
+    let racy = t.record_racy && is_racy(g.write.load(Ordering::Relaxed));
+    let recorded = (t.record_accesses || racy) && !is_covered(t, g, cell, write);
+    if recorded {
+        record(t, &here, racy);
+    }
+    for _ in 0..TRIES {
+        if attempt(t, g, &here) {
+            break;
+        }
+    }
+    if t.record_racy && !recorded && !racy && is_racy(g.write.load(Ordering::Relaxed)) {
+        record(t, &here, true);
+    }
+}
+
+/// Records a plain access; atomic ones are recorded where they are made.
+#[cold]
+fn record(t: &mut Thread, here: &Here, stamped: bool) {
+    if here.cell & ATOMIC == 0 {
+        let bytes = here.cell & 0xff;
+        let start = (here.addr & !7) + bytes.trailing_zeros() as usize;
+        rings::record_access(t, stamped, here.write, here.pc, start, bytes.count_ones() as usize);
+    }
+}
+
+/// Whether the cell in the word, or one of its set, is of this epoch and at least as strong. Of writes
+/// with races that must also be the last thing that happened: then the set has the name that it had.
+fn is_covered(t: &Thread, g: &Granule, cell: u64, write: bool) -> bool {
+    let word = if write { &g.write } else { &g.read }.load(Ordering::Relaxed);
+    if is_racy(word) {
+        return t.remembers(word, cell & 0xff);
+    }
+    let mut cells = Cells::new();
+    cells.fill(word);
+    cells.iter().any(|c| c.covers(cell))
+}
+
+/// One try; false if somebody else changed the word meanwhile.
+fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
+    let &Here { cell, write, .. } = here;
+    let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
+    let freed = r == FREED;
+    let mut writes = Cells::new();
+    writes.fill(w);
+    let was_racy = t.record_racy && is_racy(w);
+    if write
+        && !was_racy
+        && let Some(mine) = writes.iter().find(|c| c.covers(cell))
+    {
+        known(t, w, mine);
+        return true;
+    }
+    if !write && is_cell(r) && r != 0 && Cell(r).covers(cell) {
+        return true;
+    }
+    let mut raced = false;
+    for c in writes.iter() {
+        let earlier = match (freed, c.atomic()) {
+            (true, _) => Does::Free,
+            (_, false) => Does::Write,
+            (_, true) => Does::AtomicWrite,
+        };
+        raced |= conflicts(t, c, earlier, here);
+    }
+    let racy = was_racy || t.record_racy && raced;
+    if !write {
+        let new = if freed { cell } else { add(t, r, None, cell, false) };
+        let mut seen = w;
+        if racy {
+            // Another name for the same writes: their threads shall not take them for known, now
+            // that somebody has read.
+            let renamed = racy_set(t, &writes);
+            if g.write.compare_exchange(w, renamed, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+                return false;
+            }
+            seen = renamed;
+        }
+        return change(t, &g.read, r, new, &g.write, seen, here);
+    }
+    let mut reads = Cells::new();
+    reads.fill(r);
+    for c in reads.iter() {
+        let earlier = if c.atomic() { Does::AtomicRead } else { Does::Read };
+        raced |= conflicts(t, c, earlier, here);
+    }
+    let mut new = add(t, w, Some(&writes), cell, raced);
+    if racy {
+        let mut cells = Cells::new();
+        cells.fill(new);
+        new = racy_set(t, &cells);
+        if cell & ATOMIC == 0 {
+            t.remember(new, cell & 0xff);
+        }
+    }
+    if !change(t, &g.write, w, new, &g.read, r, here) {
+        return false;
+    }
+    // Who reads memory that others write without order shall be seen to read it again.
+    let rest = if freed || racy { 0 } else { after_write(t, r, &reads, cell, raced) };
+    if rest != r {
+        let _ = g.read.compare_exchange(r, rest, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    true
+}
+
+/// What is left to say of the reads in `old` after a write: a plain one makes those redundant that it is
+/// ordered after. A private set stays as it is while there is anything left of it.
+fn after_write(t: &mut Thread, old: u64, reads: &Cells, cell: u64, raced: bool) -> u64 {
+    if cell & ATOMIC != 0 {
+        return old;
+    }
+    let mut rest = Cells::new();
+    let mut same = true;
+    for c in reads.iter() {
+        let left = if ordered(t, c.0) { c.0 & !(cell & 0xff) } else { c.0 };
+        same &= left == c.0;
+        if left & 0xff != 0 {
+            rest.push(left);
+        }
+    }
+    let made = t.next_set;
+    let mut cells = rest.iter();
+    let new = match (cells.next(), cells.next()) {
+        (None, _) => 0,
+        _ if same || is_private(old) => old,
+        (Some(one), None) => one.0,
+        _ => t.write_set(&rest),
+    };
+    if !raced && is_set(old) && !is_private(old) {
+        t.memorise(Memo { old, cell, new, made, change: Change::TakeAway });
+    }
+    new
+}
+
+/// The name of a new set for a granule on which there was a race.
+fn racy_set(t: &mut Thread, cells: &Cells) -> u64 {
+    shadow::racy(t.write_set(cells))
+}
+
+/// Changes a word from what was looked at, and looks at the other word again if that has changed.
+fn change(
+    t: &mut Thread,
+    word: &AtomicU64,
+    old: u64,
+    new: u64,
+    other: &AtomicU64,
+    other_old: u64,
+    here: &Here,
+) -> bool {
+    if word.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed).is_err() {
+        return false;
+    }
+    let there = other.load(Ordering::SeqCst);
+    if there != other_old {
+        check_again(t, there, here);
+    }
+    true
+}
+
+/// Checks against a word of the other kind than the access that appeared meanwhile: writes for a read,
+/// reads for a write.
+#[cold]
+pub(super) fn check_again(t: &mut Thread, there: u64, here: &Here) {
+    let mut cells = Cells::new();
+    cells.fill(there);
+    for c in cells.iter() {
+        let earlier = match (here.write, c.atomic()) {
+            (true, false) => Does::Read,
+            (true, true) => Does::AtomicRead,
+            (false, false) => Does::Write,
+            (false, true) => Does::AtomicWrite,
+        };
+        conflicts(t, c, earlier, here);
+    }
+}
+
+/// The set that `word` names holds `mine`, which is an access of this epoch.
+fn known(t: &mut Thread, word: u64, mine: Cell) {
+    if is_set(word) && !mine.atomic() {
+        t.remember(word, mine.bytes());
+    }
+}
+
+/// The access in question.
+pub(super) struct Here {
+    pub(super) addr: usize,
+    pub(super) cell: u64,
+    pub(super) write: bool,
+    pub(super) pc: usize,
+}
+
+/// Whether an earlier access races with this one; if so it is reported.
+#[inline]
+fn conflicts(t: &mut Thread, c: Cell, earlier: Does, here: &Here) -> bool {
+    let both = c.0 & here.cell & 0xff;
+    if both == 0 || c.0 & here.cell & ATOMIC != 0 || ordered(t, c.0) {
+        return false;
+    }
+    let later = match (here.write, here.cell & ATOMIC != 0) {
+        (true, false) => Does::Write,
+        (true, true) => Does::AtomicWrite,
+        (false, false) => Does::Read,
+        (false, true) => Does::AtomicRead,
+    };
+    // A cell's bytes may have been touched from different places: each is a race of its own.
+    let mut left = both;
+    while left != 0 {
+        let (from, bytes) = places::lowest(c, left);
+        left &= !bytes;
+        let start = (here.addr & !7) + bytes.trailing_zeros() as usize;
+        let earlier = Earlier { cell: c, pc: from, does: earlier };
+        let first = t.record_racy && !is_racy(granule(here.addr).write.load(Ordering::Relaxed));
+        if first && left == both & !bytes {
+            rings::raced(t, &earlier, later, start, bytes.count_ones() as usize, here.pc);
+        }
+        report::race(t, &earlier, later, start, bytes.count_ones(), here.pc);
+    }
+    true
+}
+
+/// The word that says what `old` says (its cells, if they are at hand) and `cell` as well, without
+/// what `cell` makes redundant. After a race the cells it was with count as redundant: one report is
+/// enough.
+fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) -> u64 {
+    if old == 0 {
+        return cell;
+    }
+    if !raced && let Some(new) = t.recall(old, Change::Add, cell) {
+        return new;
+    }
+    let mut own = Cells::new();
+    let cells = cells.unwrap_or_else(|| {
+        own.fill(old);
+        &own
+    });
+    let mut out = Cells::new();
+    let mut new = cell;
+    for c in cells.iter() {
+        if c.covers(cell) {
+            known(t, old, c);
+            return old;
+        }
+        if c.joins(cell)
+            && let Some(both) = places::join(t, c.0, new)
+        {
+            new = both;
+            continue;
+        }
+        let weaker = cell & ATOMIC == 0 || c.atomic();
+        let redundant = weaker && (raced || ordered(t, c.0));
+        let left = if redundant { c.0 & !(cell & 0xff) } else { c.0 };
+        if left & 0xff != 0 {
+            out.push(left);
+        }
+    }
+    out.push(new);
+    let made = t.next_set;
+    let word = match out.count() {
+        1 => new,
+        n if new == cell && is_restless(old, cells.count(), n) => {
+            shadow::private(t.write_set(&out), &out)
+        }
+        _ => t.write_set(&out),
+    };
+    if cell & ATOMIC == 0 && is_set(word) {
+        t.remember(word, new & 0xff);
+    }
+    if !raced && !is_private(old) && !is_private(word) {
+        t.memorise(Memo { old, cell, new: word, made, change: Change::Add });
+    }
+    word
+}
+
+/// Whether a set that replaces another is worth being private: that one was already, or no other granule
+/// had it and a thread has only come back.
+fn is_restless(old: u64, before: usize, now: usize) -> bool {
+    now <= shadow::PLACE_CELLS
+        && is_set(old)
+        && (is_private(old) || now <= before && !shadow::is_used_again(old))
+}
