@@ -263,10 +263,10 @@ impl Wide {
     ) -> Result<u128, u128> {
         let (lo, hi): (u64, u64);
         // SAFETY: the place is valid for an atomic access of 16 bytes. rbx is the compiler's own, so
-        // it is put aside and back.
+        // it is put aside and back, and the others are named: `reg` could be rbx.
         unsafe {
-            asm!("xchg {new_lo}, rbx", "lock cmpxchg16b [{p}]", "mov rbx, {new_lo}",
-                p = in(reg) self.0.get(), new_lo = inout(reg) new as u64 => _,
+            asm!("xchg rsi, rbx", "lock cmpxchg16b [rdi]", "mov rbx, rsi",
+                in("rdi") self.0.get(), inout("rsi") new as u64 => _,
                 in("rcx") (new >> 64) as u64,
                 inout("rax") old as u64 => lo, inout("rdx") (old >> 64) as u64 => hi,
                 options(nostack));
