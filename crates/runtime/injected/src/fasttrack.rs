@@ -34,7 +34,7 @@ use crate::shadow::{
     is_racy, is_set,
 };
 use crate::thread::{Busy, Change, Thread};
-use full::{Here, check_again, in_full};
+use full::{Here, change, check_again, in_full};
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
 /// -1 for the slots that mark them.
@@ -133,8 +133,9 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         } else {
             t.recall(r, Change::Add, cell)
         };
-        if let Some(new) = known {
-            g.read.store(new, Ordering::Relaxed);
+        // Finding that out takes long enough for somebody else to come.
+        let here = Here { addr, cell, write: false, pc };
+        if known.is_some_and(|new| change(t, &g.read, r, new, &g.write, w, &here)) {
             return;
         }
     }
@@ -175,9 +176,9 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         } else {
             t.recall(w, Change::Add, cell)
         };
-        if let Some(new) = known {
-            g.write.store(new, Ordering::Relaxed);
-            g.read.store(rest, Ordering::Relaxed);
+        let here = Here { addr, cell, write: true, pc };
+        if known.is_some_and(|new| change(t, &g.write, w, new, &g.read, r, &here)) {
+            let _ = g.read.compare_exchange(r, rest, Ordering::Relaxed, Ordering::Relaxed);
             return;
         }
     }
@@ -256,8 +257,9 @@ fn atomic_part(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) 
         }
         if Cell(mine).joins(cell)
             && let Some(both) = places::join(t, mine, cell)
+            && word.compare_exchange(mine, both, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         {
-            return word.store(both, Ordering::Relaxed);
+            return;
         }
     }
     in_full(t, g, addr, cell, write, pc);

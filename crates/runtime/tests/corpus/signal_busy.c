@@ -12,7 +12,8 @@ static void on_signal(int signal) {
     atomic_fetch_add_explicit(&handled, 1, memory_order_relaxed);
 }
 static void *works(void *arg) {
-    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+    // At least once, also if the other has had the processor all the time.
+    do {
 #ifdef FIXED
         pthread_mutex_lock(&m);
 #endif
@@ -21,7 +22,7 @@ static void *works(void *arg) {
         pthread_mutex_unlock(&m);
 #endif
         atomic_fetch_add_explicit(&handled, 0, memory_order_relaxed);
-    }
+    } while (!atomic_load_explicit(&stop, memory_order_relaxed));
     return arg;
 }
 int main(void) {

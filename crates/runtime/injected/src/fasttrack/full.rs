@@ -165,7 +165,7 @@ fn racy_set(t: &mut Thread, cells: &Cells) -> u64 {
 }
 
 /// Changes a word from what was looked at, and looks at the other word again if that has changed.
-fn change(
+pub(super) fn change(
     t: &mut Thread,
     word: &AtomicU64,
     old: u64,
