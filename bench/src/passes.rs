@@ -19,6 +19,8 @@ use selvedge_model::{
     UpdateOrder,
 };
 
+use crate::synthetic::Random;
+
 const THREADS: u32 = 4;
 const ROUNDS: usize = 3;
 const PARTS: usize = 5;
@@ -36,17 +38,6 @@ impl Analysis for Counting {
 
     fn restart(&mut self) {
         self.0 = 0;
-    }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % n
     }
 }
 

@@ -14,10 +14,11 @@ const TABLE: u64 = 0x7f00_0000_0000;
 const COUNTERS: u64 = 0x7f10_0000_0000;
 
 /// xorshift64*: the same events on every machine.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+    /// A number less than `n`.
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;

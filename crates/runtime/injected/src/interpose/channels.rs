@@ -17,12 +17,9 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use super::{acquires, releases};
 use crate::control;
-use crate::rings;
-use crate::sync;
 use crate::sys;
-use crate::thread;
-use crate::wire::RecordKind;
 
 /// Descriptors that are told apart.
 const TABLE: usize = 1 << 16;
@@ -89,21 +86,6 @@ fn classify(fd: c_int) -> u32 {
     };
     descriptor(fd).channel.store(channel, Ordering::Relaxed);
     channel
-}
-
-fn releases(key: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::HappensBefore, 0, pc, key, 0);
-        sync::release_also(t, key);
-    }
-}
-
-fn acquires(key: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        let _errno = super::Errno::keep();
-        sync::acquire(t, key);
-        rings::record(t, RecordKind::HappensAfter, 0, pc, key, 0);
-    }
 }
 
 /// Under control one thread runs at a time, and its order is what the host makes it.

@@ -13,6 +13,11 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::rings;
+use crate::sync;
+use crate::thread;
+use crate::wire::RecordKind;
+
 pub mod barrier;
 pub mod c11;
 pub mod channels;
@@ -197,4 +202,21 @@ pub fn instrumented(pc: usize) -> bool {
         }
     }
     false
+}
+
+/// What the thread has done so far comes before what follows [`acquires`] of the same key.
+fn releases(key: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::HappensBefore, 0, pc, key, 0);
+        sync::release_also(t, key);
+    }
+}
+
+/// What the thread does from now on comes after every earlier [`releases`] of the key.
+fn acquires(key: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        let _errno = Errno::keep();
+        sync::acquire(t, key);
+        rings::record(t, RecordKind::HappensAfter, 0, pc, key, 0);
+    }
 }

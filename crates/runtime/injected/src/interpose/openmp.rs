@@ -14,14 +14,13 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::mutex;
+use super::{acquires, mutex, releases};
 use crate::atomics;
 use crate::control;
-use crate::rings;
 use crate::sync;
 use crate::sys;
 use crate::thread;
-use crate::wire::{RecordKind, order};
+use crate::wire::order;
 
 /// What the library keeps for us with every team and task: our number for it.
 type Data = *mut u64;
@@ -86,20 +85,6 @@ fn task(number: u64) -> &'static Task {
 unsafe fn number(data: Data) -> Option<u64> {
     // SAFETY: null, or the library's place for our number.
     unsafe { data.as_ref().copied() }
-}
-
-fn releases(key: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::HappensBefore, 0, pc, key, 0);
-        sync::release_also(t, key);
-    }
-}
-
-fn acquires(key: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        sync::acquire(t, key);
-        rings::record(t, RecordKind::HappensAfter, 0, pc, key, 0);
-    }
 }
 
 fn forget(number: u64, parts: &[Part]) {
