@@ -9,7 +9,10 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use crate::{BarrierId, LockId, Mode, Range, RegionId, SemaphoreId, SiteId, Symbols, ThreadId};
+use crate::{
+    BarrierId, CondId, Failure, LockId, Mode, Range, RegionId, SemaphoreId, SiteId, Symbols,
+    Target, ThreadId,
+};
 
 /// What kind of bug a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -117,15 +120,22 @@ pub enum Role {
     Wait(SemaphoreId),
     /// Entering a region that the finding violates.
     Enter(RegionId),
+    /// Waiting for a notification.
+    Await(CondId),
+    /// Waiting for another thread to wake it, by means that have no name.
+    Sleep,
+    /// Failing: an assertion, a panic, a signal.
+    Fail,
 }
 
 /// A lock that a thread holds, and where it acquired it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs)]
-pub struct Held {
+pub struct Held<S = SiteId> {
     pub lock: LockId,
     pub mode: Mode,
-    pub site: SiteId,
+    pub site: S,
 }
 
 /// One thread's part in a finding.
@@ -150,6 +160,8 @@ pub enum Subject {
     Locks(Vec<LockId>),
     /// A region.
     Region(RegionId),
+    /// The program: how an execution of it failed.
+    Program(Failure),
 }
 
 /// The first race on some bytes, as a front end tells it that keeps accesses to other memory back.
@@ -172,63 +184,6 @@ pub struct Party {
     pub thread: ThreadId,
     pub site: SiteId,
     pub role: Role,
-}
-
-/// A thread of a deadlock: it holds some locks and wants one more.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Waiter {
-    /// Who waits.
-    pub thread: ThreadId,
-    /// What it holds, outermost first, each with the site of its acquisition.
-    pub holds: Vec<Held>,
-    /// What it wants, in which mode, and where.
-    pub wants: Held,
-}
-
-impl Waiter {
-    /// The acquisition context: where it acquired what it holds, outermost first, and where it waits.
-    pub fn context(&self) -> impl Iterator<Item = SiteId> + '_ {
-        self.holds.iter().map(|h| h.site).chain([self.wants.site])
-    }
-}
-
-/// The state that a directed strategy steers an execution into to make a finding happen.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Target {
-    /// Two threads are each about to execute one of the sites, touching overlapping memory, and at
-    /// least one writes.
-    Race {
-        /// One of the sites.
-        first: SiteId,
-        /// The other; the same site if two threads race in the same statement.
-        second: SiteId,
-    },
-    /// Each thread holds what its predecessor wants: a cycle.
-    Deadlock(Vec<Waiter>),
-    /// A thread has executed `first` and is about to execute `second`, and another thread uses the
-    /// same object in between.
-    Split {
-        /// The region that both belong to; nothing if they belong to two lock regions that are
-        /// suspected to belong together.
-        region: Option<RegionId>,
-        /// The earlier use of the object.
-        first: SiteId,
-        /// The later use of it, by the same thread.
-        second: SiteId,
-        /// Where another thread uses it; nothing if any use will do.
-        between: Option<SiteId>,
-        /// What they use.
-        object: Object,
-    },
-}
-
-/// What threads contend for: to use it is to acquire the lock, or to access the memory where one
-/// access of two is a write.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[allow(missing_docs)]
-pub enum Object {
-    Lock(LockId),
-    Memory(Range),
 }
 
 /// A bug, or what may be one.
@@ -254,9 +209,18 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The identity, in terms that outlive the execution.
+    /// The identity, in terms that outlive the execution: the kind and the places, or how the program
+    /// failed if there are none.
     pub fn id(&self, symbols: &Symbols) -> FindingId {
-        FindingId::new(self.kind, self.places.iter().map(|p| symbols.site(p.site).to_string()))
+        match &self.subject {
+            Subject::Program(failure) if self.places.is_empty() => {
+                FindingId::new(self.kind, [failure.signature()])
+            }
+            _ => {
+                let places = self.places.iter().map(|p| symbols.site(p.site).to_string());
+                FindingId::new(self.kind, places)
+            }
+        }
     }
 }
 

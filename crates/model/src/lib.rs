@@ -11,7 +11,9 @@
 //! | [`event`] | [`Event`], [`Op`], the ids |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
-//! | [`finding`] | [`Finding`], its identity, [`Findings`], [`Target`] |
+//! | [`finding`] | [`Finding`], its identity, [`Findings`] |
+//! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |
+//! | [`target`] | [`Target`]: the state in which a finding happens |
 //! | [`schedule`] | [`Schedule`]: who ran, at which points |
 //! | [`wellformed`] | which event sequences are executions at all |
 //! | [`trace`] | the text and binary trace formats |
@@ -20,9 +22,11 @@
 
 pub mod clock;
 pub mod event;
+pub mod failure;
 pub mod finding;
 pub mod schedule;
 pub mod symbols;
+pub mod target;
 pub mod trace;
 pub mod wellformed;
 
@@ -31,9 +35,11 @@ pub use event::{
     Access, AtomicOp, BarrierId, CondId, Event, LoadOrder, LockId, Mode, Op, Range, RegionId,
     SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
 };
+pub use failure::{Blocked, Ended, Failure};
 pub use finding::{
-    Finding, FindingId, Findings, FirstRace, Held, Kind, Object, Party, Place, Role, Status,
-    Subject, Target, Verdict, Waiter,
+    Finding, FindingId, Findings, FirstRace, Held, Kind, Party, Place, Role, Status, Subject,
+    Verdict,
 };
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};
+pub use target::{Object, Target, Waiter};

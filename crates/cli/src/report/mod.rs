@@ -209,6 +209,7 @@ impl ReportedFinding {
             Subject::Memory(range) => vec![symbols.variable(*range)],
             Subject::Locks(locks) => locks.iter().map(|&l| symbols.lock(l)).collect(),
             Subject::Region(region) => vec![region_name(*region, symbols)],
+            Subject::Program(failure) => vec![failure.signature()],
         };
         let places = finding.places.iter().map(|p| {
             let role = ReportedRole::new(p.role, symbols);
@@ -282,6 +283,9 @@ impl ReportedRole {
             Role::Post(semaphore) => ("post", Some(symbols.semaphore(semaphore))),
             Role::Wait(semaphore) => ("wait", Some(symbols.semaphore(semaphore))),
             Role::Enter(region) => ("enter", Some(region_name(region, symbols))),
+            Role::Await(cond) => ("await", Some(symbols.cond(cond))),
+            Role::Sleep => ("sleep", None),
+            Role::Fail => ("fail", None),
         };
         ReportedRole { name: name.into(), object }
     }

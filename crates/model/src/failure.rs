@@ -1,0 +1,126 @@
+//! How an execution of a program fails, whoever ran it: the subject of a finding that shows by itself.
+
+use crate::{Held, LockId, Place, Role, SiteId, ThreadId};
+
+/// How an execution failed. What it leaves behind is in ids and numbers; words are for a renderer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// A signal ended the program.
+    Signal {
+        /// Which.
+        number: i32,
+        /// What the instruction could not access, if it is to blame.
+        address: Option<u64>,
+        /// The last line that the program wrote to standard error.
+        said: Option<String>,
+    },
+    /// An assertion failed, a thread panicked or an exception was not caught.
+    Message {
+        /// What it said.
+        text: String,
+        /// The name of the thread, if the message has it.
+        thread: Option<String>,
+        /// How the program ended after it.
+        ended: Option<Ended>,
+    },
+    /// The program exited with a code that other schedules do not lead to.
+    Exit {
+        /// This one.
+        code: i32,
+        /// The code under other schedules.
+        usual: i32,
+    },
+    /// Every thread is waiting, and no thread can wake them; or some wait for each other for good.
+    Stuck {
+        /// The threads that make it a failure, in the order of the finding's places.
+        part: Vec<Blocked>,
+        /// Threads that wait as a consequence.
+        others: Vec<Blocked>,
+    },
+    /// The program is over and these threads wait for ever.
+    Left(Vec<Blocked>),
+    /// A destructor had to wait for another thread while its thread was unwinding from this.
+    Unwinding(String),
+    /// It was not over after so many steps.
+    Steps(u64),
+    /// It was not over after the time that one execution may take, in milliseconds.
+    Time(u64),
+    /// A thread did not come to a scheduling point for so many seconds.
+    Stall(u64),
+    /// There was no memory for the stack of a thread.
+    NoStack {
+        /// How many threads there were.
+        threads: usize,
+        /// What the system said.
+        error: String,
+    },
+    /// An object, made at this place, is used by two executions at a time.
+    Shared(SiteId),
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Ended {
+    /// By itself, with a code.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+/// A thread that waits for something that never comes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blocked {
+    /// Who.
+    pub thread: ThreadId,
+    /// Where.
+    pub site: SiteId,
+    /// What it cannot do.
+    pub wants: Role,
+    /// What it holds, outermost first.
+    pub holds: Vec<Held>,
+    /// Whom it waits for, where that is known: the holder of a lock, the thread to be joined.
+    pub waits_for: Option<ThreadId>,
+}
+
+impl Blocked {
+    /// The lock that it waits for, if it is one.
+    pub fn lock(&self) -> Option<LockId> {
+        match self.wants {
+            Role::Acquire(lock) => Some(lock),
+            _ => None,
+        }
+    }
+
+    /// Its part in a finding.
+    pub fn place(&self) -> Place {
+        Place { thread: self.thread, site: self.site, role: self.wants, held: self.holds.clone() }
+    }
+}
+
+impl Failure {
+    /// What tells the failure from others of its kind where it has no place in the source. It is part of
+    /// identities, and so must not change.
+    pub fn signature(&self) -> String {
+        match self {
+            Failure::Signal { number, .. } => format!("signal {number}"),
+            Failure::Message { text, .. } | Failure::Unwinding(text) => text.clone(),
+            Failure::Exit { code, .. } => format!("exit code {code}"),
+            Failure::Stuck { .. } | Failure::Left(_) => "nobody".to_owned(),
+            Failure::Steps(_) | Failure::Time(_) | Failure::Stall(_) => "limit".to_owned(),
+            Failure::NoStack { .. } => "no stack".to_owned(),
+            Failure::Shared(_) => "shared".to_owned(),
+        }
+    }
+
+    /// Whether the execution was cut off rather than seen to fail.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Failure::Steps(_) | Failure::Time(_) | Failure::Stall(_))
+    }
+
+    /// Whether a shorter schedule could show the same failure.
+    pub fn depends_on_schedule(&self) -> bool {
+        !matches!(self, Failure::Stall(_) | Failure::NoStack { .. } | Failure::Shared(_))
+    }
+}
