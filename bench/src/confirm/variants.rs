@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
-use selvedge_explore::deadlocks::Trivial;
-use selvedge_explore::{Abstraction, DeadlockFuzzer, RandomWalk};
+use selvedge_explore::{Abstraction, Budget, DeadlockFuzzer, RandomWalk, Trivial};
 use selvedge_model::{Findings, Symbols, Target, Waiter};
 use selvedge_runtime::control::{NameTable, Outcome, Scheme};
 use selvedge_runtime::{Controlled, Libraries, Settings};
@@ -111,8 +110,9 @@ fn control(program: &Path, libraries: &Libraries) -> Result<Controlled> {
 fn predict(program: &Path, libraries: &Libraries) -> Result<Predicted> {
     const EXECUTIONS: u64 = 50;
     let mut controlled = control(program, libraries)?;
-    let mut walk = RandomWalk::new(1, EXECUTIONS);
-    while let Some(execution) = controlled.run(&mut walk).map_err(|e| e.to_string())? {
+    let (mut walk, mut budget) = (RandomWalk::default(), Budget::new(1, EXECUTIONS));
+    while budget.begin(&mut walk) {
+        let execution = controlled.run(&mut walk).map_err(|e| e.to_string())?;
         if execution.outcome != Outcome::Exited(0) {
             continue;
         }
@@ -149,18 +149,18 @@ fn run(
             _ => Scheme::Index(K),
         };
         if variant == Variant::Trivial {
-            let fuzzer = DeadlockFuzzer::new(cycle, &Trivial, Trivial, 1, executions);
-            tally.take(&mut controlled, fuzzer)?;
+            let fuzzer = DeadlockFuzzer::new(cycle, &Trivial, Trivial);
+            tally.take(&mut controlled, fuzzer, executions)?;
             continue;
         }
         let (names, now) = (predicted.names.by(scheme), controlled.names().by(scheme));
-        let fuzzer = DeadlockFuzzer::new(cycle, &names, now, 1, executions);
+        let fuzzer = DeadlockFuzzer::new(cycle, &names, now);
         let fuzzer = match variant {
             Variant::NoContext => fuzzer.without_context(),
             Variant::NoYields => fuzzer.without_yields(),
             _ => fuzzer,
         };
-        tally.take(&mut controlled, fuzzer)?;
+        tally.take(&mut controlled, fuzzer, executions)?;
     }
     Ok(tally)
 }
@@ -170,9 +170,12 @@ impl Tally {
         &mut self,
         controlled: &mut Controlled,
         mut fuzzer: DeadlockFuzzer<A>,
+        executions: u64,
     ) -> Result<()> {
         let begin = Instant::now();
-        while controlled.run(&mut fuzzer).map_err(|e| e.to_string())?.is_some() {
+        let mut budget = Budget::new(1, executions);
+        while budget.begin(&mut fuzzer) {
+            controlled.run(&mut fuzzer).map_err(|e| e.to_string())?;
             self.executions += 1;
             self.reached += u64::from(!fuzzer.reached().is_empty());
             self.elsewhere += u64::from(!fuzzer.elsewhere().is_empty());

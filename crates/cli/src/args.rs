@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use selvedge_explore::Plan;
-use selvedge_explore::plan::UnknownStrategy;
+use selvedge_explore::strategies::pct;
+use selvedge_explore::{Plan, UnknownStrategy, registry};
 use selvedge_model::Status;
 
 use crate::catalogue;
@@ -122,12 +122,13 @@ are scheduling points, too; of any other, its synchronization only. Time passes 
 waits, random numbers come from the seed, standard input is empty, and output is kept back. What fails in
 the same way under every schedule is no concurrency bug, and is said but not reported.")]
 pub(crate) struct Explore {
-    /// How schedules are chosen: mix, random, pct, pos, surw, uniform, dfs,
-    /// dpor or rr
-    #[arg(long, default_value = "mix", value_parser = plan)]
+    // The help follows from the registry of strategies.
+    #[arg(long, default_value_t = Plan::default(), value_parser = plan,
+        help = format!("How schedules are chosen: {}", registry::names()),
+        long_help = format!("How schedules are chosen:\n{}", registry::help()))]
     pub(crate) strategy: Plan,
-    /// The depth of the bugs that pct looks for
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    /// The depth of the bugs that pct looks for, unless `pct:DEPTH` says it
+    #[arg(long, value_name = "N", default_value_t = pct::DEPTH)]
     pub(crate) pct_depth: usize,
     #[command(flatten)]
     pub(crate) budget: Budget,

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use selvedge_analyses::hybrid::Hybrid;
 use selvedge_explore::Plan;
+use selvedge_explore::strategies::pct;
 use selvedge_model::{Schedule, Status};
 use selvedge_runtime::Execution;
 
@@ -30,10 +31,7 @@ const HOPELESS: u64 = 3;
 
 /// Explores and reports.
 pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
-    let plan = match args.strategy {
-        Plan::Pct(_) => Plan::Pct(args.pct_depth),
-        other => other,
-    };
+    let plan = args.strategy.or_argument(&pct::ENTRY, args.pct_depth);
     let subject = Subject::find(&args.command, args.budget.patience)?;
     let halt = Halt::new(Some(args.budget.time))?;
     let mut journal = begin(&subject);

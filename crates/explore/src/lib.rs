@@ -4,64 +4,56 @@
 //! step, it asks a [`Strategy`]. Strategies start no threads, do no I/O and know nothing of the executor:
 //! the in-process one, the native one and the simulated one of the tests use the same.
 //!
-//! | module | strategy | finds by |
-//! | --- | --- | --- |
-//! | [`random`] | [`RandomWalk`] | luck, uniformly at each step |
-//! | [`pct`] | [`Pct`] | priorities, a guaranteed chance for bugs of small depth |
-//! | [`pos`] | [`Pos`] | priorities redrawn at conflicts, uniform over partial orders of simple programs |
-//! | [`surw`] | [`Surw`] | uniform choice among the interleavings of selected events |
-//! | [`dfs`] | [`Dfs`] | trying all schedules, or all within a bound |
-//! | [`dpor`] | [`Dpor`] | trying one schedule of each class that differs in nothing but independent steps |
-//! | [`round_robin`] | [`RoundRobin`] | nothing; a fair baseline |
-//! | [`replay`] | [`Replay`] | doing again what was recorded by a [`Recorder`] |
-//! | [`races`], [`deadlocks`], [`atomicity`] | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
-//! | [`meet`] | [`Meet`] | pausing threads where a user wants them to meet |
+//! | strategy | finds by |
+//! | --- | --- |
+//! | [`RandomWalk`] | luck, uniformly at each step |
+//! | [`Pct`] | priorities, a guaranteed chance for bugs of small depth |
+//! | [`Pos`] | priorities redrawn at conflicts, uniform over partial orders of simple programs |
+//! | [`Surw`] | uniform choice among the interleavings of selected events |
+//! | [`Mix`] | all of these in turn |
+//! | [`Dfs`] | trying all schedules, or all within a bound |
+//! | [`Dpor`] | trying one schedule of each class that differs in nothing but independent steps |
+//! | [`RoundRobin`] | nothing; a fair baseline |
+//! | [`Replay`] | doing again what was recorded |
+//! | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
+//! | [`Meet`] | pausing threads where a user wants them to meet |
 //!
-//! [`Directed`] chooses among the last three by the target, [`Plan`] among the others by name.
-//! [`minimise()`] takes preemptions out of a schedule that fails. A [`Witness`] tells of any strategy's
-//! execution whether it reached a target. [`mod@explain`] says what of an execution matters, and lays it out.
+//! An executor asks through a [`Driver`], which records the schedule; whoever loops over executions has a
+//! [`Budget`], which holds the seed. [`Plan`] is a strategy that a user chose by name from the
+//! [`registry`]; [`Directed`] chooses one by a target. [`minimise()`] takes preemptions out of a schedule
+//! that fails. A [`Witness`] tells of any strategy's execution whether it reached a target.
+//! [`mod@explain`] says what of an execution matters, and lays it out.
 
 #![forbid(unsafe_code)]
 
-pub mod active;
-pub mod atomicity;
-pub mod deadlocks;
 pub mod dependence;
-pub mod dfs;
-pub mod directed;
-pub mod dpor;
+pub mod driver;
 pub mod explain;
-pub mod meet;
 pub mod minimise;
-pub mod pct;
-pub mod plan;
-pub mod pos;
-pub mod races;
-pub mod random;
-pub mod replay;
+pub mod registry;
 pub mod rng;
-pub mod round_robin;
-pub mod shared;
-pub mod surw;
+pub mod strategies;
 
-pub use atomicity::AtomFuzzer;
-pub use deadlocks::{Abstraction, DeadlockFuzzer};
 pub use dependence::dependent;
-pub use dfs::Dfs;
-pub use directed::{Directed, Witness};
-pub use dpor::Dpor;
-pub use meet::Meet;
+pub use driver::{Budget, Driver, Stop};
 pub use minimise::minimise;
-pub use pct::Pct;
-pub use plan::{Plan, Planned};
-pub use pos::Pos;
-pub use races::RaceFuzzer;
-pub use random::RandomWalk;
-pub use replay::{Divergence, Recorder, Replay};
+pub use registry::{Plan, STRATEGIES, UnknownStrategy};
 pub use rng::Rng;
-pub use round_robin::RoundRobin;
-pub use shared::Shared;
-pub use surw::Surw;
+pub use strategies::atomicity::AtomFuzzer;
+pub use strategies::deadlocks::{Abstraction, DeadlockFuzzer, Trivial};
+pub use strategies::dfs::{self, Dfs};
+pub use strategies::directed::{Directed, Witness};
+pub use strategies::dpor::Dpor;
+pub use strategies::meet::Meet;
+pub use strategies::mix::Mix;
+pub use strategies::pct::Pct;
+pub use strategies::pos::Pos;
+pub use strategies::races::RaceFuzzer;
+pub use strategies::random::RandomWalk;
+pub use strategies::replay::{Divergence, Replay};
+pub use strategies::round_robin::RoundRobin;
+pub use strategies::surw::Surw;
+pub use strategies::{deadlocks, directed};
 
 use selvedge_model::{CondId, Event, Fingerprint, LockId, Mode, Op, SiteId, ThreadId};
 
@@ -196,8 +188,9 @@ impl Choice<'_> {
 
 /// Decides who runs, execution after execution.
 pub trait Strategy {
-    /// A new execution is about to begin; false if there is none that this strategy wants to see.
-    fn begin(&mut self) -> bool;
+    /// A new execution is about to begin, with random numbers of its own; false if there is none that
+    /// this strategy wants to see.
+    fn begin(&mut self, rng: Rng) -> bool;
 
     /// Which of the enabled threads takes the next step.
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId;
@@ -223,46 +216,78 @@ pub trait Strategy {
     fn end(&mut self, pending: &[Pending]) {
         let _ = pending;
     }
-}
 
-impl<S: Strategy + ?Sized> Strategy for &mut S {
-    fn begin(&mut self) -> bool {
-        (**self).begin()
+    /// How much of the program's schedules the executions so far have shown.
+    fn coverage(&self) -> Coverage {
+        Coverage::Sample
     }
-    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
-        (**self).choose(choice)
-    }
-    fn follows_steps(&self) -> bool {
-        (**self).follows_steps()
-    }
-    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        (**self).step(thread, pending);
-    }
-    fn observe(&mut self, event: &Event) {
-        (**self).observe(event);
-    }
-    fn end(&mut self, pending: &[Pending]) {
-        (**self).end(pending);
+
+    /// How many classes of schedules have been seen, if the strategy tells them apart.
+    fn classes(&self) -> Option<u64> {
+        None
     }
 }
 
-impl<S: Strategy + ?Sized> Strategy for Box<S> {
-    fn begin(&mut self) -> bool {
-        (**self).begin()
+/// How much of a program's schedules a search has seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Coverage {
+    /// Some, drawn at random or aimed at something.
+    #[default]
+    Sample,
+    /// Not all of those that a systematic search goes through.
+    Partial,
+    /// Every schedule, or one of each class, within the bounds that the user chose.
+    Complete,
+}
+
+impl Coverage {
+    fn of_search(complete: bool) -> Coverage {
+        if complete { Coverage::Complete } else { Coverage::Partial }
+    }
+}
+
+/// A strategy that lets another one choose: every method of [`Strategy`] goes to the other.
+pub trait Wraps {
+    /// The strategy that chooses.
+    fn wrapped(&self) -> &dyn Strategy;
+
+    /// The same.
+    fn wrapped_mut(&mut self) -> &mut dyn Strategy;
+
+    /// Before the other begins.
+    fn on_begin(&mut self, rng: &mut Rng) {
+        let _ = rng;
+    }
+
+    /// After the other has seen the end of an execution.
+    fn on_end(&mut self) {}
+}
+
+impl<W: Wraps> Strategy for W {
+    fn begin(&mut self, mut rng: Rng) -> bool {
+        self.on_begin(&mut rng);
+        self.wrapped_mut().begin(rng)
     }
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
-        (**self).choose(choice)
+        self.wrapped_mut().choose(choice)
     }
     fn follows_steps(&self) -> bool {
-        (**self).follows_steps()
+        self.wrapped().follows_steps()
     }
     fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        (**self).step(thread, pending);
+        self.wrapped_mut().step(thread, pending);
     }
     fn observe(&mut self, event: &Event) {
-        (**self).observe(event);
+        self.wrapped_mut().observe(event);
     }
     fn end(&mut self, pending: &[Pending]) {
-        (**self).end(pending);
+        self.wrapped_mut().end(pending);
+        self.on_end();
+    }
+    fn coverage(&self) -> Coverage {
+        self.wrapped().coverage()
+    }
+    fn classes(&self) -> Option<u64> {
+        self.wrapped().classes()
     }
 }

@@ -5,13 +5,18 @@
 //! then every seed that a user has written down would mean another schedule.
 
 /// A generator.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rng(u64);
 
 impl Rng {
     /// The generator of a seed.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
+    }
+
+    /// The generator of the `index`th execution of a search with this seed.
+    pub fn of_execution(seed: u64, index: u64) -> Rng {
+        Rng(derive(seed, index))
     }
 
     /// A number.

@@ -1,7 +1,7 @@
 //! Runs a program under many schedules and tells how they end.
 //!
 //! ```text
-//! cargo run --example explore -- [--strategy random|pct|pos|surw|rr|dfs|dpor] [--seed N] [--schedules N]
+//! cargo run --example explore -- [--strategy NAME] [--seed N] [--schedules N]
 //!     [--form linked|replaced|preloaded] [--exec] [--replay SCHEDULE] [--events] PROGRAM [ARGUMENT…]
 //! ```
 
@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use selvedge_explore::dfs::Bounds;
-use selvedge_explore::{Dfs, Dpor, Pct, Pos, RandomWalk, RoundRobin, Strategy, Surw};
+use selvedge_explore::{Budget, Plan};
 use selvedge_runtime::control::Outcome;
 use selvedge_runtime::{Controlled, Execution, Form, Libraries, Settings};
 
@@ -25,7 +24,7 @@ fn main() -> ExitCode {
 }
 
 struct Wanted {
-    strategy: String,
+    plan: Plan,
     seed: u64,
     schedules: u64,
     settings: Settings,
@@ -36,7 +35,7 @@ struct Wanted {
 
 fn understand(arguments: Vec<String>) -> Result<Wanted, String> {
     let mut wanted = Wanted {
-        strategy: "random".into(),
+        plan: Plan::from("random"),
         seed: 0,
         schedules: 100,
         settings: Settings::default(),
@@ -49,7 +48,7 @@ fn understand(arguments: Vec<String>) -> Result<Wanted, String> {
         let mut value = || rest.next().ok_or(format!("{argument} needs a value"));
         let number = |text: String| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
         match argument.as_str() {
-            "--strategy" => wanted.strategy = value()?,
+            "--strategy" => wanted.plan = value()?.parse().map_err(|e| format!("{e}"))?,
             "--seed" => wanted.seed = number(value()?)?,
             "--schedules" => wanted.schedules = number(value()?)?,
             "--replay" => wanted.replay = Some(value()?),
@@ -71,19 +70,6 @@ fn understand(arguments: Vec<String>) -> Result<Wanted, String> {
     if wanted.program.is_empty() { Err("which program?".into()) } else { Ok(wanted) }
 }
 
-fn strategy(name: &str, seed: u64, limit: u64) -> Result<Box<dyn Strategy>, String> {
-    Ok(match name {
-        "random" => Box::new(RandomWalk::new(seed, limit)),
-        "pct" => Box::new(Pct::new(seed, 3, limit)),
-        "pos" => Box::new(Pos::new(seed, limit)),
-        "surw" => Box::new(Surw::new(seed, limit)),
-        "dpor" => Box::new(Dpor::new(Bounds::default())),
-        "rr" => Box::new(RoundRobin::new(1, limit)),
-        "dfs" => Box::new(Dfs::new(Bounds::default())),
-        other => return Err(format!("no strategy `{other}`")),
-    })
-}
-
 fn explore(arguments: Vec<String>) -> Result<(), String> {
     let wanted = understand(arguments)?;
     let folder = std::env::temp_dir().join("selvedge-explore");
@@ -102,15 +88,12 @@ fn explore(arguments: Vec<String>) -> Result<(), String> {
         print_events(&execution, &controlled);
         return Ok(());
     }
-    let mut strategy = strategy(&wanted.strategy, wanted.seed, wanted.schedules)?;
+    let mut strategy = wanted.plan.strategy();
+    let mut budget = Budget::new(wanted.seed, wanted.schedules);
     let mut outcomes: BTreeMap<String, (u64, String)> = BTreeMap::new();
     let begin = Instant::now();
-    let mut runs = 0;
-    while runs < wanted.schedules {
-        let Some(execution) = controlled.run(&mut strategy).map_err(|e| e.to_string())? else {
-            break;
-        };
-        runs += 1;
+    while budget.begin(&mut *strategy) {
+        let execution = controlled.run(&mut *strategy).map_err(|e| e.to_string())?;
         controlled.releases |= execution.releases_matter;
         if wanted.events {
             print_events(&execution, &controlled);
@@ -119,6 +102,7 @@ fn explore(arguments: Vec<String>) -> Result<(), String> {
         let entry = outcomes.entry(text).or_insert((0, execution.schedule.to_string()));
         entry.0 += 1;
     }
+    let runs = budget.begun();
     let rate = runs as f64 / begin.elapsed().as_secs_f64();
     for (outcome, (count, schedule)) in &outcomes {
         println!("{count:6} × {outcome}\n         --replay {schedule}");

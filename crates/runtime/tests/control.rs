@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
-use selvedge_explore::{DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step};
+use selvedge_explore::{
+    Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step, Strategy,
+};
 use selvedge_model::{Findings, Op, Target, Waiter};
 use selvedge_runtime::control::{Cause, CodePlace, Outcome, Uncontrolled};
 use selvedge_runtime::{Controlled, Execution, Form, Settings};
@@ -36,8 +38,17 @@ fn control(built: &Built, fork: bool) -> Controlled {
 }
 
 fn run(program: &mut Controlled, seed: u64) -> Execution {
-    let mut walk = RandomWalk::new(seed, 1);
-    program.run(&mut walk).expect("it is controlled").expect("one execution is wanted")
+    let mut walk = RandomWalk::default();
+    next(program, &mut Budget::new(seed, 1), &mut walk).expect("one execution is wanted")
+}
+
+/// The next execution of a search.
+fn next(
+    program: &mut Controlled,
+    budget: &mut Budget,
+    strategy: &mut dyn Strategy,
+) -> Option<Execution> {
+    budget.begin(strategy).then(|| program.run(strategy).expect("it is controlled"))
 }
 
 /// The same seed gives the same events, in processes that are loaded elsewhere each time; others do not.
@@ -119,8 +130,8 @@ fn a_schedule_replays_a_hundred_times() {
 
 /// The first of so many random schedules that deadlocks.
 fn deadlock(program: &mut Controlled, schedules: u64) -> Option<Execution> {
-    let mut walk = RandomWalk::new(11, schedules);
-    while let Some(execution) = program.run(&mut walk).expect("it is controlled") {
+    let (mut walk, mut budget) = (RandomWalk::default(), Budget::new(11, schedules));
+    while let Some(execution) = next(program, &mut budget, &mut walk) {
         if matches!(execution.outcome, Outcome::Deadlock(_)) {
             return Some(execution);
         }
@@ -212,8 +223,9 @@ fn a_race_is_confirmed_and_its_fixed_twin_is_not() {
     let mut confirmed = 0;
     for pair in &pairs {
         let sites = program.watch(pair).expect("it is controlled");
-        let mut fuzzer = RaceFuzzer::new(sites[0], sites[1], 1, 20);
-        while program.run(&mut fuzzer).expect("it is controlled").is_some() {
+        let mut fuzzer = RaceFuzzer::new(sites[0], sites[1]);
+        let mut budget = Budget::new(1, 20);
+        while next(&mut program, &mut budget, &mut fuzzer).is_some() {
             confirmed += usize::from(fuzzer.reached().is_some());
         }
     }
@@ -227,8 +239,9 @@ fn a_race_is_confirmed_and_its_fixed_twin_is_not() {
     let sites = program.watch(&accesses).expect("it is controlled");
     for &first in &sites {
         for &second in &sites {
-            let mut fuzzer = RaceFuzzer::new(first, second, 1, 10);
-            while program.run(&mut fuzzer).expect("it is controlled").is_some() {
+            let mut fuzzer = RaceFuzzer::new(first, second);
+            let mut budget = Budget::new(1, 10);
+            while next(&mut program, &mut budget, &mut fuzzer).is_some() {
                 assert_eq!(fuzzer.reached(), None);
             }
         }
@@ -287,9 +300,10 @@ fn a_predicted_deadlock_is_confirmed_and_its_fixed_twin_is_not() {
     let names = program.names().snapshot();
     let cycles = predicted_deadlocks(&passed);
     assert_eq!(cycles.len(), 1, "{cycles:?}");
-    let mut fuzzer = DeadlockFuzzer::new(&cycles[0], &names, program.names(), 1, 20);
+    let mut fuzzer = DeadlockFuzzer::new(&cycles[0], &names, program.names());
+    let mut budget = Budget::new(1, 20);
     let mut confirmed = 0;
-    while let Some(execution) = program.run(&mut fuzzer).expect("it is controlled") {
+    while let Some(execution) = next(&mut program, &mut budget, &mut fuzzer) {
         let reached = fuzzer.reached().len() == 2;
         assert_eq!(reached, matches!(execution.outcome, Outcome::Deadlock(_)));
         confirmed += usize::from(reached);
@@ -299,8 +313,9 @@ fn a_predicted_deadlock_is_confirmed_and_its_fixed_twin_is_not() {
     let passed = run(&mut fixed, 0);
     assert_eq!(predicted_deadlocks(&passed), Vec::<Vec<Waiter>>::new());
     // Aiming at the other program's cycle, whose sites are here other places, confirms nothing.
-    let mut fuzzer = DeadlockFuzzer::new(&cycles[0], &names, fixed.names(), 1, 20);
-    while let Some(execution) = fixed.run(&mut fuzzer).expect("it is controlled") {
+    let mut fuzzer = DeadlockFuzzer::new(&cycles[0], &names, fixed.names());
+    let mut budget = Budget::new(1, 20);
+    while let Some(execution) = next(&mut fixed, &mut budget, &mut fuzzer) {
         assert_eq!((execution.outcome, fuzzer.reached()), (Outcome::Exited(0), &[][..]));
     }
 }
@@ -407,12 +422,12 @@ fn programs_that_never_end_are_ended() {
 #[test]
 fn spinning_threads_do_not_starve_others() {
     let mut program = control(&build("spin.c", false), true);
-    let mut pct = Pct::new(1, 3, 50);
-    while let Some(execution) = program.run(&mut pct).expect("it is controlled") {
+    let (mut pct, mut budget) = (Pct::new(3), Budget::new(1, 50));
+    while let Some(execution) = next(&mut program, &mut budget, &mut pct) {
         assert_eq!(execution.outcome, Outcome::Exited(0));
     }
-    let mut fair = RoundRobin::new(1, 1);
-    let execution = program.run(&mut fair).expect("it is controlled").expect("one is wanted");
+    let mut fair = RoundRobin::new(1);
+    let execution = next(&mut program, &mut Budget::new(0, 1), &mut fair).expect("one is wanted");
     assert_eq!(execution.outcome, Outcome::Exited(0));
 }
 
@@ -421,7 +436,7 @@ fn a_program_without_the_runtime_is_refused() {
     let none: [&str; 0] = [];
     let mut program =
         Controlled::new("/bin/true", none, libraries(), settings(true)).expect("memory");
-    assert!(program.run(&mut RandomWalk::new(0, 1)).is_err());
+    assert!(program.run(&mut RandomWalk::default()).is_err());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use selvedge_analyses::fasttrack::FastTrack;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_analyses::hybrid::Hybrid;
 use selvedge_analyses::views::Views;
-use selvedge_explore::{Directed, Meet, Plan, Replay};
+use selvedge_explore::{Budget, Directed, Meet, Mix};
 use selvedge_model::{Findings, Schedule, SiteId, Symbols, Target};
 use selvedge_runtime::control::{CodePlace, NameTable, Outcome};
 use selvedge_runtime::{Controlled, Execution, Settings};
@@ -62,10 +62,7 @@ struct Observed {
 
 fn observe(program: &Path) -> Observed {
     let mut controlled = control(program, true);
-    let execution = controlled
-        .run(&mut Replay::new(&Schedule::default()))
-        .expect("it is controlled")
-        .expect("one execution is wanted");
+    let (execution, _) = controlled.replay(&Schedule::default()).expect("it is controlled");
     assert_eq!(execution.outcome, Outcome::Exited(0), "{}: {execution:?}", program.display());
     let names = controlled.names().snapshot();
     let mut findings = Findings::default();
@@ -122,9 +119,10 @@ fn test(program: &Path, seed: u64, schedules: u64, until_failure: bool) -> Shown
     controlled.symbols = observed.symbols.clone();
     for (target, places) in &observed.targets {
         controlled.watch(places).expect("it is controlled");
-        let mut directed =
-            Directed::new(target, &observed.names, controlled.names(), seed, ATTEMPTS);
-        while let Some(execution) = controlled.run(&mut directed).expect("it is controlled") {
+        let mut directed = Directed::new(target, &observed.names, controlled.names());
+        let mut budget = Budget::new(seed, ATTEMPTS);
+        while budget.begin(&mut directed) {
+            let execution = controlled.run(&mut directed).expect("it is controlled");
             shown.take(&execution);
             if directed.reached() && !shown.confirmed.contains(target) {
                 shown.confirmed.push(target.clone());
@@ -141,8 +139,9 @@ fn test(program: &Path, seed: u64, schedules: u64, until_failure: bool) -> Shown
         .flat_map(|(_, places)| places.clone())
         .collect();
     controlled.watch(&racing).expect("it is controlled");
-    let mut mix = Plan::Mix.strategy(seed, schedules).strategy;
-    while let Some(execution) = controlled.run(&mut mix).expect("it is controlled") {
+    let (mut mix, mut budget) = (Mix::default(), Budget::new(seed, schedules));
+    while budget.begin(&mut mix) {
+        let execution = controlled.run(&mut mix).expect("it is controlled");
         controlled.releases |= execution.releases_matter;
         shown.take(&execution);
         if shown.failed && until_failure {
@@ -186,9 +185,11 @@ fn threads_of_a_native_program_meet_at_lines_that_a_user_names() {
         observed.targets.iter().flat_map(|(_, places)| places.clone()).collect();
     let mut controlled = control(&program, false);
     let sites = controlled.watch(&places).expect("it is controlled");
-    let mut meet = Meet::new(vec![sites.clone(), sites], 1, 20).at_one_object();
+    let mut meet = Meet::new(vec![sites.clone(), sites]).at_one_object();
+    let mut budget = Budget::new(1, 20);
     let (mut met, mut failed) = (0, 0);
-    while let Some(execution) = controlled.run(&mut meet).expect("it is controlled") {
+    while budget.begin(&mut meet) {
+        let execution = controlled.run(&mut meet).expect("it is controlled");
         met += usize::from(meet.met().len() == 2);
         failed += usize::from(execution.outcome != Outcome::Exited(0));
     }

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use selvedge_explore::Plan;
 use selvedge_explore::directed::ATTEMPTS;
+use selvedge_explore::strategies::{dfs, pct, random};
 use selvedge_model::{Schedule, ScheduleError};
 
 use crate::exec::Limits;
@@ -43,7 +44,7 @@ pub struct Explore {
 impl Default for Explore {
     fn default() -> Explore {
         Explore {
-            plan: Plan::Mix,
+            plan: Plan::default(),
             schedules: 1_000,
             seed: 0,
             time: None,
@@ -263,31 +264,37 @@ pub fn model<F: Fn() + Send + Sync + 'static>(body: F) {
     check(body);
 }
 
-/// Runs a test body under `schedules` random schedules.
+/// Runs a test body under `iterations` random schedules, as shuttle's function of this name does.
 ///
 /// # Panics
 /// If one of them fails.
 #[track_caller]
-pub fn check_random<F: Fn() + Send + Sync + 'static>(body: F, schedules: u64) {
-    Explore::from_env().strategy(Plan::Random).schedules(schedules).check(body);
+pub fn check_random<F: Fn() + Send + Sync + 'static>(body: F, iterations: usize) {
+    let plan = Plan::new(&random::ENTRY, None);
+    Explore::from_env().strategy(plan).schedules(iterations as u64).check(body);
 }
 
-/// Runs a test body under `schedules` schedules by PCT, for bugs of the given depth.
+/// Runs a test body under `iterations` schedules by PCT, for bugs of the given depth, as shuttle's
+/// function of this name does.
 ///
 /// # Panics
 /// If one of them fails.
 #[track_caller]
-pub fn check_pct<F: Fn() + Send + Sync + 'static>(body: F, schedules: u64, depth: usize) {
-    Explore::from_env().strategy(Plan::Pct(depth)).schedules(schedules).check(body);
+pub fn check_pct<F: Fn() + Send + Sync + 'static>(body: F, iterations: usize, depth: usize) {
+    let plan = Plan::new(&pct::ENTRY, Some(depth));
+    Explore::from_env().strategy(plan).schedules(iterations as u64).check(body);
 }
 
-/// Runs a test body under all its schedules, or the first `max` of them.
+/// Runs a test body under all its schedules, or at most `max_iterations` of them, as shuttle's function
+/// of this name does.
 ///
 /// # Panics
 /// If one of them fails.
 #[track_caller]
-pub fn check_dfs<F: Fn() + Send + Sync + 'static>(body: F, max: u64) {
-    Explore::from_env().strategy(Plan::Dfs(None)).schedules(max).check(body);
+pub fn check_dfs<F: Fn() + Send + Sync + 'static>(body: F, max_iterations: Option<usize>) {
+    let plan = Plan::new(&dfs::ENTRY, None);
+    let schedules = max_iterations.map_or(u64::MAX, |n| n as u64);
+    Explore::from_env().strategy(plan).schedules(schedules).check(body);
 }
 
 /// Replays a schedule that a failure has printed.

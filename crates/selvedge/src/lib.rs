@@ -79,11 +79,12 @@ pub use explore::{Explore, Summary, check, check_dfs, check_pct, check_random, m
 #[cfg(feature = "check")]
 pub use failure::{Cause, Failure};
 #[cfg(feature = "check")]
-pub use selvedge_explore::plan::{Plan, UnknownStrategy};
+pub use selvedge_explore::{Plan, UnknownStrategy};
 #[cfg(feature = "check")]
 pub use selvedge_macros::test;
+/// Events, findings, schedules and their ids: what a [`Failure`] is made of.
 #[cfg(feature = "check")]
-pub use selvedge_model as model;
+pub use selvedge_model as events;
 
 pub use regions::{atomic, deterministic};
 

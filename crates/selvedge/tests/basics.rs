@@ -157,3 +157,20 @@ async fn so_may_an_asynchronous_one() -> Result<(), std::num::ParseIntError> {
     assert_eq!("12".parse::<i32>()?, 12);
     Ok(())
 }
+
+/// So that a crate with tests for shuttle compiles with this one in its place.
+#[test]
+fn the_functions_of_shuttle_take_the_types_of_shuttle() {
+    fn fine() {
+        let thread = thread::spawn(|| ());
+        thread.join().unwrap();
+    }
+    let (iterations, depth): (usize, usize) = (10, 2);
+    selvedge::check_random(fine, iterations);
+    selvedge::check_pct(fine, iterations, depth);
+    selvedge::check_dfs(fine, Some(iterations));
+    selvedge::check_dfs(fine, None);
+    // A function and the crate of events have names of their own.
+    selvedge::model(fine);
+    let _ = selvedge::events::ThreadId(0);
+}

@@ -14,7 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use selvedge_explore::rng::derive;
-use selvedge_explore::{Plan, Planned};
+use selvedge_explore::{Budget, Coverage, Plan, Strategy};
 use selvedge_model::Schedule;
 
 use super::ending::{Ending, uncontrolled};
@@ -42,10 +42,10 @@ pub(crate) struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn planned(&self, seed: u64) -> Planned {
+    fn strategy(&self) -> Box<dyn Strategy> {
         match self.meeting {
-            Some(meeting) => Planned::aimless(meeting.strategy(seed, self.schedules)),
-            None => self.plan.strategy(seed, self.schedules),
+            Some(meeting) => meeting.strategy(),
+            None => self.plan.strategy(),
         }
     }
 }
@@ -134,7 +134,8 @@ pub(crate) fn explore(
 /// One of the strategies.
 struct Lane {
     number: u64,
-    planned: Planned,
+    strategy: Box<dyn Strategy>,
+    budget: Budget,
     releases: bool,
 }
 
@@ -147,8 +148,8 @@ fn work(
 ) -> Result<(), Failure> {
     let lane = |&number: &u64| {
         let seed = if lanes == 1 { job.seed } else { derive(job.seed, number) };
-        let planned = job.planned(seed);
-        Lane { number, planned, releases: job.releases }
+        let budget = Budget::new(seed, job.schedules);
+        Lane { number, strategy: job.strategy(), budget, releases: job.releases }
     };
     let mut all: Vec<Lane> = mine.iter().map(lane).collect();
     let mut stage = Stage::new(job.subject, job.wishes.clone(), interrupt)?;
@@ -160,7 +161,7 @@ fn work(
             }
             let message = match lane.run(&mut stage, job) {
                 Ok(Some(done)) => Message::Done(number, Box::new(done)),
-                Ok(None) => Message::Exhausted(lane.planned.complete()),
+                Ok(None) => Message::Exhausted(lane.strategy.coverage() == Coverage::Complete),
                 Err(Failure::Interrupted) => return Ok(()),
                 Err(failure) => return Err(failure),
             };
@@ -176,14 +177,15 @@ fn work(
 impl Lane {
     fn run(&mut self, stage: &mut Stage, job: &Job<'_>) -> Result<Option<Done>, Failure> {
         stage.controlled.releases = self.releases;
-        let Some(execution) = stage.controlled.run(&mut self.planned.strategy)? else {
+        if !self.budget.begin(&mut *self.strategy) {
             return Ok(None);
-        };
+        }
+        let execution = stage.controlled.run(&mut *self.strategy)?;
         if execution.releases_matter && !self.releases {
             self.releases = true;
             if job.plan.is_systematic() {
                 // There are more points now than in the schedules seen so far: from the start.
-                self.planned = job.planned(job.seed);
+                self.strategy = job.strategy();
             }
         }
         Ok(Some(Done::new(stage, execution)))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use selvedge_explore::{Choice, Meet, Pending, Strategy};
-use selvedge_model::{Event, Site, SiteId, ThreadId};
+use selvedge_explore::{Meet, Strategy, Wraps};
+use selvedge_model::{Site, SiteId};
 
 use super::observe::Observation;
 use super::stage::Watched;
@@ -54,9 +54,9 @@ impl Meeting {
         Ok(meeting)
     }
 
-    /// The strategy, for so many executions.
-    pub(crate) fn strategy(&self, seed: u64, limit: u64) -> Box<dyn Strategy> {
-        let meet = Meet::new(self.places.clone(), seed, limit);
+    /// The strategy.
+    pub(crate) fn strategy(&self) -> Box<dyn Strategy> {
+        let meet = Meet::new(self.places.clone());
         let meet = if self.same_object { meet.at_one_object() } else { meet };
         Box::new(Counted { meet, met: Arc::clone(&self.met) })
     }
@@ -80,24 +80,14 @@ struct Counted {
     met: Arc<AtomicU64>,
 }
 
-impl Strategy for Counted {
-    fn begin(&mut self) -> bool {
-        self.meet.begin()
+impl Wraps for Counted {
+    fn wrapped(&self) -> &dyn Strategy {
+        &self.meet
     }
-    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
-        self.meet.choose(choice)
+    fn wrapped_mut(&mut self) -> &mut dyn Strategy {
+        &mut self.meet
     }
-    fn follows_steps(&self) -> bool {
-        self.meet.follows_steps()
-    }
-    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        self.meet.step(thread, pending);
-    }
-    fn observe(&mut self, event: &Event) {
-        self.meet.observe(event);
-    }
-    fn end(&mut self, pending: &[Pending]) {
-        self.meet.end(pending);
+    fn on_end(&mut self) {
         self.met.fetch_add(u64::from(!self.meet.met().is_empty()), Ordering::Relaxed);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use selvedge_analyses::Analysis;
 use selvedge_explore::rng::derive;
-use selvedge_explore::{RandomWalk, Replay};
+use selvedge_explore::{RandomWalk, Replay, Rng, Strategy};
 use selvedge_model::{Finding, Findings, Schedule, Site, Status, Symbols, Target};
 use selvedge_runtime::Execution;
 use selvedge_runtime::control::{NameTable, Outcome};
@@ -75,11 +75,12 @@ pub(crate) fn observe(
         bounds: Vec::new(),
     };
     for number in 0..executions {
-        let execution = match number {
-            0 => stage.controlled.run(&mut Replay::new(&Schedule::default()))?,
-            n => stage.controlled.run(&mut RandomWalk::new(derive(seed ^ 0x0b5e, n), 1))?,
+        let mut strategy: Box<dyn Strategy> = match number {
+            0 => Box::new(Replay::new(&Schedule::default())),
+            _ => Box::new(RandomWalk::default()),
         };
-        let Some(execution) = execution else { break };
+        strategy.begin(Rng::of_execution(derive(seed ^ 0x0b5e, number), 0));
+        let execution = stage.controlled.run(&mut *strategy)?;
         observation.take(&mut stage, &execution, analyses());
         // One that is too long to be seen to its end is so the next time, too.
         if execution.outcome == Outcome::StepLimit {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use selvedge_explore::RandomWalk;
+use selvedge_explore::{Budget, RandomWalk};
 use selvedge_model::{Op, Site};
 use selvedge_runtime::control::{Outcome, Sought};
 use selvedge_runtime::{ByModule, Controlled, Execution, Libraries, Resolve, Settings};
@@ -95,8 +95,9 @@ fn controlled(program: &Path, root: &Folder, resolver: Option<Box<dyn Resolve>>)
 }
 
 fn run(program: &mut Controlled, seed: u64) -> Execution {
-    let mut walk = RandomWalk::new(seed, 1);
-    program.run(&mut walk).expect("it is controlled").expect("one is wanted")
+    let mut walk = RandomWalk::default();
+    assert!(Budget::new(seed, 1).begin(&mut walk));
+    program.run(&mut walk).expect("it is controlled")
 }
 
 /// Threads, operations and functions: what an edit elsewhere leaves as it is.
@@ -205,8 +206,10 @@ fn a_deadlock_is_minimised_and_explained() {
     let source = include_str!("../../tests/programs/edits/opposite.c");
     let program = compile(source, "c", true, &here);
     let mut program = controlled(&program, &here, None);
-    let mut walk = RandomWalk::new(7, 500);
-    let found = std::iter::from_fn(|| program.run(&mut walk).expect("it is controlled"))
+    let (mut walk, mut budget) = (RandomWalk::default(), Budget::new(7, 500));
+    let mut next =
+        || budget.begin(&mut walk).then(|| program.run(&mut walk).expect("it is controlled"));
+    let found = std::iter::from_fn(&mut next)
         .filter(|e| matches!(e.outcome, Outcome::Deadlock(_)))
         .max_by_key(|e| e.schedule.preemptions())
         .expect("some schedule deadlocks");

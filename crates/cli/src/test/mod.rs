@@ -95,7 +95,7 @@ fn test(
     };
     let job = Job {
         subject,
-        plan: Plan::Mix,
+        plan: Plan::default(),
         seed: budget.seed,
         schedules: budget.schedules.saturating_sub(search.executions() + 1),
         jobs: budget.jobs(),

@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use selvedge_explore::deadlocks::Trivial;
 use selvedge_explore::rng::derive;
-use selvedge_explore::{Abstraction, Directed};
+use selvedge_explore::{Abstraction, Directed, Rng, Strategy, Trivial};
 use selvedge_model::{Kind, Schedule, Target};
 use selvedge_runtime::Execution;
 
@@ -123,11 +122,12 @@ impl Court {
         // Without the names of its execution, a target is recognised by its sites alone.
         match &prediction.names {
             Some(names) => {
-                let directed = Directed::new(target, names, now, seed, 1);
-                run(stage, directed, swapped, prediction)
+                let directed = Directed::new(target, names, now);
+                run(stage, directed, seed, swapped, prediction)
             }
             None => {
-                run(stage, Directed::new(target, &Trivial, Trivial, seed, 1), swapped, prediction)
+                let directed = Directed::new(target, &Trivial, Trivial);
+                run(stage, directed, seed, swapped, prediction)
             }
         }
     }
@@ -187,12 +187,13 @@ impl Court {
 fn run<A: Abstraction>(
     stage: &mut Stage,
     directed: Directed<A>,
+    seed: u64,
     swapped: bool,
     prediction: &Prediction,
 ) -> Result<Aimed, Failure> {
     let mut directed = if swapped { directed.swapped() } else { directed };
+    directed.begin(Rng::of_execution(seed, 0));
     let execution = stage.controlled.run(&mut directed)?;
-    let execution = execution.ok_or(selvedge_runtime::Error::NotControlled)?;
     let symbols = stage.controlled.named(&execution.events);
     let order = match directed.order() {
         Some([(thread, site), _]) => {

@@ -29,23 +29,13 @@ use std::collections::BTreeSet;
 
 use selvedge_model::{BarrierId, CondId, Event, LockId, Op, Range, SemaphoreId, SiteId, ThreadId};
 
+pub use crate::driver::Stop;
 use crate::{Pending, Step};
 
 /// The most rows of an explanation.
 pub const ROWS: usize = 60;
 /// Last events that are taken to matter if nothing else says what does. So few stops are all shown.
 const LAST: usize = 3;
-
-/// A thread was stopped although it could have gone on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stop {
-    /// How many events had happened.
-    pub at: usize,
-    /// Who.
-    pub thread: ThreadId,
-    /// What it was about to do.
-    pub next: Pending,
-}
 
 /// An execution, and what is to be explained of it.
 #[derive(Clone, Copy, Debug)]

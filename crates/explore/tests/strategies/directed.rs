@@ -2,13 +2,12 @@
 
 use selvedge_explore::deadlocks::Trivial;
 use selvedge_explore::{
-    Abstraction, AtomFuzzer, DeadlockFuzzer, RaceFuzzer, RandomWalk, Recorder, Replay, Strategy,
-    Witness,
+    Abstraction, AtomFuzzer, DeadlockFuzzer, RaceFuzzer, RandomWalk, Replay, Strategy, Witness,
 };
 use selvedge_model::{Held, LockId, Mode, Target, ThreadId, Waiter};
 
 use crate::system::Instr::*;
-use crate::system::{Program, run, run_all, site};
+use crate::system::{Program, Search, once, run, run_all, search, site};
 
 pub(crate) fn held(lock: u32, thread: usize, at: usize) -> Held {
     Held { lock: LockId(lock), mode: Mode::Exclusive, site: site(thread, at) }
@@ -21,7 +20,7 @@ fn two_accesses_far_apart_are_brought_together() {
     let mut late = vec![Inc(2); 60];
     late.push(Read(0));
     let program = vec![early, late];
-    let mut fuzzer = RaceFuzzer::new(site(0, 0), site(1, 60), 1, 100);
+    let mut fuzzer = search(RaceFuzzer::new(site(0, 0), site(1, 60)), 1, 100);
     let mut firsts = [0; 2];
     while run(&program, &mut fuzzer).is_some() {
         let [first, second] = fuzzer.reached().expect("nothing keeps them apart");
@@ -34,7 +33,7 @@ fn two_accesses_far_apart_are_brought_together() {
 #[test]
 fn a_race_with_the_same_statement_needs_two_threads_there() {
     let one = vec![vec![Write(0), Write(0)], vec![Inc(1), Inc(1)]];
-    let mut fuzzer = RaceFuzzer::new(site(0, 0), site(0, 0), 1, 20);
+    let mut fuzzer = search(RaceFuzzer::new(site(0, 0), site(0, 0)), 1, 20);
     while run(&one, &mut fuzzer).is_some() {
         assert_eq!(fuzzer.reached(), None);
     }
@@ -53,7 +52,7 @@ fn no_race_is_confirmed_that_is_not_one() {
         ("both atomic", vec![vec![Inc(0)], vec![Inc(0)]], 0),
     ];
     for (why, program, at) in refused {
-        let mut fuzzer = RaceFuzzer::new(site(0, at), site(1, at), 1, 50);
+        let mut fuzzer = search(RaceFuzzer::new(site(0, at), site(1, at)), 1, 50);
         while let Some(outcome) = run(&program, &mut fuzzer) {
             assert_eq!(fuzzer.reached(), None, "{why}");
             assert!(!outcome.deadlock && !outcome.cut, "{why}: pausing never stalls");
@@ -81,10 +80,12 @@ pub(crate) fn opposite(delay: usize) -> (Program, Vec<Waiter>) {
 #[test]
 fn a_deadlock_that_chance_does_not_find_is_created() {
     let (program, cycle) = opposite(60);
-    let chance =
-        run_all(&program, &mut RandomWalk::new(1, 500)).iter().filter(|o| o.deadlock).count();
+    let chance = run_all(&program, &mut search(RandomWalk::default(), 1, 500))
+        .iter()
+        .filter(|o| o.deadlock)
+        .count();
     assert!(chance < 25, "{chance}");
-    let mut fuzzer = DeadlockFuzzer::new(&cycle, &Trivial, Trivial, 1, 50);
+    let mut fuzzer = search(DeadlockFuzzer::new(&cycle, &Trivial, Trivial), 1, 50);
     while let Some(outcome) = run(&program, &mut fuzzer) {
         assert!(outcome.deadlock);
         assert_eq!(fuzzer.reached().len(), 2);
@@ -105,7 +106,7 @@ fn no_deadlock_is_confirmed_behind_a_gate() {
             w
         })
         .collect();
-    let mut fuzzer = DeadlockFuzzer::new(&shifted, &Trivial, Trivial, 1, 50);
+    let mut fuzzer = search(DeadlockFuzzer::new(&shifted, &Trivial, Trivial), 1, 50);
     while let Some(outcome) = run(&guarded, &mut fuzzer) {
         assert!(fuzzer.reached().is_empty() && !outcome.deadlock && !outcome.cut);
     }
@@ -129,18 +130,22 @@ fn gate_on_the_way() -> (Program, Vec<Waiter>) {
 fn yields_keep_the_way_into_a_cycle_free() {
     let (program, cycle) = gate_on_the_way();
     let with = {
-        let mut fuzzer = DeadlockFuzzer::new(&cycle, &Trivial, Trivial, 1, 200);
+        let mut fuzzer = search(DeadlockFuzzer::new(&cycle, &Trivial, Trivial), 1, 200);
         reached(&program, &mut fuzzer)
     };
     let without = {
-        let mut fuzzer = DeadlockFuzzer::new(&cycle, &Trivial, Trivial, 1, 200).without_yields();
+        let mut fuzzer =
+            search(DeadlockFuzzer::new(&cycle, &Trivial, Trivial).without_yields(), 1, 200);
         reached(&program, &mut fuzzer)
     };
     assert_eq!(with, (200, 0), "always, and without thrashing");
     assert!(without.0 < 160, "{without:?}");
 }
 
-fn reached<A: Abstraction>(program: &Program, fuzzer: &mut DeadlockFuzzer<A>) -> (usize, u64) {
+fn reached<A: Abstraction>(
+    program: &Program,
+    fuzzer: &mut Search<DeadlockFuzzer<A>>,
+) -> (usize, u64) {
     let mut total = (0, 0);
     while run(program, fuzzer).is_some() {
         total.0 += usize::from(!fuzzer.reached().is_empty());
@@ -172,11 +177,11 @@ fn a_better_abstraction_thrashes_less() {
             w
         })
         .collect();
-    let mut exact = DeadlockFuzzer::new(&other, &ById, ById, 1, 50);
+    let mut exact = search(DeadlockFuzzer::new(&other, &ById, ById), 1, 50);
     let (found, thrashes) = reached(&program, &mut exact);
     assert_eq!(thrashes, 0, "locks of another name are let pass");
     assert!(found < 50);
-    let mut trivial = DeadlockFuzzer::new(&other, &Trivial, Trivial, 1, 50);
+    let mut trivial = search(DeadlockFuzzer::new(&other, &Trivial, Trivial), 1, 50);
     assert_eq!(reached(&program, &mut trivial).0, 50, "without names the sites are enough");
 }
 
@@ -187,7 +192,7 @@ fn another_threads_critical_section_is_put_into_an_atomic_block() {
         vec![Enter, Acquire(0), Load(1), Release(0), Acquire(0), StoreNext(1), Release(0), Exit],
         [vec![Inc(9); 40], vec![Acquire(0), Inc(1), Release(0)]].concat(),
     ];
-    let mut fuzzer = AtomFuzzer::new(3, 50);
+    let mut fuzzer = search(AtomFuzzer::new(), 3, 50);
     while run(&program, &mut fuzzer).is_some() {
         let lock: Vec<_> =
             fuzzer.violations().iter().filter(|v| v.sites[0] == site(0, 1)).collect();
@@ -205,13 +210,13 @@ fn a_predicted_pair_is_split_without_a_block() {
     ];
     let pair = [site(0, 0), site(0, 3)];
     for between in [None, Some(site(1, 40))] {
-        let mut fuzzer = AtomFuzzer::aimed(pair, between, 3, 50);
+        let mut fuzzer = search(AtomFuzzer::aimed(pair, between), 3, 50);
         while run(&program, &mut fuzzer).is_some() {
             assert_eq!(fuzzer.violations().len(), 1);
             assert_eq!(fuzzer.violations()[0].sites, [pair[0], site(1, 40), pair[1]]);
         }
     }
-    let mut elsewhere = AtomFuzzer::aimed(pair, Some(site(1, 7)), 3, 50);
+    let mut elsewhere = search(AtomFuzzer::aimed(pair, Some(site(1, 7))), 3, 50);
     while run(&program, &mut elsewhere).is_some() {
         assert!(elsewhere.violations().is_empty());
     }
@@ -227,7 +232,7 @@ fn no_violation_is_confirmed_that_is_serializable() {
     let other_object = vec![vec![Enter, Load(1), Store(1, 2), Exit], vec![Inc(2)]];
     let no_block = vec![vec![Load(1), Store(1, 2)], vec![Inc(1)]];
     for program in [one_section, only_reads, other_object, no_block] {
-        let mut fuzzer = AtomFuzzer::new(3, 50);
+        let mut fuzzer = search(AtomFuzzer::new(), 3, 50);
         while let Some(outcome) = run(&program, &mut fuzzer) {
             assert!(fuzzer.violations().is_empty(), "{program:?}");
             assert!(!outcome.deadlock && !outcome.cut);
@@ -238,12 +243,12 @@ fn no_violation_is_confirmed_that_is_serializable() {
 #[test]
 fn a_site_in_a_long_loop_does_not_stall_the_program() {
     let program: Program = vec![vec![Write(0); 2_000], vec![Inc(1); 2_000]];
-    let mut fuzzer = RaceFuzzer::new(site(0, 5), site(1, 5), 1, 1);
+    let mut fuzzer = search(RaceFuzzer::new(site(0, 5), site(1, 5)), 1, 1);
     let outcome = run(&program, &mut fuzzer).expect("one is wanted");
     assert!(!outcome.cut && !outcome.deadlock);
     // A spinning thread that waits for the paused one is let go by the livelock monitor.
     let spinning = vec![vec![Write(0), Store(1, 1)], vec![Spin(1, 1)]];
-    let mut fuzzer = RaceFuzzer::new(site(0, 0), site(9, 9), 1, 20);
+    let mut fuzzer = search(RaceFuzzer::new(site(0, 0), site(9, 9)), 1, 20);
     while let Some(outcome) = run(&spinning, &mut fuzzer) {
         assert!(!outcome.cut && !outcome.deadlock);
         assert!(fuzzer.follows_steps());
@@ -263,20 +268,21 @@ fn a_witness_sees_in_a_replay_what_the_fuzzer_reached() {
         for seed in 0..20 {
             let recorded = match &target {
                 Target::Race { first, second } => {
-                    let mut fuzzer = Recorder::new(RaceFuzzer::new(*first, *second, seed, 1));
+                    let mut fuzzer = search(RaceFuzzer::new(*first, *second), seed, 1);
                     run(&program, &mut fuzzer).expect("one is wanted");
-                    assert!(fuzzer.strategy.reached().is_some());
+                    assert!(fuzzer.reached().is_some());
                     fuzzer.schedule().clone()
                 }
                 _ => {
-                    let fuzzer = DeadlockFuzzer::new(&cycle, &Trivial, Trivial, seed, 1);
-                    let mut fuzzer = Recorder::new(fuzzer);
+                    let fuzzer = DeadlockFuzzer::new(&cycle, &Trivial, Trivial);
+                    let mut fuzzer = search(fuzzer, seed, 1);
                     run(&program, &mut fuzzer).expect("one is wanted");
-                    assert!(!fuzzer.strategy.reached().is_empty());
+                    assert!(!fuzzer.reached().is_empty());
                     fuzzer.schedule().clone()
                 }
             };
-            let mut witness = Witness::new(Replay::new(&recorded), &target, &Trivial, Trivial);
+            let replay = Replay::new(&recorded);
+            let mut witness = once(Witness::new(replay, &target, &Trivial, Trivial));
             run(&program, &mut witness).expect("one is wanted");
             assert!(witness.witnessed(), "{target:?}");
         }
@@ -303,7 +309,8 @@ fn a_witness_is_not_to_be_fooled() {
         ),
     ];
     for (program, target) in refused {
-        let mut witness = Witness::new(RandomWalk::new(1, 100), &target, &Trivial, Trivial);
+        let walk = RandomWalk::default();
+        let mut witness = search(Witness::new(walk, &target, &Trivial, Trivial), 1, 100);
         while run(&program, &mut witness).is_some() {
             assert!(!witness.witnessed(), "{target:?}");
         }

@@ -8,12 +8,12 @@ use selvedge_model::{Event, Op, SiteId, ThreadId, Waiter};
 
 use crate::directed::{held, opposite};
 use crate::system::Instr::*;
-use crate::system::{Instr, Program, run, site};
+use crate::system::{Instr, Program, run, search, site};
 
 const EXECUTIONS: u64 = 60;
 
 fn races(program: &Program, first: SiteId, second: SiteId) -> usize {
-    let mut fuzzer = RaceFuzzer::new(first, second, 5, EXECUTIONS);
+    let mut fuzzer = search(RaceFuzzer::new(first, second), 5, EXECUTIONS);
     let mut confirmed = 0;
     while let Some(outcome) = run(program, &mut fuzzer) {
         assert!(!outcome.cut, "pausing never stalls");
@@ -54,7 +54,7 @@ fn a_lock_that_is_given_up_before_the_access_does_not_order_it() {
 
 /// How often the target's cycle was there, and how often another one.
 fn deadlocks(program: &Program, cycle: &[Waiter]) -> (usize, usize) {
-    let mut fuzzer = DeadlockFuzzer::new(cycle, &Trivial, Trivial, 5, EXECUTIONS);
+    let mut fuzzer = search(DeadlockFuzzer::new(cycle, &Trivial, Trivial), 5, EXECUTIONS);
     let mut count = (0, 0);
     while let Some(outcome) = run(program, &mut fuzzer) {
         assert!(!outcome.cut);
@@ -152,7 +152,8 @@ fn late(body: Vec<Instr>) -> Vec<Instr> {
     [vec![Inc(9); 40], body].concat()
 }
 
-fn splits(program: &Program, mut fuzzer: AtomFuzzer) -> usize {
+fn splits(program: &Program, fuzzer: AtomFuzzer) -> usize {
+    let mut fuzzer = search(fuzzer, 5, EXECUTIONS);
     let mut confirmed = 0;
     while let Some(outcome) = run(program, &mut fuzzer) {
         assert!(!outcome.cut);
@@ -169,10 +170,10 @@ fn what_did_not_happen_does_not_come_between() {
         |middle: Vec<Instr>, last: Vec<Instr>| [vec![Enter], middle, last, vec![Exit]].concat();
     let fails: Program =
         vec![block(vec![Load(1), Load(2)], vec![Load(1)]), late(vec![Exchange(1, 7, 8)])];
-    assert_eq!(splits(&fails, AtomFuzzer::new(5, EXECUTIONS)), 0);
+    assert_eq!(splits(&fails, AtomFuzzer::new()), 0);
     let succeeds: Program =
         vec![block(vec![Load(1), Load(2)], vec![Load(1)]), late(vec![Exchange(1, 0, 8)])];
-    assert!(splits(&succeeds, AtomFuzzer::new(5, EXECUTIONS)) > 40);
+    assert!(splits(&succeeds, AtomFuzzer::new()) > 40);
     let tries = |other: Vec<Instr>| -> Program {
         vec![
             block(
@@ -184,15 +185,15 @@ fn what_did_not_happen_does_not_come_between() {
     };
     // Nobody gets lock 0 who does not have lock 5.
     let guarded = tries(vec![Acquire(5), Acquire(0), Release(0), Release(5)]);
-    assert_eq!(splits(&guarded, AtomFuzzer::new(5, EXECUTIONS)), 0);
+    assert_eq!(splits(&guarded, AtomFuzzer::new()), 0);
     let open = tries(late(vec![Acquire(0), Release(0)]));
-    assert!(splits(&open, AtomFuzzer::new(5, EXECUTIONS)) > 40);
+    assert!(splits(&open, AtomFuzzer::new()) > 40);
     let tried: Program = vec![
         block(vec![Acquire(0), Load(3)], vec![Load(3), Release(0)]),
         vec![Try(0)],
         vec![Load(3)],
     ];
-    assert_eq!(splits(&tried, AtomFuzzer::new(5, EXECUTIONS)), 0);
+    assert_eq!(splits(&tried, AtomFuzzer::new()), 0);
 }
 
 #[test]
@@ -201,16 +202,16 @@ fn a_lock_held_throughout_is_not_acquired_twice() {
         vec![Enter, Again(0), Again(0), Release(0), Again(0), Release(0), Release(0), Exit],
         vec![Again(0), Release(0)],
     ];
-    assert_eq!(splits(&program, AtomFuzzer::new(5, EXECUTIONS)), 0);
+    assert_eq!(splits(&program, AtomFuzzer::new()), 0);
     let pair = [site(0, 2), site(0, 4)];
-    assert_eq!(splits(&program, AtomFuzzer::aimed(pair, None, 5, EXECUTIONS)), 0);
+    assert_eq!(splits(&program, AtomFuzzer::aimed(pair, None)), 0);
 }
 
 #[test]
 fn two_executions_of_a_block_are_not_one() {
     // The first step in one execution of the block, the second in the next.
     let program = vec![vec![Enter, Load(1), Exit, Enter, Store(1, 5), Exit], late(vec![Inc(1)])];
-    let aimed = || AtomFuzzer::aimed([site(0, 1), site(0, 4)], None, 5, EXECUTIONS);
+    let aimed = || AtomFuzzer::aimed([site(0, 1), site(0, 4)], None);
     assert_eq!(splits(&program, aimed().inside_region()), 0);
     // The store is the fifth instruction here as well.
     let one = vec![vec![Enter, Load(1), Load(2), Load(3), Store(1, 5), Exit], late(vec![Inc(1)])];
@@ -224,17 +225,18 @@ fn lock_regions_are_blocks_if_one_says_so() {
     let inner = [Acquire(1), Release(1), Acquire(1), Release(1)];
     let region = |lock: u32| [vec![Acquire(lock)], inner.to_vec(), vec![Release(lock)]].concat();
     let common = vec![region(0), region(0)];
-    assert_eq!(splits(&common, AtomFuzzer::lock_regions(5, EXECUTIONS)), 0);
+    assert_eq!(splits(&common, AtomFuzzer::lock_regions()), 0);
     let apart = vec![region(0), region(2)];
-    assert!(splits(&apart, AtomFuzzer::lock_regions(5, EXECUTIONS)) > 40);
-    assert_eq!(splits(&apart, AtomFuzzer::new(5, EXECUTIONS)), 0, "nothing is annotated");
+    assert!(splits(&apart, AtomFuzzer::lock_regions()) > 40);
+    assert_eq!(splits(&apart, AtomFuzzer::new()), 0, "nothing is annotated");
     // Two regions one after the other are two blocks.
     let one_by_one =
         vec![vec![Acquire(1), Release(1), Acquire(1), Release(1)], vec![Acquire(1), Release(1)]];
-    assert_eq!(splits(&one_by_one, AtomFuzzer::lock_regions(5, EXECUTIONS)), 0);
+    assert_eq!(splits(&one_by_one, AtomFuzzer::lock_regions()), 0);
 }
 
-fn meetings(program: &Program, mut meet: Meet) -> usize {
+fn meetings(program: &Program, meet: Meet) -> usize {
+    let mut meet = search(meet, 5, EXECUTIONS);
     let mut count = 0;
     while let Some(outcome) = run(program, &mut meet) {
         assert!(!outcome.cut);
@@ -251,12 +253,12 @@ fn threads_meet_where_they_are_told_to() {
     let far = |x: u64| [vec![Inc(x); 40], vec![Write(0)], vec![Inc(x); 40]].concat();
     let program = vec![far(1), [vec![Write(0)], vec![Inc(2); 40]].concat()];
     let places = vec![vec![site(0, 40)], vec![site(1, 0), site(1, 99)]];
-    assert_eq!(meetings(&program, Meet::new(places.clone(), 5, EXECUTIONS)), EXECUTIONS as usize);
-    let same = Meet::new(places.clone(), 5, EXECUTIONS).at_one_object();
+    assert_eq!(meetings(&program, Meet::new(places.clone())), EXECUTIONS as usize);
+    let same = Meet::new(places.clone()).at_one_object();
     assert_eq!(meetings(&program, same), EXECUTIONS as usize);
     let other = vec![far(1), vec![Write(3)]];
-    assert!(meetings(&other, Meet::new(places.clone(), 5, EXECUTIONS)) > 40);
-    assert_eq!(meetings(&other, Meet::new(places, 5, EXECUTIONS).at_one_object()), 0);
+    assert!(meetings(&other, Meet::new(places.clone())) > 40);
+    assert_eq!(meetings(&other, Meet::new(places).at_one_object()), 0);
 }
 
 #[test]
@@ -264,11 +266,11 @@ fn threads_that_a_lock_keeps_apart_do_not_meet() {
     let section = vec![Acquire(0), Write(0), Release(0)];
     let program = vec![section.clone(), section];
     let places = vec![vec![site(0, 1)], vec![site(1, 1)]];
-    assert_eq!(meetings(&program, Meet::new(places, 5, EXECUTIONS)), 0);
+    assert_eq!(meetings(&program, Meet::new(places)), 0);
     // One thread is not two, and a thread that has ended is nowhere.
     let alone = vec![vec![Write(0), Write(0)], vec![Inc(1)]];
     let places = vec![vec![site(0, 0), site(0, 1)], vec![site(0, 1)]];
-    assert_eq!(meetings(&alone, Meet::new(places, 5, EXECUTIONS)), 0);
+    assert_eq!(meetings(&alone, Meet::new(places)), 0);
 }
 
 /// Any straight-line threads whose locks are released in reverse order.
@@ -306,9 +308,9 @@ struct Judge {
 struct Told<S>(S, Vec<Event>);
 
 impl<S: selvedge_explore::Strategy> selvedge_explore::Strategy for Told<S> {
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, rng: selvedge_explore::Rng) -> bool {
         self.1.clear();
-        self.0.begin()
+        self.0.begin(rng)
     }
     fn choose(&mut self, choice: &selvedge_explore::Choice<'_>) -> ThreadId {
         self.0.choose(choice)
@@ -417,7 +419,7 @@ proptest! {
             .collect();
         for &first in accesses.iter().take(4) {
             for &second in accesses.iter().rev().take(4) {
-                let mut told = Told(RaceFuzzer::new(first, second, seed, 6), Vec::new());
+                let mut told = search(Told(RaceFuzzer::new(first, second), Vec::new()), seed, 6);
                 while run(&program, &mut told).is_some() {
                     let Some(pair) = told.0.reached() else { continue };
                     let unordered = Judge::unordered(&told.1, program.len());

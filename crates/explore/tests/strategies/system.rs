@@ -1,10 +1,10 @@
 //! A simulated concurrent system: threads of straight-line instructions over variables and locks. It
 //! shares nothing with the executors.
 
-use selvedge_explore::{Choice, Pending, Step, Strategy};
+use selvedge_explore::{Budget, Choice, Driver, Pending, Step, Strategy};
 use selvedge_model::{
-    Access, AtomicOp, Event, LoadOrder, LockId, Mode, Op, RegionId, RegionKind, SiteId, StoreOrder,
-    ThreadId, UpdateOrder,
+    Access, AtomicOp, Event, LoadOrder, LockId, Mode, Op, RegionId, RegionKind, Schedule, SiteId,
+    StoreOrder, ThreadId, UpdateOrder,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -69,27 +69,59 @@ pub(crate) struct System<'a> {
     owner: std::collections::BTreeMap<u32, (usize, u32)>,
 }
 
-/// Runs one execution; none if the strategy wants no more.
-pub(crate) fn run(program: &Program, strategy: &mut impl Strategy) -> Option<Outcome> {
-    strategy.begin().then(|| {
+/// A strategy with the executions that it may use.
+pub(crate) struct Search<S> {
+    pub strategy: S,
+    budget: Budget,
+    driver: Driver,
+}
+
+/// A search of at most `limit` executions.
+pub(crate) fn search<S: Strategy>(strategy: S, seed: u64, limit: u64) -> Search<S> {
+    Search { strategy, budget: Budget::new(seed, limit), driver: Driver::default() }
+}
+
+/// A search of one execution.
+pub(crate) fn once<S: Strategy>(strategy: S) -> Search<S> {
+    search(strategy, 0, 1)
+}
+
+impl<S> Search<S> {
+    /// The choices of the execution that began last.
+    pub(crate) fn schedule(&self) -> &Schedule {
+        &self.driver.schedule
+    }
+}
+
+impl<S> std::ops::Deref for Search<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.strategy
+    }
+}
+
+/// Runs one execution; none if the search is over.
+pub(crate) fn run<S: Strategy>(program: &Program, search: &mut Search<S>) -> Option<Outcome> {
+    search.budget.begin(&mut search.strategy).then(|| {
         let threads =
             program.iter().map(|_| Thread { at: 0, register: 0, yielded: false }).collect();
         let mut system =
             System { program, threads, vars: Default::default(), owner: Default::default() };
-        system.run(strategy)
+        search.driver.clear();
+        system.run(&mut search.strategy, &mut search.driver)
     })
 }
 
-/// Runs all executions that the strategy wants.
-pub(crate) fn run_all(program: &Program, strategy: &mut impl Strategy) -> Vec<Outcome> {
-    std::iter::from_fn(|| run(program, strategy)).collect()
+/// Runs all executions of a search.
+pub(crate) fn run_all<S: Strategy>(program: &Program, search: &mut Search<S>) -> Vec<Outcome> {
+    std::iter::from_fn(|| run(program, search)).collect()
 }
 
 impl System<'_> {
-    fn run(&mut self, strategy: &mut impl Strategy) -> Outcome {
+    fn run(&mut self, strategy: &mut dyn Strategy, driver: &mut Driver) -> Outcome {
         let mut outcome = Outcome::default();
         let mut running = None;
-        let mut choices = 0;
         loop {
             let pending: Vec<Pending> = (0..self.threads.len()).map(|t| self.pending(t)).collect();
             let enabled: Vec<ThreadId> = (0..self.threads.len())
@@ -106,14 +138,13 @@ impl System<'_> {
                 [only] => only,
                 _ => {
                     let choice = Choice {
-                        step: choices,
+                        step: driver.choices(),
                         enabled: &enabled,
                         running,
                         yielding,
                         pending: &pending,
                     };
-                    choices += 1;
-                    let chosen = strategy.choose(&choice);
+                    let chosen = driver.choose(strategy, &choice, None);
                     assert!(enabled.contains(&chosen), "{chosen:?} cannot run");
                     chosen
                 }

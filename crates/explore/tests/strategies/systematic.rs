@@ -4,16 +4,20 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use selvedge_explore::dfs::Bounds;
-use selvedge_explore::{Dfs, Dpor, RandomWalk, dependent};
+use selvedge_explore::{Coverage, Dfs, Dpor, RandomWalk, Strategy as _, dependent};
 
 use crate::system::Instr::{self, *};
-use crate::system::{Outcome, Program, run_all};
+use crate::system::{Outcome, Program, Search, run_all, search};
+
+/// A search of at most `limit` executions.
+fn depth_first(bounds: Bounds, limit: u64) -> Search<Dfs> {
+    search(Dfs::new(bounds), 0, limit)
+}
 
 fn all(program: &Program) -> Vec<Outcome> {
-    let mut dfs = Dfs::new(Bounds::default());
+    let mut dfs = depth_first(Bounds::default(), u64::MAX);
     let outcomes = run_all(program, &mut dfs);
-    assert!(dfs.complete() && dfs.diverged().is_none());
-    assert_eq!(dfs.executions() as usize, outcomes.len());
+    assert!(dfs.coverage() == Coverage::Complete && dfs.diverged().is_none());
     let distinct: BTreeSet<_> = outcomes.iter().map(|o| &o.trace).collect();
     assert_eq!(distinct.len(), outcomes.len(), "every schedule once");
     outcomes
@@ -21,10 +25,10 @@ fn all(program: &Program) -> Vec<Outcome> {
 
 /// The number of classes visited, and the outcomes of all executions.
 fn classes(program: &Program) -> (u64, Vec<Outcome>) {
-    let mut dpor = Dpor::new(Bounds::default());
+    let mut dpor = search(Dpor::new(Bounds::default()), 0, u64::MAX);
     let outcomes = run_all(program, &mut dpor);
-    assert!(dpor.complete() && dpor.diverged().is_none());
-    (dpor.classes(), outcomes)
+    assert!(dpor.coverage() == Coverage::Complete && dpor.diverged().is_none());
+    (dpor.classes().expect("told apart"), outcomes)
 }
 
 fn multinomial(lengths: &[u64]) -> u64 {
@@ -96,9 +100,9 @@ fn the_bound_on_preemptions_is_exact() {
     let k = 5;
     let program: Program = vec![vec![Inc(0); k], vec![Inc(0); k]];
     let within = |preemptions| {
-        let mut dfs = Dfs::new(Bounds { preemptions, ..Bounds::default() });
+        let mut dfs = depth_first(Bounds { preemptions, ..Bounds::default() }, u64::MAX);
         let n = run_all(&program, &mut dfs).len();
-        assert!(dfs.complete());
+        assert!(dfs.coverage() == Coverage::Complete);
         n
     };
     assert_eq!(within(0), 2);
@@ -109,15 +113,28 @@ fn the_bound_on_preemptions_is_exact() {
 #[test]
 fn a_search_that_was_cut_does_not_call_itself_complete() {
     let program: Program = vec![vec![Inc(0); 4], vec![Inc(0); 4]];
-    let mut dfs = Dfs::new(Bounds { executions: 10, ..Bounds::default() });
+    let mut dfs = depth_first(Bounds::default(), 10);
     assert_eq!(run_all(&program, &mut dfs).len(), 10);
-    assert!(!dfs.complete());
-    let mut dfs = Dfs::new(Bounds { depth: 2, ..Bounds::default() });
+    assert!(dfs.coverage() == Coverage::Partial);
+    let mut dfs = depth_first(Bounds { depth: 2, ..Bounds::default() }, u64::MAX);
     assert_eq!(run_all(&program, &mut dfs).len(), 4);
-    assert!(!dfs.complete());
-    let mut dpor = Dpor::new(Bounds { executions: 10, ..Bounds::default() });
+    assert!(dfs.coverage() == Coverage::Partial);
+    let mut dpor = search(Dpor::new(Bounds::default()), 0, 10);
     run_all(&program, &mut dpor);
-    assert!(!dpor.complete());
+    assert!(dpor.coverage() == Coverage::Partial);
+}
+
+#[test]
+fn a_search_whose_budget_is_just_enough_is_complete() {
+    let program: Program = vec![vec![Inc(0); 3], vec![Inc(0); 3]];
+    for (limit, coverage) in [(19, Coverage::Partial), (20, Coverage::Complete)] {
+        let mut dfs = depth_first(Bounds::default(), limit);
+        assert_eq!(run_all(&program, &mut dfs).len() as u64, limit);
+        assert_eq!(dfs.coverage(), coverage);
+        let mut dpor = search(Dpor::new(Bounds::default()), 0, limit);
+        assert_eq!(run_all(&program, &mut dpor).len() as u64, limit);
+        assert_eq!(dpor.coverage(), coverage);
+    }
 }
 
 /// The class of a schedule: its steps, put in the least order that swaps of independent ones allow.
@@ -180,9 +197,9 @@ proptest! {
     /// The oracle is the plain search: the classes of all its schedules.
     #[test]
     fn reduction_visits_every_class_exactly_once(program in prop::collection::vec(instrs(), 2..4)) {
-        let mut dfs = Dfs::new(Bounds { executions: 20_000, ..Bounds::default() });
+        let mut dfs = depth_first(Bounds::default(), 20_000);
         let every = run_all(&program, &mut dfs);
-        prop_assume!(dfs.complete());
+        prop_assume!(dfs.coverage() == Coverage::Complete);
         let expected: BTreeSet<_> = every.iter().map(|o| normal_form(&program, &o.trace)).collect();
         let (classes, reduced) = classes(&program);
         let seen: BTreeSet<_> = reduced.iter().map(|o| normal_form(&program, &o.trace)).collect();
@@ -194,10 +211,10 @@ proptest! {
     fn random_schedules_are_among_the_exhaustive_ones(
         program in prop::collection::vec(instrs(), 2..4), seed: u64,
     ) {
-        let mut dfs = Dfs::new(Bounds { executions: 20_000, ..Bounds::default() });
+        let mut dfs = depth_first(Bounds::default(), 20_000);
         let every: BTreeSet<_> = run_all(&program, &mut dfs).into_iter().map(|o| o.trace).collect();
-        prop_assume!(dfs.complete());
-        for outcome in run_all(&program, &mut RandomWalk::new(seed, 20)) {
+        prop_assume!(dfs.coverage() == Coverage::Complete);
+        for outcome in run_all(&program, &mut search(RandomWalk::default(), seed, 20)) {
             prop_assert!(every.contains(&outcome.trace));
         }
     }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_explore::{Choice, Pending, Step, Strategy, Surw};
+use selvedge_explore::{Choice, Pending, Rng, Step, Strategy, Surw};
 use selvedge_model::{Access, AtomicOp, Event, Op, SiteId, ThreadId, UpdateOrder};
 
 use crate::system::Instr::{Acquire, Release};
-use crate::system::{Program, run_all};
+use crate::system::{Program, Search, run_all, search};
 
 /// What a thread of a test does: a step on a variable, or starting the next thread, which is no step.
 #[derive(Clone, Copy, PartialEq)]
@@ -100,8 +100,8 @@ fn orders(program: &[Vec<Do>], variable: u64) -> BTreeMap<Vec<u32>, usize> {
 }
 
 /// The order of the steps on `variable` in one execution.
-fn sample(program: &[Vec<Do>], variable: u64, strategy: &mut Surw) -> Vec<u32> {
-    assert!(strategy.begin());
+fn sample(program: &[Vec<Do>], variable: u64, strategy: &mut Surw, rng: Rng) -> Vec<u32> {
+    assert!(strategy.begin(rng));
     let mut order = Vec::new();
     let mut state = State::new(program, Some(strategy));
     let mut running = None;
@@ -158,11 +158,11 @@ fn all_orders_of_the_selected_steps_are_equally_likely() {
     for (i, program) in programs.iter().enumerate() {
         let mut counts = orders(program, 0);
         let samples = 100 * counts.len();
-        let mut strategy = Surw::new(7, samples as u64 + 1);
+        let mut strategy = Surw::default();
         // The first execution only counts.
-        sample(program, 0, &mut strategy);
-        for _ in 0..samples {
-            let order = sample(program, 0, &mut strategy);
+        sample(program, 0, &mut strategy, Rng::of_execution(7, 0));
+        for n in 1..=samples as u64 {
+            let order = sample(program, 0, &mut strategy, Rng::of_execution(7, n));
             *counts.get_mut(&order).expect("one of the orders") += 1;
         }
         let unevenness = unevenness(&counts);
@@ -176,7 +176,8 @@ fn the_measure_tells_a_random_walk_apart() {
     let mut counts = orders(&program, 0);
     for seed in 0..100 * counts.len() as u64 {
         // Without an execution before, nothing is known of the threads: every step is a coin's.
-        *counts.get_mut(&sample(&program, 0, &mut Surw::new(seed, 1))).expect("an order") += 1;
+        let order = sample(&program, 0, &mut Surw::default(), Rng::of_execution(seed, 0));
+        *counts.get_mut(&order).expect("an order") += 1;
     }
     assert!(unevenness(&counts) > 20.0);
 }
@@ -185,10 +186,11 @@ fn the_measure_tells_a_random_walk_apart() {
 fn a_deadlock_does_not_teach_the_next_execution_to_deadlock() {
     let thread = |a, b| vec![Acquire(a), Acquire(b), Release(b), Release(a)];
     let program: Program = vec![thread(0, 1), thread(1, 0)];
-    let deadlocks = |mut s: Surw| run_all(&program, &mut s).iter().filter(|o| o.deadlock).count();
+    let deadlocks =
+        |mut s: Search<Surw>| run_all(&program, &mut s).iter().filter(|o| o.deadlock).count();
     // Whoever comes first, with three steps to go against four, must come second as well: 3 in 7 do.
-    let uniform = deadlocks(Surw::uniform(1, 2_100));
+    let uniform = deadlocks(search(Surw::uniform(), 1, 2_100));
     assert!(uniform.abs_diff(1_200) < 120, "{uniform} of 2100, 4 in 7 expected");
-    let selective = deadlocks(Surw::new(1, 2_000));
+    let selective = deadlocks(search(Surw::default(), 1, 2_000));
     assert!((400..1_400).contains(&selective), "{selective} of 2000");
 }

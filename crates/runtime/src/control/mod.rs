@@ -25,8 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_explore::explain::Stop;
-use selvedge_explore::{Divergence, Pending, Replay, Strategy};
+use selvedge_explore::{Divergence, Pending, Replay, Rng, Stop, Strategy};
 use selvedge_model::schedule::landmark;
 use selvedge_model::symbols::Table;
 use selvedge_model::{Event, Held, Schedule, Site, SiteId, Symbols, ThreadId};
@@ -332,15 +331,12 @@ impl Controlled {
         Ok(pcs.into_iter().map(|pc| self.site(pc).0).collect())
     }
 
-    /// One execution under a strategy; none if the strategy wants no more.
-    pub fn run(&mut self, strategy: &mut dyn Strategy) -> Result<Option<Execution>, Error> {
-        if !strategy.begin() {
-            return Ok(None);
-        }
+    /// One execution under a strategy, which has begun.
+    pub fn run(&mut self, strategy: &mut dyn Strategy) -> Result<Execution, Error> {
         self.prepare()?;
         self.publish_watched();
         let _stay = self.processor.and_then(OneProcessor::stay);
-        run::execute(self, strategy).map(Some)
+        run::execute(self, strategy)
     }
 
     /// The execution of a schedule, and where it could not be followed.
@@ -351,10 +347,10 @@ impl Controlled {
         let former = (self.seed, self.releases);
         (self.seed, self.releases) = (schedule.seed, schedule.releases);
         let mut replay = Replay::new(schedule);
+        replay.begin(Rng::default());
         let result = self.run(&mut replay);
         (self.seed, self.releases) = former;
-        let execution = result?.ok_or(Error::NotControlled)?;
-        Ok((execution, replay.divergence()))
+        Ok((result?, replay.divergence()))
     }
 
     fn site(&mut self, pc: u64) -> (SiteId, u16) {

@@ -6,8 +6,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use selvedge_explore::explain::Stop;
-use selvedge_explore::{Choice, Recorder, Strategy};
+use selvedge_explore::{Choice, Driver, Strategy};
 use selvedge_model::{Region, RegionId, RegionKind, ThreadId};
 
 use super::history::{Code, History, Lookup};
@@ -26,12 +25,11 @@ const NOBODY: [u64; wire::CALLERS] = [0; wire::CALLERS];
 
 struct Run<'a> {
     program: &'a mut Controlled,
-    recorder: Recorder<&'a mut dyn Strategy>,
+    strategy: &'a mut dyn Strategy,
+    driver: Driver,
     history: History,
-    choices: usize,
     running: Option<ThreadId>,
     uncontrolled: Vec<Uncontrolled>,
-    stops: Vec<Stop>,
     begin: Instant,
     /// When anything was last seen to happen, and what.
     active: Instant,
@@ -71,20 +69,19 @@ pub(super) fn execute(
     let history = History::new(&program.names);
     let mut run = Run {
         program,
-        recorder: Recorder::new(strategy),
+        strategy,
+        driver: Driver::default(),
         history,
-        choices: 0,
         running: None,
         uncontrolled: Vec::new(),
-        stops: Vec::new(),
         begin: now,
         active: now,
         seen: (0, 0),
     };
     let outcome = run.finish()?;
-    let mut schedule = run.recorder.schedule().clone();
+    let Run { history, uncontrolled, driver, running, .. } = run;
+    let Driver { mut schedule, stops, .. } = driver;
     (schedule.seed, schedule.releases) = (seed, releases);
-    let Run { history, uncontrolled, stops, running, .. } = run;
     let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
     let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
     program.last = history.objects;
@@ -132,7 +129,7 @@ impl Run<'_> {
             }
         };
         self.read();
-        self.recorder.end(&self.history.pending);
+        self.strategy.end(&self.history.pending);
         let outcome = match end {
             End::Because(outcome) => {
                 self.end_process()?;
@@ -229,7 +226,7 @@ impl Run<'_> {
 
     fn read(&mut self) {
         self.program.read_maps();
-        let Run { program, history, recorder, .. } = self;
+        let Run { program, history, strategy, .. } = self;
         let Controlled { memory, sites, symbols, modules, resolver, process, .. } = &mut **program;
         let c = memory.control();
         let watched = c.watched.iter().take(c.watched_len.load(Ordering::Relaxed) as usize);
@@ -255,7 +252,7 @@ impl Run<'_> {
             Some(hasher.finish())
         };
         let mut lookup = Lookup { sites: &mut find, regions: &mut regions, statics: &statics };
-        history.read(memory.control(), &mut lookup, recorder);
+        history.read(memory.control(), &mut lookup, *strategy);
     }
 
     /// Answers the program's question; an outcome if there is no answer.
@@ -294,20 +291,14 @@ impl Run<'_> {
             c.slots[t.index() % wire::THREADS].flags.load(Ordering::Relaxed) & wire::YIELDS != 0
         });
         let choice = Choice {
-            step: self.choices,
+            step: self.driver.choices(),
             enabled,
             running: self.running,
             yielding,
             pending: &self.history.pending,
         };
-        self.choices += 1;
-        let thread = self.recorder.choose(&choice);
-        if let Some(next) = choice.preempted_by(thread)
-            && let Some(stopped) = choice.running
-        {
-            let at = self.history.events.len();
-            self.stops.push(Stop { at, thread: stopped, next: *next });
-        }
+        let events = self.history.events.len();
+        let thread = self.driver.choose(self.strategy, &choice, Some(events));
         self.running = Some(thread);
         thread
     }

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use selvedge_explore::deadlocks::Trivial;
 use selvedge_explore::minimise::Minimised;
-use selvedge_explore::{Divergence, Replay, Witness, minimise};
+use selvedge_explore::{Divergence, Replay, Rng, Strategy, Trivial, Witness, minimise};
 use selvedge_model::{Schedule, SiteId, Target};
 
 use super::{Controlled, Execution, Outcome};
@@ -58,10 +57,10 @@ impl Controlled {
         let former = (self.seed, self.releases);
         (self.seed, self.releases) = (schedule.seed, schedule.releases);
         let mut witness = Witness::new(Replay::new(schedule), target, &Trivial, Trivial);
+        witness.begin(Rng::default());
         let result = self.run(&mut witness);
         (self.seed, self.releases) = former;
-        let execution = result?.ok_or(Error::NotControlled)?;
-        Ok((execution, witness.strategy.divergence(), witness.witnessed()))
+        Ok((result?, witness.strategy.divergence(), witness.witnessed()))
     }
 
     /// Looks for a schedule with fewer preemptions that shows what is sought, in at most `budget`

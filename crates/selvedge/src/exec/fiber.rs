@@ -11,14 +11,17 @@
 //!    executions that fail.
 //! 5. No coroutine is switched away from while it unwinds, unless its execution ends with that: the
 //!    standard library counts panics per OS thread.
+//! 6. A [`Lent`] strategy exists only in the `Exec` of rule 2, and only while [`run`] is on the stack, which
+//!    borrows the strategy and does not use it otherwise.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use selvedge_explore::Strategy;
 use selvedge_model::ThreadId;
 
 use super::Exec;
@@ -107,8 +110,30 @@ pub(crate) struct Pool {
     active: Vec<Option<Fiber>>,
 }
 
-/// Runs an execution to its end. `exec` has its first thread ready to run.
-pub(crate) fn run(exec: &mut Exec, pool: &mut Pool) {
+/// The strategy of the execution that runs.
+pub(crate) struct Lent(NonNull<dyn Strategy>);
+
+impl Lent {
+    fn new(strategy: &mut dyn Strategy) -> Lent {
+        let borrowed = NonNull::from(strategy);
+        // SAFETY: only the lifetime changes; by rule 6 the pointer is used while the borrow lasts.
+        Lent(unsafe {
+            std::mem::transmute::<NonNull<dyn Strategy + '_>, NonNull<dyn Strategy>>(borrowed)
+        })
+    }
+
+    /// The strategy.
+    #[inline]
+    pub(crate) fn get(&mut self) -> &mut dyn Strategy {
+        // SAFETY: by rule 6 the borrow lasts, and this is the only way to the strategy; `&mut self`
+        // keeps a second reference from being made.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+/// Runs an execution to its end under a strategy. `exec` has its first thread ready to run.
+pub(crate) fn run(exec: &mut Exec, pool: &mut Pool, strategy: &mut dyn Strategy) {
+    exec.strategy = Some(Lent::new(strategy));
     let current = ptr::from_mut(exec);
     CURRENT.set(current);
     while let Some((thread, job)) = with(Exec::take_next).flatten() {
@@ -117,6 +142,7 @@ pub(crate) fn run(exec: &mut Exec, pool: &mut Pool) {
             break;
         }
     }
+    with(|exec| exec.strategy = None);
     CURRENT.set(ptr::null_mut());
     for fiber in pool.active.drain(..).flatten() {
         // Rule 4.

@@ -31,11 +31,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use selvedge_explore::explain::Stop;
-use selvedge_explore::{Abstraction, Choice, Pending, Rng, Step, Strategy};
+use selvedge_explore::{Abstraction, Choice, Driver, Pending, Rng, Step, Strategy};
 use selvedge_model::{
-    Access, Event, Findings, Fingerprint, LockId, Op, RegionKind, Schedule, SiteId, Symbols,
-    ThreadId,
+    Access, Event, Findings, Fingerprint, LockId, Op, RegionKind, SiteId, Symbols, ThreadId,
 };
 
 use crate::analyses::{Analyses, Contents, Running};
@@ -136,11 +134,10 @@ pub(crate) struct Taken {
 pub(crate) struct Exec {
     pub(crate) generation: u64,
     limits: Limits,
-    strategy: Option<Box<dyn Strategy>>,
+    /// Whoever chooses, while [`fiber::run`] is on the stack.
+    strategy: Option<fiber::Lent>,
     follows: bool,
-    pub(crate) schedule: Schedule,
-    /// Where threads were stopped although they could have gone on, if events are kept.
-    pub(crate) stops: Vec<Stop>,
+    pub(crate) driver: Driver,
     /// Which thread runs now.
     pub(crate) current: ThreadId,
     /// Which thread took the last step.
@@ -164,7 +161,6 @@ pub(crate) struct Exec {
     pub(crate) names: SharedNames,
     /// Virtual time, in nanoseconds.
     pub(crate) now: u64,
-    choices: usize,
     steps: usize,
     pub(crate) rng: Rng,
     pub(crate) symbols: Symbols,
@@ -220,8 +216,7 @@ impl Exec {
             limits,
             strategy: None,
             follows: false,
-            schedule: Schedule::default(),
-            stops: Vec::new(),
+            driver: Driver::default(),
             current: ThreadId(0),
             running: None,
             yielding: false,
@@ -239,7 +234,6 @@ impl Exec {
             memory: 0,
             names: SharedNames::default(),
             now: 0,
-            choices: 0,
             steps: 0,
             rng: Rng::new(0),
             symbols: Symbols::default(),
@@ -266,19 +260,17 @@ impl Exec {
     /// Forgets the execution before and gets ready for one whose first thread does `body`.
     pub(crate) fn begin(
         &mut self,
-        strategy: Box<dyn Strategy>,
+        follows: bool,
         seed: u64,
         body: fiber::Job,
         here: &'static Location<'static>,
     ) {
         self.generation = GENERATIONS.fetch_add(1, Ordering::Relaxed);
         self.live.store(self.generation, Ordering::Relaxed);
-        self.follows = strategy.follows_steps();
-        self.strategy = Some(strategy);
-        self.schedule.seed = seed;
-        self.schedule.segments.clear();
-        self.stops.clear();
-        self.schedule.releases = self.release_points;
+        self.follows = follows;
+        self.driver.clear();
+        self.driver.schedule.seed = seed;
+        self.driver.schedule.releases = self.release_points;
         self.running = None;
         self.yielding = false;
         self.enabled.clear();
@@ -294,7 +286,6 @@ impl Exec {
         self.memory = 0;
         *self.names.0.borrow_mut() = Names::default();
         self.now = 0;
-        self.choices = 0;
         self.steps = 0;
         self.rng = Rng::new(seed);
         self.cause = None;
@@ -311,12 +302,10 @@ impl Exec {
         self.next = Some(main);
     }
 
-    /// The execution is over: gives the strategy back.
-    pub(crate) fn end(&mut self) -> Box<dyn Strategy> {
+    /// The execution is over.
+    pub(crate) fn end(&mut self, strategy: &mut dyn Strategy) {
         self.live.store(0, Ordering::Relaxed);
-        let mut strategy = self.strategy.take().expect("an execution has a strategy");
         strategy.end(&self.pending);
-        strategy
     }
 
     pub(crate) fn stack_size(&self) -> usize {
@@ -325,7 +314,7 @@ impl Exec {
 
     /// How many choices and steps there were.
     pub(crate) fn length(&self) -> (usize, usize) {
-        (self.choices, self.steps)
+        (self.driver.choices(), self.steps)
     }
 
     // ---- threads ----
@@ -472,7 +461,7 @@ impl Exec {
         if self.follows
             && let Some(strategy) = &mut self.strategy
         {
-            strategy.step(thread, &self.pending);
+            strategy.get().step(thread, &self.pending);
         }
         self.running = Some(thread);
         self.yielding = self.pending[thread.index()].step == Step::Yield;
@@ -485,30 +474,16 @@ impl Exec {
 
     fn choose(&mut self) -> ThreadId {
         let choice = Choice {
-            step: self.choices,
+            step: self.driver.choices(),
             enabled: &self.enabled,
             running: self.running,
             yielding: self.yielding,
             pending: &self.pending,
         };
         let strategy = self.strategy.as_mut().expect("an execution has a strategy");
-        let thread = strategy.choose(&choice);
-        match self.schedule.segments.last_mut() {
-            // The common case, without looking at what would be preempted.
-            Some(last) if last.thread == thread => last.steps += 1,
-            _ => {
-                let preempted = choice.preempted_by(thread);
-                self.schedule.push(thread, preempted.map(Pending::fingerprint));
-                if self.keep
-                    && let (Some(next), Some(stopped)) = (preempted, choice.running)
-                {
-                    let at = self.log.len();
-                    self.stops.push(Stop { at, thread: stopped, next: *next });
-                }
-            }
-        }
-        self.choices += 1;
-        if self.choices.is_multiple_of(1024) {
+        let events = self.keep.then_some(self.log.len());
+        let thread = self.driver.choose(strategy.get(), &choice, events);
+        if self.driver.choices().is_multiple_of(1024) {
             self.heartbeat.fetch_add(1, Ordering::Relaxed);
         }
         thread
@@ -645,7 +620,7 @@ impl Exec {
             && !event.is_plain_access()
             && let Some(strategy) = &mut self.strategy
         {
-            strategy.observe(event);
+            strategy.get().observe(event);
         }
     }
 

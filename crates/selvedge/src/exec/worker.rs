@@ -4,8 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use selvedge_explore::explain::Stop;
-use selvedge_explore::{Replay, Shared, Strategy};
+use selvedge_explore::{Replay, Rng, Stop, Strategy};
 use selvedge_model::{Event, Finding, Op, Schedule, Status, Symbols, ThreadId};
 
 use super::fiber::{self, Pool, with};
@@ -83,13 +82,13 @@ impl Worker {
         &mut self.exec.release_points
     }
 
-    /// Runs one execution under `strategy`, which has begun. Gives the strategy back.
+    /// Runs one execution under `strategy`, which has begun.
     pub(crate) fn run(
         &mut self,
-        strategy: Box<dyn Strategy>,
+        strategy: &mut dyn Strategy,
         seed: u64,
         observe: Observe,
-    ) -> (Box<dyn Strategy>, Execution) {
+    ) -> Execution {
         let none: Arc<[String]> = Arc::default();
         self.exec.selected = if observe.analyses { Arc::clone(&self.selected) } else { none };
         self.exec.noting = observe.analyses || observe.events;
@@ -99,10 +98,10 @@ impl Worker {
         let main = move || body();
         // SAFETY: `main` owns what it uses.
         let job = unsafe { fiber::job(main, |result| main_done(result.is_err())) };
-        self.exec.begin(strategy, seed, job, self.here);
-        fiber::run(&mut self.exec, &mut self.pool);
-        let strategy = self.exec.end();
-        (strategy, self.collect())
+        self.exec.begin(strategy.follows_steps(), seed, job, self.here);
+        fiber::run(&mut self.exec, &mut self.pool, strategy);
+        self.exec.end(strategy);
+        self.collect()
     }
 
     fn collect(&mut self) -> Execution {
@@ -122,10 +121,10 @@ impl Worker {
             (0..exec.threads.len() as u32).map(|t| exec.thread_name(ThreadId(t))).collect();
         Execution {
             cause,
-            schedule: exec.schedule.clone(),
+            schedule: exec.driver.schedule.clone(),
             findings,
             events: if exec.keep { std::mem::take(&mut exec.log) } else { Vec::new() },
-            stops: std::mem::take(&mut exec.stops),
+            stops: std::mem::take(&mut exec.driver.stops),
             taken: exec.taken.take().unwrap_or_default(),
             choices,
             steps,
@@ -137,12 +136,10 @@ impl Worker {
     /// Replays a schedule.
     pub(crate) fn replay(&mut self, schedule: &Schedule, observe: Observe) -> (Replay, Execution) {
         let before = std::mem::replace(&mut self.exec.release_points, schedule.releases);
-        let shared = Shared::new(Replay::new(schedule));
-        let mut strategy: Box<dyn Strategy> = Box::new(shared.clone());
-        strategy.begin();
-        let (_, execution) = self.run(strategy, schedule.seed, observe);
+        let mut replay = Replay::new(schedule);
+        replay.begin(Rng::default());
+        let execution = self.run(&mut replay, schedule.seed, observe);
         self.exec.release_points |= before;
-        let replay = shared.0.borrow().clone();
         (replay, execution)
     }
 }

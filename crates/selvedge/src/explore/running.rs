@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
 use selvedge_explore::rng::derive;
-use selvedge_explore::{Directed, Shared, Strategy, minimise};
+use selvedge_explore::{Budget, Coverage, Directed, Strategy, minimise};
 use selvedge_model::{Finding, FindingId, Schedule, Status, Target};
 
 use super::{Explore, Summary};
@@ -239,11 +239,12 @@ struct Shard<'a> {
 impl Shard<'_> {
     fn run(&mut self, limit: u64) -> Sharded {
         let options = &self.setting.options;
-        let mut planned = options.plan.strategy(self.seed, limit);
+        let mut strategy = options.plan.strategy();
+        let mut budget = Budget::new(self.seed, limit);
         loop {
             let expired = options.time.is_some_and(|t| self.setting.begun.elapsed() >= t);
             let beaten = self.executions >= self.setting.best.load(Ordering::Relaxed);
-            if expired || beaten || !planned.strategy.begin() {
+            if expired || beaten || !budget.begin(&mut *strategy) {
                 break;
             }
             let releases = *self.worker.release_points();
@@ -252,35 +253,32 @@ impl Shard<'_> {
                 steps: self.check_determinism,
                 events: false,
             };
-            let strategy = std::mem::replace(&mut planned.strategy, Box::new(Nothing));
-            let execution = self.execute(strategy, observe, &mut planned.strategy)?;
+            let execution = self.execute(&mut *strategy, observe)?;
             if std::mem::take(&mut self.check_determinism) {
                 self.compare_with_replay(&execution)?;
             }
             self.confirm_all(execution)?;
             if options.plan.is_systematic() && *self.worker.release_points() != releases {
                 // There are more points now than in the schedules seen so far: from the start.
-                planned = options.plan.strategy(self.seed, limit);
+                strategy = options.plan.strategy();
             }
         }
-        self.summary.complete = planned.complete();
-        self.summary.classes = planned.classes();
+        self.summary.complete = strategy.coverage() == Coverage::Complete;
+        self.summary.classes = strategy.classes();
         self.summary.executions = self.executions;
         self.summary.analyses = relevant_names(&self.setting.selected, self.contents);
         Ok(std::mem::take(&mut self.summary))
     }
 
-    /// One execution; the strategy is put back into `strategy_back`.
+    /// One execution under a strategy, which has begun.
     fn execute(
         &mut self,
-        strategy: Box<dyn Strategy>,
+        strategy: &mut dyn Strategy,
         observe: Observe,
-        strategy_back: &mut Box<dyn Strategy>,
     ) -> Result<Execution, Box<Found>> {
         let seed = derive(self.seed ^ 0xda7a, self.executions);
         self.executions += 1;
-        let (strategy, mut execution) = self.worker.run(strategy, seed, observe);
-        *strategy_back = strategy;
+        let mut execution = self.worker.run(strategy, seed, observe);
         self.summary.longest = self.summary.longest.max(execution.choices);
         self.summary.steps += execution.steps as u64;
         self.contents = self.contents.union(execution.contents);
@@ -349,31 +347,17 @@ impl Shard<'_> {
         let seed = derive(self.seed, 0xd1ec7ed ^ self.executions);
         let attempts = self.setting.options.attempts;
         let now = self.worker.names();
-        let directed = Directed::new(target, names, now, seed, attempts);
-        let shared = Shared::new(directed);
-        let mut strategy: Box<dyn Strategy> = Box::new(shared.clone());
-        while strategy.begin() {
+        let mut directed = Directed::new(target, names, now);
+        let mut budget = Budget::new(seed, attempts);
+        while budget.begin(&mut directed) {
             let observe = Observe { analyses: true, ..Observe::default() };
-            let taken = std::mem::replace(&mut strategy, Box::new(Nothing));
-            let execution = self.execute(taken, observe, &mut strategy)?;
-            if shared.0.borrow().reached() {
+            let execution = self.execute(&mut directed, observe)?;
+            if directed.reached() {
                 let finding = Finding { status: Status::Confirmed, ..finding.clone() };
                 return Err(self.found(Cause::Finding(Box::new(finding)), execution.schedule));
             }
         }
         Ok(false)
-    }
-}
-
-/// Stands where a strategy is while an execution has it.
-struct Nothing;
-
-impl Strategy for Nothing {
-    fn begin(&mut self) -> bool {
-        false
-    }
-    fn choose(&mut self, choice: &selvedge_explore::Choice<'_>) -> selvedge_model::ThreadId {
-        choice.candidate(0)
     }
 }
 

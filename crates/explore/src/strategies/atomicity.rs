@@ -27,8 +27,8 @@
 
 use selvedge_model::{Access, Event, LockId, Mode, Op, RegionId, RegionKind, SiteId, ThreadId};
 
-use crate::active::{Active, Verdict};
-use crate::{Choice, Pending, Step, Strategy};
+use crate::strategies::active::{Active, Verdict};
+use crate::{Choice, Pending, Rng, Step, Strategy};
 
 /// A step of another thread between two of an atomic block, on one object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -127,22 +127,22 @@ pub struct AtomFuzzer {
 }
 
 impl AtomFuzzer {
-    /// For `limit` executions, with annotated blocks.
-    pub fn new(seed: u64, limit: u64) -> AtomFuzzer {
-        let active = Active::new(seed, limit);
+    /// With annotated blocks.
+    pub fn new() -> AtomFuzzer {
+        let active = Active::default();
         AtomFuzzer { active, aim: Aim::Regions, blocks: Vec::new(), violations: Vec::new() }
     }
 
     /// With the heuristic that what a thread does while it holds a lock is a block.
-    pub fn lock_regions(seed: u64, limit: u64) -> AtomFuzzer {
-        AtomFuzzer { aim: Aim::LockRegions, ..AtomFuzzer::new(seed, limit) }
+    pub fn lock_regions() -> AtomFuzzer {
+        AtomFuzzer { aim: Aim::LockRegions, ..AtomFuzzer::new() }
     }
 
     /// Aims at a predicted violation: two steps of one thread on an object, at these sites, that no
     /// block need contain, and a step of another thread in between, at `between` if it is given.
-    pub fn aimed(pair: [SiteId; 2], between: Option<SiteId>, seed: u64, limit: u64) -> AtomFuzzer {
+    pub fn aimed(pair: [SiteId; 2], between: Option<SiteId>) -> AtomFuzzer {
         let aim = Aim::Pair { pair, between, inside: false };
-        AtomFuzzer { aim, ..AtomFuzzer::new(seed, limit) }
+        AtomFuzzer { aim, ..AtomFuzzer::new() }
     }
 
     /// Only counts a pair whose steps are in one execution of an annotated block.
@@ -268,11 +268,17 @@ fn violates(first: Touch, between: bool, second: Touch) -> bool {
     between || first.writes && second.writes
 }
 
+impl Default for AtomFuzzer {
+    fn default() -> AtomFuzzer {
+        AtomFuzzer::new()
+    }
+}
+
 impl Strategy for AtomFuzzer {
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, rng: Rng) -> bool {
         self.blocks.clear();
         self.violations.clear();
-        self.active.begin()
+        self.active.begin(rng)
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {

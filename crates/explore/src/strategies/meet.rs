@@ -16,9 +16,9 @@
 
 use selvedge_model::{Op, SiteId, ThreadId};
 
-use crate::active::{Active, Verdict};
 use crate::dependence::subjects_meet;
-use crate::{Choice, Pending, Step, Strategy};
+use crate::strategies::active::{Active, Verdict};
+use crate::{Choice, Pending, Rng, Step, Strategy};
 
 /// Steers threads to a meeting.
 #[derive(Clone, Debug)]
@@ -31,9 +31,9 @@ pub struct Meet {
 }
 
 impl Meet {
-    /// Threads are to meet at `places`, in each of `limit` executions.
-    pub fn new(places: Vec<Vec<SiteId>>, seed: u64, limit: u64) -> Meet {
-        Meet { active: Active::new(seed, limit), places, same_object: false, met: Vec::new() }
+    /// Threads are to meet at `places`.
+    pub fn new(places: Vec<Vec<SiteId>>) -> Meet {
+        Meet { active: Active::default(), places, same_object: false, met: Vec::new() }
     }
 
     /// They only meet if they are about to use the same lock, or memory in common.
@@ -85,9 +85,9 @@ fn seat(
 }
 
 impl Strategy for Meet {
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, rng: Rng) -> bool {
         self.met.clear();
-        self.active.begin()
+        self.active.begin(rng)
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {

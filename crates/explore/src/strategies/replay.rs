@@ -1,7 +1,6 @@
-//! Recording and replay.
+//! Replay: chooses what a [`Driver`](crate::Driver) recorded.
 //!
-//! [`Recorder`] writes down what another strategy chooses. [`Replay`] chooses the same again. On the
-//! program that was recorded, the replay is exact. On one that was edited, a segment that ended in
+//! On the program that was recorded, the replay is exact. On one that was edited, a segment that ended in
 //! a preemption is prolonged until its thread is about to take a step of the recorded
 //! [`Fingerprint`], by at most [`SLACK`] steps, and a segment whose thread
 //! cannot run is left out; where that happened first is the [`Divergence`].
@@ -13,69 +12,12 @@
 
 use std::fmt;
 
-use selvedge_model::{Event, Fingerprint, Schedule, Segment, ThreadId};
+use selvedge_model::{Fingerprint, Schedule, Segment, ThreadId};
 
-use crate::{Choice, Pending, Strategy};
+use crate::{Choice, Rng, Strategy};
 
 /// How many steps a program may have gained within a segment.
 pub const SLACK: u32 = 64;
-
-/// Records what another strategy chooses.
-#[derive(Clone, Debug)]
-pub struct Recorder<S> {
-    /// Who chooses.
-    pub strategy: S,
-    schedule: Schedule,
-}
-
-impl<S> Recorder<S> {
-    /// Records `strategy`.
-    pub fn new(strategy: S) -> Recorder<S> {
-        Recorder { strategy, schedule: Schedule::default() }
-    }
-
-    /// The choices of the execution that began last; the seed is the front end's to fill in.
-    pub fn schedule(&self) -> &Schedule {
-        &self.schedule
-    }
-}
-
-impl<S: Strategy> Strategy for Recorder<S> {
-    fn begin(&mut self) -> bool {
-        self.schedule.segments.clear();
-        self.strategy.begin()
-    }
-
-    #[inline]
-    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
-        let thread = self.strategy.choose(choice);
-        match self.schedule.segments.last_mut() {
-            // The common case, without looking at what would be preempted.
-            Some(last) if last.thread == thread => last.steps += 1,
-            _ => {
-                let preempted = choice.preempted_by(thread).map(Pending::fingerprint);
-                self.schedule.push(thread, preempted);
-            }
-        }
-        thread
-    }
-
-    fn follows_steps(&self) -> bool {
-        self.strategy.follows_steps()
-    }
-
-    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        self.strategy.step(thread, pending);
-    }
-
-    fn observe(&mut self, event: &Event) {
-        self.strategy.observe(event);
-    }
-
-    fn end(&mut self, pending: &[Pending]) {
-        self.strategy.end(pending);
-    }
-}
 
 /// Where a replay could not do what was recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,7 +68,7 @@ impl fmt::Display for Divergence {
 #[derive(Clone, Debug)]
 pub struct Replay {
     segments: Vec<Segment>,
-    executions: u64,
+    done: bool,
     /// The segment that runs, and the steps that it has taken.
     at: usize,
     taken: u32,
@@ -136,13 +78,8 @@ pub struct Replay {
 impl Replay {
     /// Replays once.
     pub fn new(schedule: &Schedule) -> Replay {
-        Replay::times(schedule, 1)
-    }
-
-    /// Replays so many times.
-    pub fn times(schedule: &Schedule, executions: u64) -> Replay {
         let segments = schedule.segments.clone();
-        Replay { segments, executions, at: 0, taken: 0, divergence: None }
+        Replay { segments, done: false, at: 0, taken: 0, divergence: None }
     }
 
     /// Where the execution that began last left the schedule, if it did.
@@ -180,13 +117,11 @@ impl Replay {
 }
 
 impl Strategy for Replay {
-    fn begin(&mut self) -> bool {
-        let more = self.executions > 0;
-        self.executions -= u64::from(more);
+    fn begin(&mut self, _: Rng) -> bool {
         self.at = 0;
         self.taken = 0;
         self.divergence = None;
-        more
+        !std::mem::replace(&mut self.done, true)
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {

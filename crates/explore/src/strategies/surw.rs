@@ -26,7 +26,7 @@
 use rustc_hash::FxHashMap;
 use selvedge_model::{Event, Op, ThreadId};
 
-use crate::rng::derive;
+use crate::registry::Entry;
 use crate::{Choice, Pending, Rng, Step, Strategy};
 
 /// What a step is about, so far as selecting goes.
@@ -35,11 +35,8 @@ type Subject = (u8, u64);
 type Counts = FxHashMap<(Option<Subject>, ThreadId), u64>;
 
 /// Uniform over the interleavings of selected events.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Surw {
-    seed: u64,
-    executions: u64,
-    limit: u64,
     select_all: bool,
     rng: Rng,
     /// The object whose steps are selected; everything if there is none.
@@ -60,27 +57,9 @@ pub struct Surw {
 }
 
 impl Surw {
-    /// One sample for each of `limit` executions, selecting one object in each.
-    pub fn new(seed: u64, limit: u64) -> Surw {
-        Surw {
-            seed,
-            executions: 0,
-            limit,
-            select_all: false,
-            rng: Rng::new(seed),
-            selected: None,
-            counts: FxHashMap::default(),
-            expected: FxHashMap::default(),
-            forks: Vec::new(),
-            expected_forks: Vec::new(),
-            left: Vec::new(),
-            intended: None,
-        }
-    }
-
     /// Selects every step: the uniform random walk.
-    pub fn uniform(seed: u64, limit: u64) -> Surw {
-        Surw { select_all: true, ..Surw::new(seed, limit) }
+    pub fn uniform() -> Surw {
+        Surw { select_all: true, ..Surw::default() }
     }
 
     fn select(&mut self) {
@@ -166,12 +145,8 @@ fn subject(step: Step) -> Option<Subject> {
 }
 
 impl Strategy for Surw {
-    fn begin(&mut self) -> bool {
-        if self.executions == self.limit {
-            return false;
-        }
-        self.rng = Rng::new(derive(self.seed, self.executions));
-        self.executions += 1;
+    fn begin(&mut self, rng: Rng) -> bool {
+        self.rng = rng;
         self.left.clear();
         self.forks.clear();
         self.intended = None;
@@ -251,3 +226,21 @@ impl Strategy for Surw {
         self.expected_forks.clone_from(&self.forks);
     }
 }
+
+/// The strategy of `surw`.
+pub const ENTRY: Entry = Entry {
+    name: "surw",
+    about: "uniform over the interleavings of the steps on one object",
+    argument: None,
+    systematic: false,
+    new: |_| Box::<Surw>::default(),
+};
+
+/// The strategy of `uniform`.
+pub const UNIFORM: Entry = Entry {
+    name: "uniform",
+    about: "uniform over all interleavings",
+    argument: None,
+    systematic: false,
+    new: |_| Box::new(Surw::uniform()),
+};

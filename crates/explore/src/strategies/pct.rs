@@ -18,9 +18,11 @@
 
 use selvedge_model::ThreadId;
 
-use crate::rng::derive;
+use crate::registry::{Argument, Entry};
 use crate::{Choice, Rng, Strategy};
 
+/// The depth unless the user says otherwise.
+pub const DEPTH: usize = 3;
 /// The k of the first execution.
 pub const FIRST_GUESS: usize = 64;
 /// How many choices in a row are taken for spinning.
@@ -32,9 +34,6 @@ const CHANGED: u64 = 1 << 32;
 /// Random priorities with random change points.
 #[derive(Clone, Debug)]
 pub struct Pct {
-    seed: u64,
-    executions: u64,
-    limit: u64,
     depth: usize,
     /// k: choices of the longest execution so far, 0 before the first.
     longest: usize,
@@ -52,15 +51,12 @@ pub struct Pct {
 }
 
 impl Pct {
-    /// Bugs of the given depth (at least 1), in `limit` executions.
-    pub fn new(seed: u64, depth: usize, limit: u64) -> Pct {
+    /// Looks for bugs of the given depth, at least 1.
+    pub fn new(depth: usize) -> Pct {
         Pct {
-            seed,
-            executions: 0,
-            limit,
             depth: depth.max(1),
             longest: 0,
-            rng: Rng::new(seed),
+            rng: Rng::default(),
             priorities: Vec::new(),
             change_points: Vec::new(),
             lowest: 0,
@@ -79,13 +75,15 @@ impl Pct {
     }
 }
 
+impl Default for Pct {
+    fn default() -> Pct {
+        Pct::new(DEPTH)
+    }
+}
+
 impl Strategy for Pct {
-    fn begin(&mut self) -> bool {
-        if self.executions == self.limit {
-            return false;
-        }
-        self.rng = Rng::new(derive(self.seed, self.executions));
-        self.executions += 1;
+    fn begin(&mut self, rng: Rng) -> bool {
+        self.rng = rng;
         self.priorities.clear();
         self.lowest = CHANGED;
         self.streak = (ThreadId(0), 0);
@@ -123,3 +121,16 @@ impl Strategy for Pct {
         thread
     }
 }
+
+/// The strategy of `pct`.
+pub const ENTRY: Entry = Entry {
+    name: "pct",
+    about: "random priorities for threads, lowered at a few random points",
+    argument: Some(Argument {
+        name: "DEPTH",
+        about: "how many orderings of steps a bug needs",
+        default: Some(DEPTH),
+    }),
+    systematic: false,
+    new: |depth| Box::new(Pct::new(depth.unwrap_or(DEPTH))),
+};

@@ -23,8 +23,8 @@
 
 use selvedge_model::{Access, AtomicOp, Event, Op, SiteId, ThreadId};
 
-use crate::active::{Active, Verdict};
-use crate::{Choice, Pending, Step, Strategy};
+use crate::strategies::active::{Active, Verdict};
+use crate::{Choice, Pending, Rng, Step, Strategy};
 
 /// Steers towards two conflicting accesses at two sites.
 #[derive(Clone, Debug)]
@@ -45,10 +45,10 @@ pub struct RaceFuzzer {
 }
 
 impl RaceFuzzer {
-    /// Aims at accesses at `first` and `second` in each of `limit` executions.
-    pub fn new(first: SiteId, second: SiteId, seed: u64, limit: u64) -> RaceFuzzer {
+    /// Aims at accesses at `first` and `second`.
+    pub fn new(first: SiteId, second: SiteId) -> RaceFuzzer {
         RaceFuzzer {
-            active: Active::new(seed, limit),
+            active: Active::default(),
             sites: (first, second),
             reached: None,
             due: None,
@@ -120,10 +120,10 @@ fn race(a: Step, b: Step) -> bool {
 }
 
 impl Strategy for RaceFuzzer {
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, rng: Rng) -> bool {
         (self.reached, self.due, self.doubt) = (None, None, None);
         (self.witnessed, self.witness_doubt, self.order) = (None, None, None);
-        self.active.begin()
+        self.active.begin(rng)
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {

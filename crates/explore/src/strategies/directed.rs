@@ -6,7 +6,9 @@
 
 use selvedge_model::{Event, SiteId, Target, ThreadId};
 
-use crate::{Abstraction, AtomFuzzer, Choice, DeadlockFuzzer, Pending, RaceFuzzer, Strategy};
+use crate::{
+    Abstraction, AtomFuzzer, Choice, DeadlockFuzzer, Pending, RaceFuzzer, Rng, Strategy, Wraps,
+};
 
 /// How many directed executions a prediction is worth unless the user says otherwise.
 pub const ATTEMPTS: u64 = 20;
@@ -23,24 +25,14 @@ pub enum Directed<A> {
 }
 
 impl<A: Abstraction> Directed<A> {
-    /// Aims at `target` in each of `limit` executions. `names` are those of the execution that the
-    /// target comes from, `now` those of the one that runs.
-    pub fn new(
-        target: &Target,
-        names: &dyn Abstraction,
-        now: A,
-        seed: u64,
-        limit: u64,
-    ) -> Directed<A> {
+    /// Aims at `target`. `names` are those of the execution that the target comes from, `now` those of
+    /// the one that runs.
+    pub fn new(target: &Target, names: &dyn Abstraction, now: A) -> Directed<A> {
         match target {
-            Target::Race { first, second } => {
-                Directed::Race(RaceFuzzer::new(*first, *second, seed, limit))
-            }
-            Target::Deadlock(cycle) => {
-                Directed::Deadlock(DeadlockFuzzer::new(cycle, names, now, seed, limit))
-            }
+            Target::Race { first, second } => Directed::Race(RaceFuzzer::new(*first, *second)),
+            Target::Deadlock(cycle) => Directed::Deadlock(DeadlockFuzzer::new(cycle, names, now)),
             Target::Split { first, second, between, region, .. } => {
-                let split = AtomFuzzer::aimed([*first, *second], *between, seed, limit);
+                let split = AtomFuzzer::aimed([*first, *second], *between);
                 // What is claimed of a region is claimed of each execution of it.
                 Directed::Split(if region.is_some() { split.inside_region() } else { split })
             }
@@ -88,42 +80,23 @@ impl<A: Abstraction> Directed<A> {
             Directed::Split(split) => split.thrashes(),
         }
     }
-
-    fn strategy(&self) -> &dyn Strategy {
-        match self {
-            Directed::Race(race) => race,
-            Directed::Deadlock(deadlock) => deadlock,
-            Directed::Split(split) => split,
-        }
-    }
-
-    fn strategy_mut(&mut self) -> &mut dyn Strategy {
-        match self {
-            Directed::Race(race) => race,
-            Directed::Deadlock(deadlock) => deadlock,
-            Directed::Split(split) => split,
-        }
-    }
 }
 
-impl<A: Abstraction> Strategy for Directed<A> {
-    fn begin(&mut self) -> bool {
-        self.strategy_mut().begin()
+impl<A: Abstraction> Wraps for Directed<A> {
+    fn wrapped(&self) -> &dyn Strategy {
+        match self {
+            Directed::Race(race) => race,
+            Directed::Deadlock(deadlock) => deadlock,
+            Directed::Split(split) => split,
+        }
     }
-    fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
-        self.strategy_mut().choose(choice)
-    }
-    fn follows_steps(&self) -> bool {
-        self.strategy().follows_steps()
-    }
-    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        self.strategy_mut().step(thread, pending);
-    }
-    fn observe(&mut self, event: &Event) {
-        self.strategy_mut().observe(event);
-    }
-    fn end(&mut self, pending: &[Pending]) {
-        self.strategy_mut().end(pending);
+
+    fn wrapped_mut(&mut self) -> &mut dyn Strategy {
+        match self {
+            Directed::Race(race) => race,
+            Directed::Deadlock(deadlock) => deadlock,
+            Directed::Split(split) => split,
+        }
     }
 }
 
@@ -138,7 +111,7 @@ pub struct Witness<S, A> {
 impl<S: Strategy, A: Abstraction> Witness<S, A> {
     /// Watches for what `target` aims at, with `names` and `now` as in [`Directed::new`].
     pub fn new(strategy: S, target: &Target, names: &dyn Abstraction, now: A) -> Witness<S, A> {
-        Witness { strategy, watcher: Directed::new(target, names, now, 0, u64::MAX) }
+        Witness { strategy, watcher: Directed::new(target, names, now) }
     }
 
     /// Whether the execution has been in the target's state.
@@ -148,8 +121,8 @@ impl<S: Strategy, A: Abstraction> Witness<S, A> {
 }
 
 impl<S: Strategy, A: Abstraction> Strategy for Witness<S, A> {
-    fn begin(&mut self) -> bool {
-        self.watcher.begin() && self.strategy.begin()
+    fn begin(&mut self, rng: Rng) -> bool {
+        self.watcher.begin(Rng::default()) && self.strategy.begin(rng)
     }
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.strategy.choose(choice)

@@ -5,21 +5,20 @@
 //! run: without it a spin loop alone has infinitely many schedules.
 //!
 //! Guarantee: without bounds, on a program whose executions all end, each distinct sequence of choices
-//! is visited exactly once, save those in which a yielding thread goes on at once; [`Dfs::complete`]
-//! then tells that all were. With `preemptions` it visits exactly those with at most so many. Choices
+//! is visited exactly once, save those in which a yielding thread goes on at once; its [coverage](Strategy::coverage)
+//! then is complete. With `preemptions` it visits exactly those with at most so many. Choices
 //! after `depth` are not varied, and the search is then not complete.
 //!
 //! Cost: O(n) per choice that is new, O(1) per choice that is repeated; memory for one path.
 
 use selvedge_model::ThreadId;
 
-use crate::{Choice, Strategy};
+use crate::registry::{Argument, Entry};
+use crate::{Choice, Coverage, Pending, Rng, Strategy};
 
 /// What limits the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// The most executions.
-    pub executions: u64,
     /// The most preemptions in a schedule.
     pub preemptions: usize,
     /// Choices beyond so many are not varied.
@@ -28,7 +27,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Bounds {
-        Bounds { executions: u64::MAX, preemptions: usize::MAX, depth: usize::MAX }
+        Bounds { preemptions: usize::MAX, depth: usize::MAX }
     }
 }
 
@@ -36,11 +35,12 @@ impl Default for Bounds {
 #[derive(Clone, Debug)]
 pub struct Dfs {
     bounds: Bounds,
-    executions: u64,
+    begun: bool,
+    /// An execution has begun and not ended.
+    running: bool,
     /// The choices of the current path that have alternatives or had.
     path: Vec<Branch>,
     cut: bool,
-    exhausted: bool,
     diverged: Option<usize>,
     preemptions: usize,
 }
@@ -59,23 +59,13 @@ impl Dfs {
     pub fn new(bounds: Bounds) -> Dfs {
         Dfs {
             bounds,
-            executions: 0,
+            begun: false,
+            running: false,
             path: Vec::new(),
             cut: false,
-            exhausted: false,
             diverged: None,
             preemptions: 0,
         }
-    }
-
-    /// Whether every schedule within the bound on preemptions has been visited.
-    pub fn complete(&self) -> bool {
-        self.exhausted && !self.cut
-    }
-
-    /// How many executions there were.
-    pub fn executions(&self) -> u64 {
-        self.executions
     }
 
     /// At which choice the program did not do what it had done before the same choices, if it ever
@@ -100,24 +90,19 @@ impl Dfs {
 }
 
 impl Strategy for Dfs {
-    fn begin(&mut self) -> bool {
-        if self.executions > 0 {
+    fn begin(&mut self, _: Rng) -> bool {
+        if self.begun {
             while self.path.last().is_some_and(|b| b.untried.is_empty()) {
                 self.path.pop();
             }
-            match self.path.last_mut() {
-                Some(branch) => {
-                    branch.taken = branch.untried.pop().expect("kept because it is not empty");
-                }
-                None => self.exhausted = true,
+            if let Some(branch) = self.path.last_mut() {
+                branch.taken = branch.untried.pop().expect("kept because it is not empty");
             }
         }
-        if self.exhausted || self.executions >= self.bounds.executions {
-            return false;
-        }
-        self.executions += 1;
+        self.running = !self.begun || !self.path.is_empty();
+        self.begun = true;
         self.preemptions = 0;
-        true
+        self.running
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
@@ -138,4 +123,29 @@ impl Strategy for Dfs {
         }
         branch.taken
     }
+    fn end(&mut self, _: &[Pending]) {
+        self.running = false;
+    }
+
+    fn coverage(&self) -> Coverage {
+        let exhausted =
+            self.begun && !self.running && self.path.iter().all(|b| b.untried.is_empty());
+        Coverage::of_search(exhausted && !self.cut && self.diverged.is_none())
+    }
 }
+
+/// The strategy of `dfs`.
+pub const ENTRY: Entry = Entry {
+    name: "dfs",
+    about: "every schedule",
+    argument: Some(Argument {
+        name: "PREEMPTIONS",
+        about: "only schedules with at most so many preemptions",
+        default: None,
+    }),
+    systematic: true,
+    new: |preemptions| {
+        let preemptions = preemptions.unwrap_or(usize::MAX);
+        Box::new(Dfs::new(Bounds { preemptions, ..Bounds::default() }))
+    },
+};

@@ -19,7 +19,6 @@
 
 use selvedge_model::ThreadId;
 
-use crate::rng::derive;
 use crate::{Choice, Rng};
 
 /// By how much a pause makes the next one less likely.
@@ -39,11 +38,8 @@ pub enum Verdict {
 }
 
 /// The state of an active random scheduler.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Active {
-    seed: u64,
-    executions: u64,
-    limit: u64,
     rng: Rng,
     // invariant: ascending.
     paused: Vec<ThreadId>,
@@ -56,35 +52,11 @@ pub struct Active {
 }
 
 impl Active {
-    /// For `limit` executions.
-    pub fn new(seed: u64, limit: u64) -> Active {
-        Active {
-            seed,
-            executions: 0,
-            limit,
-            rng: Rng::new(seed),
-            paused: Vec::new(),
-            probability: 1.0,
-            reached: false,
-            thrashes: 0,
-            held_up: 0,
-            chosen: None,
-        }
-    }
-
     /// As [`Strategy::begin`](crate::Strategy::begin).
-    pub fn begin(&mut self) -> bool {
-        if self.executions == self.limit {
-            return false;
-        }
-        self.rng = Rng::new(derive(self.seed, self.executions));
-        self.executions += 1;
-        self.paused.clear();
-        self.probability = 1.0;
-        self.reached = false;
-        self.thrashes = 0;
-        self.held_up = 0;
-        self.chosen = None;
+    pub fn begin(&mut self, rng: Rng) -> bool {
+        let mut paused = std::mem::take(&mut self.paused);
+        paused.clear();
+        *self = Active { rng, paused, probability: 1.0, ..Active::default() };
         true
     }
 

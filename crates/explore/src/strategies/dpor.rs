@@ -22,14 +22,15 @@
 //! choices are not varied.
 //!
 //! Guarantee: on a program whose executions all end and that makes no yields, every class (Mazurkiewicz
-//! trace under [`dependent`]) is visited exactly once among the executions that [`Dpor::classes`] counts.
+//! trace under [`dependent`]) is visited exactly once among the executions that [`Strategy::classes`] counts.
 //!
 //! Cost: O(n·k) per step of an execution of k steps, and as much per race.
 
 use selvedge_model::{Op, ThreadId};
 
-use crate::dfs::Bounds;
-use crate::{Choice, Pending, Step, Strategy, dependent};
+use crate::registry::Entry;
+use crate::strategies::dfs::Bounds;
+use crate::{Choice, Coverage, Pending, Rng, Step, Strategy, dependent};
 
 /// Visits one schedule of each class.
 #[derive(Debug)]
@@ -49,8 +50,9 @@ pub struct Dpor {
     /// Threads whose next step would only repeat a class.
     sleep: Vec<(ThreadId, Step)>,
     redundant: bool,
+    /// An execution has begun and not ended.
+    running: bool,
     cut: bool,
-    exhausted: bool,
     diverged: Option<usize>,
 }
 
@@ -93,20 +95,10 @@ impl Dpor {
             threads: Vec::new(),
             sleep: Vec::new(),
             redundant: false,
+            running: false,
             cut: false,
-            exhausted: false,
             diverged: None,
         }
-    }
-
-    /// Whether every class has been visited.
-    pub fn complete(&self) -> bool {
-        self.exhausted && !self.cut
-    }
-
-    /// How many classes have been visited.
-    pub fn classes(&self) -> u64 {
-        self.executions - self.redundant_executions
     }
 
     /// How many executions there were, also those that repeated a class.
@@ -212,14 +204,13 @@ impl Taken {
 }
 
 impl Strategy for Dpor {
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, _: Rng) -> bool {
         while let Some(state) = self.path.last_mut() {
             if !state.done.iter().any(|d| d.0 == state.taken.0) {
                 let taken = state.taken;
                 state.done.push(taken);
             }
-            let tried = |t: &ThreadId| state.done.iter().chain(&state.sleep).any(|&(q, _)| q == *t);
-            match state.backtrack.iter().copied().find(|t| !tried(t)) {
+            match state.untried() {
                 Some(next) => {
                     // The step is filled in when the state is reached again.
                     state.taken = (next, Step::Ended);
@@ -230,11 +221,8 @@ impl Strategy for Dpor {
                 }
             }
         }
-        self.exhausted = self.executions > 0 && self.path.is_empty();
-        if self.exhausted || self.executions >= self.bounds.executions {
-            return false;
-        }
-        self.executions += 1;
+        self.running = self.executions == 0 || !self.path.is_empty();
+        self.executions += u64::from(self.running);
         self.repeat = self.path.len();
         self.at = 0;
         self.chosen = None;
@@ -242,7 +230,7 @@ impl Strategy for Dpor {
         self.threads.clear();
         self.sleep.clear();
         self.redundant = false;
-        true
+        self.running
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
@@ -313,6 +301,7 @@ impl Strategy for Dpor {
     }
 
     fn end(&mut self, pending: &[Pending]) {
+        self.running = false;
         if self.redundant {
             return;
         }
@@ -324,6 +313,27 @@ impl Strategy for Dpor {
                 self.reverse(i, thread, &clock);
             }
         }
+    }
+
+    fn coverage(&self) -> Coverage {
+        let exhausted = self.executions > 0
+            && !self.running
+            && self.path.iter().all(|state| state.untried().is_none());
+        Coverage::of_search(exhausted && !self.cut && self.diverged.is_none())
+    }
+
+    fn classes(&self) -> Option<u64> {
+        Some(self.executions - self.redundant_executions)
+    }
+}
+
+impl State {
+    /// The next thread to try.
+    fn untried(&self) -> Option<ThreadId> {
+        let tried = |t: ThreadId| {
+            t == self.taken.0 || self.done.iter().chain(&self.sleep).any(|&(q, _)| q == t)
+        };
+        self.backtrack.iter().copied().find(|&t| !tried(t))
     }
 }
 
@@ -345,3 +355,12 @@ fn join(clock: &mut Clock, other: &Clock) {
         *mine = (*mine).max(theirs);
     }
 }
+
+/// The strategy of `dpor`.
+pub const ENTRY: Entry = Entry {
+    name: "dpor",
+    about: "one schedule of each class that differs only in the order of independent steps",
+    argument: None,
+    systematic: true,
+    new: |_| Box::new(Dpor::new(Bounds::default())),
+};

@@ -11,32 +11,18 @@
 
 use selvedge_model::ThreadId;
 
-use crate::rng::derive;
+use crate::registry::Entry;
 use crate::{Choice, Rng, Strategy};
 
 /// Chooses uniformly among the enabled threads.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RandomWalk {
-    seed: u64,
-    executions: u64,
-    limit: u64,
     rng: Rng,
 }
 
-impl RandomWalk {
-    /// A walk for each of `limit` executions.
-    pub fn new(seed: u64, limit: u64) -> RandomWalk {
-        RandomWalk { seed, executions: 0, limit, rng: Rng::new(seed) }
-    }
-}
-
 impl Strategy for RandomWalk {
-    fn begin(&mut self) -> bool {
-        if self.executions == self.limit {
-            return false;
-        }
-        self.rng = Rng::new(derive(self.seed, self.executions));
-        self.executions += 1;
+    fn begin(&mut self, rng: Rng) -> bool {
+        self.rng = rng;
         true
     }
 
@@ -45,3 +31,12 @@ impl Strategy for RandomWalk {
         choice.candidate(self.rng.below(choice.candidates()))
     }
 }
+
+/// The strategy of `random`.
+pub const ENTRY: Entry = Entry {
+    name: "random",
+    about: "every thread is equally likely at each step",
+    argument: None,
+    systematic: false,
+    new: |_| Box::<RandomWalk>::default(),
+};

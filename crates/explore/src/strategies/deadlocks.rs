@@ -30,8 +30,8 @@
 
 use selvedge_model::{Event, Held, LockId, Mode, Op, SiteId, ThreadId, Waiter};
 
-use crate::active::{Active, PATIENCE, Verdict};
-use crate::{Choice, Pending, Step, Strategy};
+use crate::strategies::active::{Active, PATIENCE, Verdict};
+use crate::{Choice, Pending, Rng, Step, Strategy};
 
 /// Names for threads and locks that are the same in every execution. Two objects may have one name.
 pub trait Abstraction {
@@ -96,15 +96,9 @@ pub struct DeadlockFuzzer<A> {
 }
 
 impl<A: Abstraction> DeadlockFuzzer<A> {
-    /// Aims at `cycle`, a cycle of another execution whose names are `names`, in each of `limit`
-    /// executions. `abstraction` names the threads and locks of the execution that runs.
-    pub fn new(
-        cycle: &[Waiter],
-        names: &dyn Abstraction,
-        abstraction: A,
-        seed: u64,
-        limit: u64,
-    ) -> DeadlockFuzzer<A> {
+    /// Aims at `cycle`, a cycle of another execution whose names are `names`. `abstraction` names the
+    /// threads and locks of the execution that runs.
+    pub fn new(cycle: &[Waiter], names: &dyn Abstraction, abstraction: A) -> DeadlockFuzzer<A> {
         let context = |w: &Waiter| {
             w.holds.iter().chain([&w.wants]).map(|h| (names.lock(h.lock), h.site)).collect()
         };
@@ -113,7 +107,7 @@ impl<A: Abstraction> DeadlockFuzzer<A> {
             .map(|w| Role { thread: names.thread(w.thread), context: context(w) })
             .collect();
         DeadlockFuzzer {
-            active: Active::new(seed, limit),
+            active: Active::default(),
             cycle,
             abstraction,
             yields: true,
@@ -290,12 +284,12 @@ fn wants(step: Step) -> Option<(LockId, Mode)> {
 }
 
 impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, rng: Rng) -> bool {
         self.held.iter_mut().for_each(Vec::clear);
         self.yielding = 0;
         self.reached.clear();
         self.elsewhere.clear();
-        self.active.begin()
+        self.active.begin(rng)
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {

@@ -1,6 +1,6 @@
 //! Round robin: every enabled thread in turn, `quantum` choices each.
 //!
-//! Guarantee: one schedule, always the same; no enabled thread waits longer than `quantum` choices of
+//! Guarantee: one schedule, always the same, so one execution is all it wants; no enabled thread waits longer than `quantum` choices of
 //! each other thread. Finds nothing but what every fair schedule shows; a baseline, and the schedule of
 //! the first observation because it is fair and reproducible.
 //!
@@ -8,29 +8,28 @@
 
 use selvedge_model::ThreadId;
 
-use crate::{Choice, Strategy};
+use crate::registry::{Argument, Entry};
+use crate::{Choice, Rng, Strategy};
 
 /// Lets each enabled thread run in turn.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
-    executions: u64,
-    quantum: u32,
-    left: u32,
+    quantum: usize,
+    left: usize,
+    done: bool,
 }
 
 impl RoundRobin {
-    /// The same schedule `executions` times.
-    pub fn new(quantum: u32, executions: u64) -> RoundRobin {
-        RoundRobin { executions, quantum: quantum.max(1), left: 0 }
+    /// `quantum` choices for each thread, at least one.
+    pub fn new(quantum: usize) -> RoundRobin {
+        RoundRobin { quantum: quantum.max(1), left: 0, done: false }
     }
 }
 
 impl Strategy for RoundRobin {
-    fn begin(&mut self) -> bool {
-        let more = self.executions > 0;
-        self.executions -= u64::from(more);
+    fn begin(&mut self, _: Rng) -> bool {
         self.left = self.quantum;
-        more
+        !std::mem::replace(&mut self.done, true)
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
@@ -45,3 +44,16 @@ impl Strategy for RoundRobin {
         choice.enabled[after % choice.enabled.len()]
     }
 }
+
+/// The strategy of `round-robin`.
+pub const ENTRY: Entry = Entry {
+    name: "round-robin",
+    about: "one schedule: every thread in turn",
+    argument: Some(Argument {
+        name: "STEPS",
+        about: "how many choices in a row each thread has",
+        default: Some(1),
+    }),
+    systematic: true,
+    new: |steps| Box::new(RoundRobin::new(steps.unwrap_or(1))),
+};

@@ -15,26 +15,18 @@
 
 use selvedge_model::ThreadId;
 
-use crate::rng::derive;
+use crate::registry::Entry;
 use crate::{Choice, Pending, Rng, Strategy, dependent};
 
 /// Random priorities for steps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Pos {
-    seed: u64,
-    executions: u64,
-    limit: u64,
     rng: Rng,
     /// Of the pending step of each thread.
     priorities: Vec<u64>,
 }
 
 impl Pos {
-    /// One sample for each of `limit` executions.
-    pub fn new(seed: u64, limit: u64) -> Pos {
-        Pos { seed, executions: 0, limit, rng: Rng::new(seed), priorities: Vec::new() }
-    }
-
     fn know(&mut self, threads: usize) {
         while self.priorities.len() < threads {
             self.priorities.push(self.rng.next_u64());
@@ -43,12 +35,8 @@ impl Pos {
 }
 
 impl Strategy for Pos {
-    fn begin(&mut self) -> bool {
-        if self.executions == self.limit {
-            return false;
-        }
-        self.rng = Rng::new(derive(self.seed, self.executions));
-        self.executions += 1;
+    fn begin(&mut self, rng: Rng) -> bool {
+        self.rng = rng;
         self.priorities.clear();
         true
     }
@@ -75,3 +63,12 @@ impl Strategy for Pos {
         }
     }
 }
+
+/// The strategy of `pos`.
+pub const ENTRY: Entry = Entry {
+    name: "pos",
+    about: "random priorities for steps, redrawn at conflicts",
+    argument: None,
+    systematic: false,
+    new: |_| Box::<Pos>::default(),
+};

@@ -1,0 +1,98 @@
+//! What every executor does at a choice: asks the strategy, and records the answer.
+//!
+//! Guarantee: the [`Schedule`] that a driver records makes [`Replay`](crate::Replay) choose the same
+//! again.
+//!
+//! Cost: O(1) per choice, O(log n) where another thread runs than before.
+
+use selvedge_model::{Schedule, ThreadId};
+
+use crate::{Choice, Pending, Rng, Strategy};
+
+/// A thread was stopped although it could have gone on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stop {
+    /// How many events had happened.
+    pub at: usize,
+    /// Who.
+    pub thread: ThreadId,
+    /// What it was about to do.
+    pub next: Pending,
+}
+
+/// Asks a strategy at each choice of one execution, and records what it says.
+#[derive(Clone, Debug, Default)]
+pub struct Driver {
+    /// What was chosen. The executor fills in the seed and whether releases are steps.
+    pub schedule: Schedule,
+    /// Where threads were stopped, if the executor says how many events had happened.
+    pub stops: Vec<Stop>,
+    choices: usize,
+}
+
+impl Driver {
+    /// Forgets the execution before.
+    pub fn clear(&mut self) {
+        self.schedule.segments.clear();
+        self.stops.clear();
+        self.choices = 0;
+    }
+
+    /// How many choices there have been; the [`Choice::step`] of the next one.
+    #[inline]
+    pub fn choices(&self) -> usize {
+        self.choices
+    }
+
+    /// Asks `strategy`. `events` is how many events have happened, if stops are to be recorded.
+    #[inline]
+    pub fn choose(
+        &mut self,
+        strategy: &mut dyn Strategy,
+        choice: &Choice<'_>,
+        events: Option<usize>,
+    ) -> ThreadId {
+        let thread = strategy.choose(choice);
+        self.choices += 1;
+        match self.schedule.segments.last_mut() {
+            // The common case, without looking at what would be preempted.
+            Some(last) if last.thread == thread => last.steps += 1,
+            _ => {
+                let preempted = choice.preempted_by(thread);
+                self.schedule.push(thread, preempted.map(Pending::fingerprint));
+                if let (Some(at), Some(next), Some(stopped)) = (events, preempted, choice.running) {
+                    self.stops.push(Stop { at, thread: stopped, next: *next });
+                }
+            }
+        }
+        thread
+    }
+}
+
+/// How many executions a search may use, and the seed of its random numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    seed: u64,
+    limit: u64,
+    begun: u64,
+}
+
+impl Budget {
+    /// At most `limit` executions.
+    pub fn new(seed: u64, limit: u64) -> Budget {
+        Budget { seed, limit, begun: 0 }
+    }
+
+    /// How many executions have begun.
+    pub fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// Begins the next execution; false if the budget is used up or the strategy wants no more.
+    pub fn begin(&mut self, strategy: &mut dyn Strategy) -> bool {
+        let begins =
+            self.begun < self.limit && strategy.begin(Rng::of_execution(self.seed, self.begun));
+        self.begun += u64::from(begins);
+        begins
+    }
+}

@@ -1,0 +1,173 @@
+//! Strategies by name.
+//!
+//! What users read about strategies (`--help`, error messages) and how they choose one follows from
+//! [`STRATEGIES`]. To add a strategy, write one file in `strategies/` that ends with its [`Entry`], and
+//! add a line here.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Strategy;
+use crate::strategies::{dfs, dpor, mix, pct, pos, random, round_robin, surw};
+
+/// The strategies that a user can choose by name. The first one is the default.
+pub const STRATEGIES: &[Entry] = &[
+    mix::ENTRY,
+    random::ENTRY,
+    pct::ENTRY,
+    pos::ENTRY,
+    surw::ENTRY,
+    surw::UNIFORM,
+    dfs::ENTRY,
+    dpor::ENTRY,
+    round_robin::ENTRY,
+];
+
+/// A strategy that a user can choose.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// What the user writes.
+    pub name: &'static str,
+    /// What it does, as part of a sentence.
+    pub about: &'static str,
+    /// What the user may write after the name and a colon.
+    pub argument: Option<Argument>,
+    /// Whether the search goes through schedules one by one, so that it cannot be shared out.
+    pub systematic: bool,
+    /// Makes one, with the argument or its default.
+    pub new: fn(Option<usize>) -> Box<dyn Strategy>,
+}
+
+/// A number that a strategy takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// What stands for it in usage texts.
+    pub name: &'static str,
+    /// What it means, as part of a sentence.
+    pub about: &'static str,
+    /// What it is unless the user says; none if the strategy then goes without.
+    pub default: Option<usize>,
+}
+
+/// `pct[:DEPTH]`.
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        self.argument.map_or(Ok(()), |argument| write!(f, "[:{}]", argument.name))
+    }
+}
+
+/// A strategy that was chosen by name, with its argument.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    entry: &'static Entry,
+    argument: Option<usize>,
+}
+
+impl Plan {
+    /// A strategy with an argument, or with its default.
+    pub fn new(entry: &'static Entry, argument: Option<usize>) -> Plan {
+        Plan { entry, argument }
+    }
+
+    /// The strategy's name.
+    pub fn name(&self) -> &'static str {
+        self.entry.name
+    }
+
+    /// Whether the search goes through schedules one by one, so that it cannot be shared out.
+    pub fn is_systematic(&self) -> bool {
+        self.entry.systematic
+    }
+
+    /// The same, with this argument if none was given and the strategy is `entry`.
+    pub fn or_argument(self, entry: &Entry, argument: usize) -> Plan {
+        let given = (self.name() == entry.name).then_some(argument);
+        Plan { argument: self.argument.or(given), ..self }
+    }
+
+    /// The strategy, for one search.
+    pub fn strategy(&self) -> Box<dyn Strategy> {
+        (self.entry.new)(self.effective())
+    }
+
+    fn effective(&self) -> Option<usize> {
+        self.argument.or_else(|| self.entry.argument?.default)
+    }
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan::new(&STRATEGIES[0], None)
+    }
+}
+
+impl PartialEq for Plan {
+    fn eq(&self, other: &Plan) -> bool {
+        (self.name(), self.effective()) == (other.name(), other.effective())
+    }
+}
+
+impl Eq for Plan {}
+
+/// A text that does not name a strategy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownStrategy(String);
+
+impl fmt::Display for UnknownStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a strategy; there are {}", self.0, names())
+    }
+}
+
+impl std::error::Error for UnknownStrategy {}
+
+/// All strategies with their arguments, separated by commas.
+pub fn names() -> String {
+    STRATEGIES.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What each strategy does, one line each, for `--help`.
+pub fn help() -> String {
+    let line = |entry: &Entry| {
+        let argument = entry.argument.map(|a| match a.default {
+            Some(default) => format!("; {}: {}, {default} by default", a.name, a.about),
+            None => format!("; {}: {}", a.name, a.about),
+        });
+        format!("  {:<22} {}{}", entry.to_string(), entry.about, argument.unwrap_or_default())
+    };
+    STRATEGIES.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+impl FromStr for Plan {
+    type Err = UnknownStrategy;
+
+    fn from_str(text: &str) -> Result<Plan, UnknownStrategy> {
+        let parse = || {
+            let (name, argument) = match text.split_once(':') {
+                Some((name, argument)) => (name, Some(argument.parse::<usize>().ok()?)),
+                None => (text, None),
+            };
+            let entry = STRATEGIES.iter().find(|entry| entry.name == name)?;
+            let fits = argument.is_none() || entry.argument.is_some();
+            fits.then_some(Plan { entry, argument })
+        };
+        parse().ok_or_else(|| UnknownStrategy(text.to_owned()))
+    }
+}
+
+/// As [`Plan::from_str`] reads it.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        self.effective().map_or(Ok(()), |argument| write!(f, ":{argument}"))
+    }
+}
+
+impl From<&str> for Plan {
+    /// # Panics
+    /// If the text does not name a strategy; [`Plan::from_str`] does not panic.
+    fn from(text: &str) -> Plan {
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+}

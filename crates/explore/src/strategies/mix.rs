@@ -1,0 +1,66 @@
+//! Several strategies in turn: what one of them finds in a few executions may take another thousands.
+//!
+//! No strategy is the best on all of the bundled programs. A random walk rarely is, so its turn comes
+//! less often than that of the others.
+//!
+//! Guarantee: that of each strategy, for the executions in which it is its turn.
+//!
+//! Cost: that of the strategy whose turn it is.
+
+use crate::registry::Entry;
+use crate::{Pct, Pos, RandomWalk, Rng, Strategy, Surw, Wraps};
+
+/// Strategies in turn.
+#[allow(missing_debug_implementations)]
+pub struct Mix {
+    strategies: [Box<dyn Strategy>; 5],
+    /// Where in [`TURNS`] the execution that began last is; none before the first.
+    turn: Option<usize>,
+}
+
+/// Whose turn it is, as an index of the strategies.
+const TURNS: [usize; 8] = [1, 2, 3, 4, 1, 2, 3, 0];
+
+impl Default for Mix {
+    fn default() -> Mix {
+        let strategies: [Box<dyn Strategy>; 5] = [
+            Box::new(RandomWalk::default()),
+            Box::new(Pct::default()),
+            Box::new(Pos::default()),
+            Box::new(Surw::default()),
+            Box::new(Surw::uniform()),
+        ];
+        Mix { strategies, turn: None }
+    }
+}
+
+impl Mix {
+    fn at(&self) -> usize {
+        TURNS[self.turn.unwrap_or(0)]
+    }
+}
+
+impl Wraps for Mix {
+    fn wrapped(&self) -> &dyn Strategy {
+        &*self.strategies[self.at()]
+    }
+
+    fn wrapped_mut(&mut self) -> &mut dyn Strategy {
+        &mut *self.strategies[self.at()]
+    }
+
+    fn on_begin(&mut self, rng: &mut Rng) {
+        // Searches side by side begin with different strategies.
+        let turn = self.turn.map_or_else(|| rng.below(TURNS.len()), |t| (t + 1) % TURNS.len());
+        self.turn = Some(turn);
+    }
+}
+
+/// The strategy of `mix`.
+pub const ENTRY: Entry = Entry {
+    name: "mix",
+    about: "pct, pos, surw, uniform and random in turn",
+    argument: None,
+    systematic: false,
+    new: |_| Box::<Mix>::default(),
+};

@@ -1,0 +1,17 @@
+//! One file per strategy.
+
+pub mod active;
+pub mod atomicity;
+pub mod deadlocks;
+pub mod dfs;
+pub mod directed;
+pub mod dpor;
+pub mod meet;
+pub mod mix;
+pub mod pct;
+pub mod pos;
+pub mod races;
+pub mod random;
+pub mod replay;
+pub mod round_robin;
+pub mod surw;
