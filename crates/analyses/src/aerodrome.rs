@@ -205,7 +205,14 @@ impl AeroDrome {
                 }
             }
             Op::End => self.engine.end(me),
-            _ => {}
+            Op::RegionEnter(..)
+            | Op::Begin
+            | Op::Fence(_)
+            | accesses!()
+            | locks!()
+            | rendezvous!()
+            | conditions!()
+            | allocation!() => {}
         }
     }
 
@@ -273,7 +280,14 @@ impl Analysis for AeroDrome {
                     engine.comes_after(event, from, role);
                 });
             }
-            _ => {
+            accesses!()
+            | Op::Fence(_)
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {
                 engine.thread(event.thread).idle = None;
                 self.conflicts.sources(event, |from, role| engine.comes_after(event, from, role));
                 let mark = engine.touch(event);

@@ -308,7 +308,14 @@ impl Analysis for Atomizer {
             Op::Alloc(range) | Op::Free(range) => {
                 self.memory.forget(range, |_, _| {});
             }
-            _ => {}
+            Op::RegionEnter(..)
+            | Op::Fork(_)
+            | Op::Begin
+            | Op::Fence(_)
+            | accesses!()
+            | locks!()
+            | rendezvous!()
+            | conditions!() => {}
         }
         self.held.on_event(event);
         self.order.release(event);

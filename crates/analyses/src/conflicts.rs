@@ -214,7 +214,14 @@ impl<M: Mark> Conflicts<M> {
                     cell.on_write(mark);
                 }
             }),
-            _ => debug_assert!(false, "not a plain access"),
+            Op::Atomic(..)
+            | Op::Fence(_)
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => debug_assert!(false, "not a plain access"),
         }
     }
 

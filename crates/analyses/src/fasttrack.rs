@@ -189,7 +189,14 @@ impl Analysis for FastTrack {
                 self.access(event, access.range(), Cell::on_write);
                 Role::Write
             }
-            _ => self.on_synchronization(event),
+            Op::Atomic(..)
+            | Op::Fence(_)
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => self.on_synchronization(event),
         };
         if !self.races.is_empty() {
             self.report(event, role, out);
@@ -221,7 +228,15 @@ impl FastTrack {
                 self.memory.forget(range, |_, _| {});
                 Role::Write
             }
-            _ => Role::Write,
+            // None of these is a side of a race.
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::Fence(_)
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!() => Role::Write,
         };
         self.order.release(event);
         role

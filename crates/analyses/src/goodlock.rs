@@ -225,10 +225,13 @@ impl Analysis for Goodlock {
                 if let Some(moment) = self.moments.get_mut(event.thread.index()) {
                     *moment = None;
                 }
-                match event.op {
-                    Op::Fork(child) => self.lives.start(child),
-                    Op::Join(child) if self.lives.join(child) == 1 => self.report_cycles(out),
-                    _ => {}
+                if let Op::Fork(child) = event.op {
+                    self.lives.start(child);
+                }
+                if let Op::Join(child) = event.op
+                    && self.lives.join(child) == 1
+                {
+                    self.report_cycles(out);
                 }
             }
             Op::Read(_)

@@ -68,7 +68,13 @@ impl HeldLocks {
                 self.acquire(event.thread, Held { lock, mode, site: event.site });
             }
             Op::Release(lock, mode) => self.release(event.thread, lock, mode),
-            _ => {}
+            accesses!()
+            | Op::Fence(_)
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {}
         }
     }
 

@@ -96,7 +96,15 @@ impl<A: Analysis> Analysis for LockRegions<A> {
                 self.holding(event).locks = 0;
                 self.pass(event, out);
             }
-            _ => self.pass(event, out),
+            accesses!()
+            | Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => self.pass(event, out),
         }
     }
 

@@ -2,6 +2,20 @@
 //! operation names every one, also those that mean nothing to it, so that a new operation must be
 //! thought about everywhere; these keep the lists short.
 
+/// Memory is accessed.
+macro_rules! accesses {
+    () => {
+        Op::Read(_) | Op::Write(_) | Op::Atomic(..)
+    };
+}
+
+/// Locks are acquired and released.
+macro_rules! locks {
+    () => {
+        Op::Acquire(..) | Op::Release(..)
+    };
+}
+
 /// Threads begin and end.
 macro_rules! threads {
     () => {

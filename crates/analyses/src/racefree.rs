@@ -115,7 +115,14 @@ impl RaceFree {
                 self.access(event, access.range(), Accesses::on_atomic_load);
             }
             Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
-            _ => {}
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::Fence(_)
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!() => {}
         }
         self.order.release(event);
     }
@@ -127,7 +134,14 @@ impl Filter for RaceFree {
         let keep = match event.op {
             Op::Read(access) => self.access(event, access.range(), Accesses::on_read),
             Op::Write(access) => self.access(event, access.range(), Accesses::on_write),
-            _ => {
+            Op::Atomic(..)
+            | Op::Fence(_)
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {
                 self.synchronization(event);
                 true
             }

@@ -227,7 +227,14 @@ impl Analysis for SingleTrack {
             Op::Fork(child) => self.fork(now, child),
             Op::End => self.end(me),
             Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
-            _ => {}
+            Op::RegionEnter(..)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::Fence(_)
+            | accesses!()
+            | locks!()
+            | rendezvous!()
+            | conditions!() => {}
         }
         self.order.release(event);
     }
@@ -270,25 +277,22 @@ impl SingleTrack {
         }
         let last = self.thread(me).last;
         let inside = !self.thread(me).blocks.is_empty();
-        let node = match event.op {
-            Op::RegionEnter(region, kind) if kind == self.kind => {
-                let block = self.blocks.enter(region, step);
-                self.thread(me).blocks.push(block);
-                if inside { last.node } else { self.graph.begin(last, step) }
-            }
-            _ if inside => {
-                for &from in &sources {
-                    if let Some(cycle) = self.graph.add(from, Occurrence { node: last.node, step })
-                    {
-                        self.report_cycle(me, &cycle, out);
-                    }
+        let node = if let Op::RegionEnter(region, kind) = event.op
+            && kind == self.kind
+        {
+            let block = self.blocks.enter(region, step);
+            self.thread(me).blocks.push(block);
+            if inside { last.node } else { self.graph.begin(last, step) }
+        } else if inside {
+            for &from in &sources {
+                if let Some(cycle) = self.graph.add(from, Occurrence { node: last.node, step }) {
+                    self.report_cycle(me, &cycle, out);
                 }
-                last.node
             }
-            _ => {
-                sources.push(last);
-                self.graph.single(&sources, step)
-            }
+            last.node
+        } else {
+            sources.push(last);
+            self.graph.single(&sources, step)
         };
         self.sources = sources;
         let now = Occurrence { node, step };
@@ -353,7 +357,12 @@ impl SingleTrack {
                 uses.record(released, visit.epoch, mode == Mode::Exclusive);
                 None
             }
-            _ => None,
+            Op::Fence(_)
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => None,
         };
         if let Some((subject, earlier)) = found {
             self.report_conflict(&subject, &earlier, &now.step, out);

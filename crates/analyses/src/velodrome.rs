@@ -155,27 +155,25 @@ impl Analysis for Velodrome {
         }
         let last = self.thread(me).last;
         let inside = !self.thread(me).open.is_empty();
-        match event.op {
-            Op::RegionEnter(region, kind) if kind == self.kind => {
-                let node = if inside { last.node } else { self.graph.begin(last, step) };
-                let thread = self.thread(me);
-                thread.open.push(Open { region, enter: step, reported: false });
-                thread.last = Occurrence { node, step };
-            }
-            _ if inside => {
-                let now = Occurrence { node: last.node, step };
-                self.thread(me).last = now;
-                for &from in &sources {
-                    if let Some(cycle) = self.graph.add(from, now) {
-                        self.report(event, &cycle, out);
-                    }
+        if let Op::RegionEnter(region, kind) = event.op
+            && kind == self.kind
+        {
+            let node = if inside { last.node } else { self.graph.begin(last, step) };
+            let thread = self.thread(me);
+            thread.open.push(Open { region, enter: step, reported: false });
+            thread.last = Occurrence { node, step };
+        } else if inside {
+            let now = Occurrence { node: last.node, step };
+            self.thread(me).last = now;
+            for &from in &sources {
+                if let Some(cycle) = self.graph.add(from, now) {
+                    self.report(event, &cycle, out);
                 }
             }
-            _ => {
-                sources.push(last);
-                let node = self.graph.single(&sources, step);
-                self.thread(me).last = Occurrence { node, step };
-            }
+        } else {
+            sources.push(last);
+            let node = self.graph.single(&sources, step);
+            self.thread(me).last = Occurrence { node, step };
         }
         let now = self.thread(me).last;
         self.conflicts.record(event, &now);
@@ -187,7 +185,15 @@ impl Analysis for Velodrome {
             }
             Op::Fork(child) => self.thread(child).last = now,
             Op::End => self.end(me),
-            _ => {}
+            Op::Join(_)
+            | Op::Begin
+            | Op::Fence(_)
+            | accesses!()
+            | locks!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {}
         }
         self.sources = sources;
     }

@@ -119,10 +119,12 @@ impl Checker {
         if !running {
             self.start(event.thread)?;
         }
-        match event.op {
-            Op::Read(a) | Op::Write(a) if a.len <= MAX_ACCESS => Ok(()),
-            _ => self.check_other(event),
+        if let Op::Read(a) | Op::Write(a) = event.op
+            && a.len <= MAX_ACCESS
+        {
+            return Ok(());
         }
+        self.check_other(event)
     }
 
     fn check_other(&mut self, event: &Event) -> Result<(), Malformed> {

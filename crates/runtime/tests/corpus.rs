@@ -5,17 +5,18 @@
 //! finding must be between two lines of one name. The fixed twin (`-DFIXED`) must have no finding and
 //! succeed.
 //!
-//! `CORPUS_RUNS=10` runs each of them ten times (`cargo xtask corpus 10`), and every run must give the
-//! same; `CORPUS=name` chooses programs by a part of their path.
+//! Each program, compiler and twin is a test of its own, named `mutex.c::gcc::fixed`. Choose by a part
+//! of the name: `cargo test -p selvedge-runtime --test corpus -- mutex`. `CORPUS_RUNS=10` runs each of
+//! them ten times (`cargo xtask corpus 10`), and every run must give the same findings.
 
 mod common;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process::ExitCode;
 
 use common::{Built, Compiler, Lines, observe, programs, workspace};
+use libtest_mimic::{Arguments, Failed, Trial};
 use selvedge_runtime::Form;
 
 /// What is wrong with one program, if anything.
@@ -75,37 +76,30 @@ fn all_names(text: &str) -> BTreeSet<String> {
     lines.flat_map(|l| names_in(l).collect::<Vec<_>>()).collect()
 }
 
-#[test]
-fn every_program_gives_exactly_the_expected_findings() {
-    let mut jobs: Vec<(PathBuf, Compiler, bool)> = Vec::new();
-    let only = std::env::var("CORPUS").unwrap_or_default();
-    let runs = std::env::var("CORPUS_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    for source in programs("corpus") {
-        if !source.to_string_lossy().contains(&only) {
-            continue;
+/// One named test: a program, its compiler and whether it is the fixed twin.
+fn trial(source: PathBuf, compiler: Compiler, fixed: bool, runs: usize) -> Trial {
+    let program = source.file_name().unwrap_or_default().to_string_lossy();
+    let compiler_name = format!("{compiler:?}").to_lowercase();
+    let twin = if fixed { "fixed" } else { "buggy" };
+    let name = format!("{program}::{compiler_name}::{twin}");
+    Trial::test(name, move || check(&source, compiler, fixed, runs).map_err(Failed::from))
+}
+
+fn main() -> ExitCode {
+    let runs = match std::env::var("CORPUS_RUNS").map(|n| n.parse()) {
+        Err(_) => 1,
+        Ok(Ok(runs)) if runs > 0 => runs,
+        Ok(_) => {
+            eprintln!("CORPUS_RUNS must be a positive number");
+            return ExitCode::FAILURE;
         }
+    };
+    let mut trials = Vec::new();
+    for source in programs("corpus") {
         for compiler in Compiler::for_source(&source) {
-            jobs.extend([false, true].map(|fixed| (source.clone(), compiler, fixed)));
+            trials.extend([false, true].map(|fixed| trial(source.clone(), compiler, fixed, runs)));
         }
     }
-    assert!(!jobs.is_empty(), "no programs");
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some((source, compiler, fixed)) =
-                    jobs.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    if let Err(e) = check(source, *compiler, *fixed, runs) {
-                        let name = source.file_name().unwrap_or_default().to_string_lossy();
-                        let twin = if *fixed { "fixed" } else { "buggy" };
-                        let mut failures = failures.lock().expect("no panic while held");
-                        failures.push(format!("{name} ({twin}, {compiler:?}): {e}"));
-                    }
-                }
-            });
-        }
-    });
-    let failures = failures.into_inner().expect("no panic while held");
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), jobs.len(), failures.join("\n"));
+    assert!(!trials.is_empty(), "the folder of the corpus has no programs");
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

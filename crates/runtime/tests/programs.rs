@@ -1,13 +1,16 @@
 //! The bundled programs: in each the bug is made to happen, in its fixed twin nothing is ever confirmed.
 //!
 //! One seed, the engine in this process; `cargo xtask bench confirm` measures how many schedules it
-//! takes over many seeds.
+//! takes over many seeds. Each twin is a test of its own, named `counter.c::fixed`; choose by a part of
+//! the name: `cargo test -p selvedge-runtime --test programs -- counter`.
 
 mod common;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
+use libtest_mimic::{Arguments, Failed, Trial};
 use selvedge_analyses::Analysis;
 use selvedge_analyses::aerodrome::AeroDrome;
 use selvedge_analyses::fasttrack::FastTrack;
@@ -151,32 +154,46 @@ fn test(program: &Path, seed: u64, schedules: u64, until_failure: bool) -> Shown
     shown
 }
 
-#[test]
-fn every_bug_is_confirmed_and_no_fixed_twin_ever() {
-    let sources = sources();
-    assert!(sources.len() >= 18, "{sources:?}");
-    let next = std::sync::Mutex::new(sources.iter());
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, std::num::NonZero::get) {
-            scope.spawn(|| {
-                loop {
-                    let Some(source) = next.lock().expect("not poisoned").next() else { break };
-                    let shown = test(&build(source, false), 1, SCHEDULES, true);
-                    assert!(shown.failed, "{} did not fail", source.display());
-                    let twin = build(source, true);
-                    for seed in [1, 2] {
-                        let shown = test(&twin, seed, TWIN_SCHEDULES, false);
-                        assert!(!shown.failed, "the fixed {} failed", source.display());
-                        let none: [Target; 0] = [];
-                        assert_eq!(shown.confirmed, none, "in the fixed {}", source.display());
-                    }
-                }
-            });
-        }
-    });
+/// Some schedule makes the bug happen.
+fn the_bug_happens(source: &Path) -> Result<(), Failed> {
+    let shown = test(&build(source, false), 1, SCHEDULES, true);
+    if shown.failed { Ok(()) } else { Err("no schedule made the program fail".into()) }
 }
 
-#[test]
+/// No schedule makes the fixed twin fail, and nothing that is predicted of it is confirmed.
+fn nothing_happens_in_the_twin(source: &Path) -> Result<(), Failed> {
+    let twin = build(source, true);
+    for seed in [1, 2] {
+        let shown = test(&twin, seed, TWIN_SCHEDULES, false);
+        if shown.failed {
+            return Err(format!("the fixed program failed with seed {seed}").into());
+        }
+        if !shown.confirmed.is_empty() {
+            return Err(format!("seed {seed} confirmed {:?}", shown.confirmed).into());
+        }
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let sources = sources();
+    assert!(sources.len() >= 18, "{sources:?}");
+    let meet = "threads_of_a_native_program_meet_at_lines_that_a_user_names";
+    let mut trials = vec![Trial::test(meet, || {
+        threads_of_a_native_program_meet_at_lines_that_a_user_names();
+        Ok(())
+    })];
+    for source in sources {
+        let program = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let twin = source.clone();
+        trials.push(Trial::test(format!("{program}::buggy"), move || the_bug_happens(&source)));
+        trials.push(Trial::test(format!("{program}::fixed"), move || {
+            nothing_happens_in_the_twin(&twin)
+        }));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
 fn threads_of_a_native_program_meet_at_lines_that_a_user_names() {
     // Both increments, which are accesses at the same place.
     let program = build(&folder().join("counter.c"), false);

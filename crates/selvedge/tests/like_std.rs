@@ -553,6 +553,15 @@ macro_rules! bodies {
                     });
                 });
                 assert!(unhandled.is_err());
+                let dropped_late = catch_unwind(|| {
+                    thread::scope(|s| {
+                        let handle = s.spawn(|| panic!("expected"));
+                        while !handle.is_finished() {
+                            thread::yield_now();
+                        }
+                    });
+                });
+                assert!(dropped_late.is_err());
             }
 
             fn park() {

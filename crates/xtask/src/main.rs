@@ -7,6 +7,7 @@
 mod port;
 mod setup;
 mod shell;
+mod test;
 mod tidy;
 
 use std::process::ExitCode;
@@ -18,6 +19,8 @@ usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
   test           everything that CI checks
+  test --quick   what is worth running after every change, in less than two minutes
+  bless [NAME…]  accept what the tests with snapshots show now
   bench NAME     measurements: trace, races, tsan, confirm, rust, noninterference
   corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
   real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
@@ -31,7 +34,9 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match args.as_slice() {
         ["demo"] => demo(),
-        ["test"] => test(),
+        ["test"] => test::all(),
+        ["test", "--quick"] => test::quick(),
+        ["bless", rest @ ..] => test::bless(rest),
         ["bench", rest @ ..] => bench(rest),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
         ["corpus", rest @ ..] => corpus(rest.first().copied().unwrap_or("10")),
@@ -57,7 +62,7 @@ fn main() -> ExitCode {
 fn demo() -> Outcome {
     setup::run()?;
     // The tour also uses `cargo selvedge`.
-    cargo(&["build", "--quiet", "--release", "--package", "selvedge-cli", "--bins"])?;
+    cargo(&["build", "--release", "--package", "selvedge-cli", "--bins"])?;
     let run = ["run", "--quiet", "--release", "--package", "selvedge-cli", "--bin", "selvedge"];
     cargo(&[&run[..], &["--", "demo"]].concat())
 }
@@ -73,6 +78,7 @@ fn bench(args: &[&str]) -> Outcome {
         ["rust", rest @ ..] => ("selvedge-bench-rust", rest),
         _ => ("selvedge-bench", args),
     };
+    cargo(&["build", "--release", "--package", package])?;
     let run = ["run", "--quiet", "--release", "--package", package, "--"];
     cargo(&[&run, args].concat())
 }
@@ -88,27 +94,6 @@ fn real(args: &[&str]) -> Outcome {
     cargo(&["build", "--release", "--package", "selvedge-cli", "--package", "selvedge-bench"])?;
     let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--", "real"];
     cargo(&[&run, args].concat())
-}
-
-fn test() -> Outcome {
-    setup::run()?;
-    tidy::run()?;
-    cargo(&["fmt", "--all", "--check"])?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?;
-    cargo(&["build", "--release"])?;
-    demo()?;
-    // Other people's tools, for comparison, are measured but not tested.
-    cargo(&["test", "--workspace", "--exclude", "selvedge-bench-rust"])?;
-    shell::cargo_with("RUSTDOCFLAGS", "--deny warnings", &["doc", "--workspace", "--no-deps"])?;
-    if shell::succeeds("cargo", &["deny", "--version"]) {
-        cargo(&["deny", "--all-features", "check", "licenses", "bans", "sources"])?;
-    } else {
-        println!(
-            "cargo-deny is not installed: dependencies were not checked (cargo install cargo-deny)"
-        );
-    }
-    println!("all checks passed");
-    Ok(())
 }
 
 fn fuzz(seconds: &str) -> Outcome {

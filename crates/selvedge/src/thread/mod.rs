@@ -163,15 +163,34 @@ pub fn sleep(duration: Duration) {
 }
 
 /// What a controlled thread leaves to whoever joins it.
-struct Packet<T>(Mutex<Option<Result<T>>>);
+struct Packet<T> {
+    result: Mutex<Option<Result<T>>>,
+    /// The scope that panics if a panic of the thread is not taken out.
+    scope: Option<Arc<scope::State>>,
+}
 
 impl<T> Packet<T> {
+    fn new(scope: Option<Arc<scope::State>>) -> Arc<Packet<T>> {
+        Arc::new(Packet { result: Mutex::new(None), scope })
+    }
+
     fn put(&self, result: Result<T>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     }
 
     fn take(&self) -> Option<Result<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.result.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<T> Drop for Packet<T> {
+    /// The thread and its handle both have the packet; only the one that drops it last can tell that
+    /// the other is not going to look.
+    fn drop(&mut self) {
+        let result = self.result.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(scope), Some(Err(_))) = (&self.scope, result) {
+            scope.panic_is_unhandled();
+        }
     }
 }
 
@@ -183,14 +202,14 @@ unsafe fn start<'a, T: 'a>(
     f: impl FnOnce() -> T + 'a,
     packet: Arc<Packet<T>>,
     name: Option<Arc<str>>,
-    done: impl FnOnce(bool) + 'a,
+    done: impl FnOnce() + 'a,
     here: &'static Location<'static>,
 ) -> Thread {
     let done = move |result: Result<T>| {
         let panicked = result.is_err();
         packet.put(result);
         drop(packet);
-        done(panicked);
+        done();
         thread_done(panicked);
     };
     // SAFETY: passed on to the caller.
@@ -338,10 +357,10 @@ impl Builder {
             let thread = Thread(Kind::Std(handle.thread().clone()));
             return Ok(JoinHandle(Handle::Std(handle, thread)));
         }
-        let packet = Arc::new(Packet(Mutex::new(None)));
+        let packet = Packet::new(None);
         let name = self.name.map(Arc::from);
         // SAFETY: `F` and `T` are `'static`.
-        let thread = unsafe { start(f, Arc::clone(&packet), name, drop, Location::caller()) };
+        let thread = unsafe { start(f, Arc::clone(&packet), name, || (), Location::caller()) };
         Ok(JoinHandle(Handle::Controlled(thread, packet)))
     }
 

@@ -25,7 +25,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 /// What a scope and its threads share.
 #[derive(Debug)]
-struct State {
+pub(super) struct State {
     threads: Mutex<Threads>,
     /// Signalled when a thread ends: inside a check, and outside.
     ended: Slot,
@@ -44,11 +44,14 @@ impl State {
     }
 
     /// A thread has dropped its closure.
-    fn count_out(&self, unhandled_panic: bool) {
-        let mut threads = self.threads();
-        threads.running -= 1;
-        threads.a_thread_panicked |= unhandled_panic;
+    fn count_out(&self) {
+        self.threads().running -= 1;
         self.ended_outside.notify_all();
+    }
+
+    /// A thread has panicked, and no handle is left that could take its result.
+    pub(super) fn panic_is_unhandled(&self) {
+        self.threads().a_thread_panicked = true;
     }
 
     fn wait_for_all(&self, here: &'static Location<'static>) {
@@ -108,19 +111,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let packet = Arc::new(Packet(Mutex::new(None)));
+        let packet = Packet::new(Some(Arc::clone(&self.state)));
         let state = Arc::clone(&self.state);
         self.state.threads().running += 1;
         if controlled() {
             let name = builder.name.map(Arc::from);
-            let theirs = Arc::clone(&packet);
-            let done = move |panicked: bool| {
-                // Nobody can join any more whose handle is gone.
-                let dropped = panicked && Arc::strong_count(&theirs) == 1;
-                drop(theirs);
-                // If nobody joins for it, the scope panics for it.
+            let done = move || {
+                // If its handle is gone, the scope panics for it.
                 ops::panic_is_handled();
-                state.count_out(dropped);
+                state.count_out();
                 ops::post(&state.ended, usize::MAX, here);
             };
             // SAFETY: `scope` does not return before `count_out`, which comes after the closure is
@@ -130,16 +129,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
         let theirs = Arc::clone(&packet);
         let done = move |result: Result<T>| {
-            let panicked = result.is_err();
             theirs.put(result);
-            let dropped = panicked && Arc::strong_count(&theirs) == 1;
             drop(theirs);
-            state.count_out(dropped);
+            state.count_out();
         };
         // SAFETY: as above.
         let job = Sendable(unsafe { fiber::job(f, done) });
         let spawned = builder.std().spawn(move || job.run());
-        let handle = spawned.inspect_err(|_| self.state.count_out(false))?;
+        let handle = spawned.inspect_err(|_| self.state.count_out())?;
         let thread = Thread(Kind::Std(handle.thread().clone()));
         Ok(ScopedJoinHandle { handle: Some(handle), thread, packet, scope: PhantomData })
     }
