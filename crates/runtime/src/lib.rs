@@ -11,7 +11,9 @@
 //! | [`control`] | running a program one thread at a time, under a strategy |
 //! | [`shm`] | the shared memory  |
 //! | [`merge`] | the rings of all threads in one order |
-//! | [`translate`] | records become [`Event`](selvedge_model::Event)s |
+//! | [`decode`] | records become [`Event`](selvedge_model::Event)s, and pending steps under control |
+//! | [`places`] | what addresses of code mean |
+//! | `numbering` | numbers for memory that do not depend on where it lies |
 //! | [`modules`] | what a program counter belongs to |
 //! | [`epoch`] | when a thread did something |
 //! | [`races`] | race records become findings |
@@ -19,16 +21,18 @@
 //! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
 pub mod control;
+pub mod decode;
 pub mod epoch;
 pub mod libraries;
 pub mod merge;
 pub mod modules;
+mod numbering;
+pub mod places;
 pub mod races;
 mod rust_locks;
 pub mod rust_std;
 pub mod session;
 pub mod shm;
-pub mod translate;
 
 pub use control::{Controlled, Execution, Settings};
 pub use epoch::{Epoch, Past};

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use selvedge_model::{Event, FirstRace, Symbols, ThreadId};
 
+use crate::decode::Decoder;
 use crate::epoch::Epoch;
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
 use crate::modules::{Modules, Resolve};
+use crate::places::{Names, Places};
 use crate::races::{self, NativeRace};
-use crate::shm::Shm;
-use crate::translate::{Names, Translate};
+use crate::shm::{RegionTable, Shm};
 use crate::wire::{self, Failure, Header, RecordKind};
 
 /// What to observe.
@@ -205,10 +206,11 @@ impl Session {
         observer: &mut dyn Observe,
     ) -> Result<Outcome, Error> {
         let mut merge = Merge::default();
-        let mut translate = Translate::default();
+        let mut decoder = Decoder::default();
+        let mut places = Places::default();
         let mut modules = Modules::default();
         let mut maps_len = 0;
-        let (mut functions_for, mut lost_functions) = (0, 0);
+        let mut region_table = RegionTable::default();
         let mut next_race = 0;
         // Races whose place among the events has not come yet, the last one first.
         let mut pending: Vec<NativeRace> = Vec::new();
@@ -223,12 +225,7 @@ impl Session {
                 maps_len = known;
                 modules = Modules::parse(&self.shm.maps());
             }
-            let wanted = self.shm.shared().header.functions_wanted.load(Ordering::Acquire);
-            if wanted > functions_for && wanted <= maps_len {
-                functions_for = wanted;
-                lost_functions = self.shm.set_functions(&resolver.regions(&modules));
-                self.shm.shared().header.functions_ready.store(wanted, Ordering::Release);
-            }
+            region_table.answer(&self.shm, &modules, maps_len, resolver);
             let mut new = merge.take(&self.shm);
             if status.is_some() {
                 while merge.take(&self.shm) > 0 {}
@@ -251,20 +248,22 @@ impl Session {
                 while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
                     observer.race(&race, symbols, &modules);
                 }
-                let mut names =
-                    Names { symbols, modules: &modules, resolver: &mut *resolver, text: &text };
-                translate.events(thread, record, &mut names, &mut events);
+                let resolver = &mut *resolver;
+                let (modules, places) = (&modules, &mut places);
+                let mut names = Names { symbols, modules, resolver, text: &text, places };
+                decoder.record(thread, record, &mut names, &mut events);
+                name_locks(&decoder, &mut names);
                 for event in events.drain(..) {
                     observer.event(&event, symbols);
                 }
-                if let Some(epoch) = translate.lock_change() {
+                if let Some(epoch) = decoder.lock_change() {
                     observer.locks_changed(ThreadId(thread), epoch);
                 }
-                if let Some(race) = translate.first_race() {
+                if let Some(race) = decoder.first_race() {
                     observer.first_race(&race, symbols);
                 }
                 if record.kind() == Some(RecordKind::Name)
-                    && let Some(name) = translate.thread_names().get(&thread)
+                    && let Some(name) = decoder.thread_names().get(&thread)
                 {
                     observer.named(ThreadId(thread), name);
                 }
@@ -286,7 +285,7 @@ impl Session {
                 std::thread::sleep(idle);
             }
         };
-        Ok(Outcome { lost_functions, ..self.outcome(status)? })
+        Ok(Outcome { lost_functions: region_table.lost, ..self.outcome(status)? })
     }
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
@@ -308,6 +307,17 @@ impl Session {
     }
 }
 
+/// Names the locks that are new.
+fn name_locks(decoder: &Decoder, names: &mut Names<'_>) {
+    while let Some(&(addr, site)) = decoder.locks.all().get(names.symbols.locks.entries().len()) {
+        let id = names.symbols.locks.entries().len();
+        let name = names.object(addr);
+        let unnamed = || format!("lock {id} ({})", names.symbols.site(site));
+        let name = name.unwrap_or_else(unnamed).into();
+        names.symbols.locks.push(name);
+    }
+}
+
 fn next_pause(last: Duration) -> Duration {
     const LONGEST: Duration = Duration::from_millis(2);
     (last * 2).clamp(Duration::from_micros(20), LONGEST)
@@ -324,13 +334,4 @@ fn prepend(command: &mut Command, variable: &str, path: &Path) {
         _ => path.as_os_str().to_owned(),
     };
     command.env(variable, value);
-}
-
-/// Text in the memory of the running program.
-pub(crate) fn read_text(pid: u32, addr: u64, len: usize) -> Option<String> {
-    use std::os::unix::fs::FileExt;
-    let memory = std::fs::File::open(format!("/proc/{pid}/mem")).ok()?;
-    let mut bytes = vec![0; len.min(4096)];
-    memory.read_exact_at(&mut bytes, addr).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use selvedge_model::RegionKind;
 
-use crate::modules::FunctionRegion;
+use crate::modules::{FunctionRegion, Modules, Resolve};
 use crate::wire::{self, Lane, RACES, RING, Record, Shared, Side};
 
 /// Descriptors below are left to the program.
@@ -180,6 +180,44 @@ impl Shm {
             std::ptr::copy_nonoverlapping(from, text.as_mut_ptr(), len);
         }
         text
+    }
+}
+
+/// The answers to a program that asks which of its functions are regions.
+#[derive(Debug, Default)]
+pub(crate) struct RegionTable {
+    /// The length of the memory map of the last answer.
+    answered: u32,
+    /// Pieces of code for which there was no room.
+    pub(crate) lost: usize,
+}
+
+impl RegionTable {
+    /// Answers, if the program asks about a map that is known here, up to `known`.
+    pub(crate) fn answer(
+        &mut self,
+        shm: &Shm,
+        modules: &Modules,
+        known: u32,
+        resolver: &mut dyn Resolve,
+    ) {
+        let header = &shm.shared().header;
+        let wanted = header.functions_wanted.load(Ordering::Acquire);
+        if wanted > self.answered && wanted <= known {
+            self.answered = wanted;
+            self.lost = shm.set_functions(&resolver.regions(modules));
+            header.functions_ready.store(wanted, Ordering::Release);
+        }
+    }
+
+    /// What the map has beyond `known` is not there any more.
+    pub(crate) fn forget_after(&mut self, shm: &Shm, known: u32) {
+        if self.answered > known {
+            self.answered = 0;
+            let header = &shm.shared().header;
+            header.functions_wanted.store(known, Ordering::Release);
+            header.functions_ready.store(0, Ordering::Release);
+        }
     }
 }
 

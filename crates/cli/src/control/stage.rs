@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use selvedge_model::{Site, Symbols};
 use selvedge_runtime::control::{CodePlace, Debugger};
-use selvedge_runtime::{Controlled, Form, Libraries, Modules, Resolve, Settings};
+use selvedge_runtime::{
+    Controlled, Form, FunctionRegion, Libraries, LockStep, Modules, Resolve, Settings,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::elf::Program;
@@ -291,6 +293,23 @@ impl Resolve for Noting {
     fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         let site = self.symbolizer.site_within(pc, callers, modules);
         self.note(site, pc, modules)
+    }
+
+    fn function(&mut self, pc: u64, modules: &Modules) -> Option<String> {
+        self.symbolizer.function(pc, modules)
+    }
+
+    fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {
+        self.symbolizer.regions(modules)
+    }
+
+    fn lock_step(
+        &mut self,
+        pc: u64,
+        callers: &[u64],
+        modules: &Modules,
+    ) -> Option<(LockStep, Site)> {
+        self.symbolizer.lock_step(pc, callers, modules)
     }
 
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {

@@ -6,27 +6,18 @@
 use core::ffi::{c_char, c_int};
 
 use crate::abi::with_pc;
-use crate::control::{self, wire::Kind};
+use crate::primitives;
 use crate::regions;
-use crate::rings;
 use crate::sync;
 use crate::thread;
-use crate::wire::{self, RecordKind};
+use crate::wire;
 
 unsafe extern "C" fn acquire(addr: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        sync::acquire(t, addr);
-        control::ops::ordered(Kind::Load, addr, pc);
-        rings::record(t, RecordKind::HappensAfter, 0, pc, addr, 0);
-    }
+    primitives::happens_after(addr, pc);
 }
 
 unsafe extern "C" fn release(addr: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        control::ops::ordered(Kind::Update, addr, pc);
-        rings::record(t, RecordKind::HappensBefore, 0, pc, addr, 0);
-        sync::release_also(t, addr);
-    }
+    primitives::happens_before(addr, pc);
 }
 
 // What is annotated at a place stays, whatever atomic operations there do: a relaxed store to a flag
@@ -49,13 +40,8 @@ with_pc! {
     selvedge_happens_before => annotated_release, "rsi";
 }
 
-/// Orders the thread after everything that any thread has released so far: for waits of which it is
-/// not known who ended them. More order than there is can only miss.
 unsafe extern "C" fn acquire_all(pc: usize) {
-    let Some(t) = thread::me() else { return };
-    thread::join_all(t);
-    sync::synchronized(t);
-    rings::record(t, RecordKind::HappensAfter, 0, pc, 0, 0);
+    primitives::happens_after_all(pc);
 }
 
 with_pc! {
@@ -66,17 +52,11 @@ with_pc! {
 // ways in and out of a lock, at the address at which the fast ways, which are atomics, release too.
 
 unsafe extern "C" fn locked(addr: usize, shared: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        sync::acquire(t, addr);
-        rings::acquired(t, shared as u8 | wire::OF_STD, pc, addr);
-    }
+    primitives::said_acquired(addr, shared as u8 | wire::OF_STD, pc);
 }
 
 unsafe extern "C" fn unlocking(addr: usize, shared: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        rings::releasing(t, shared as u8 | wire::OF_STD, pc, addr);
-        sync::release_also(t, addr);
-    }
+    primitives::said_releasing(addr, shared as u8 | wire::OF_STD, pc);
 }
 
 with_pc! {
@@ -88,34 +68,26 @@ with_pc! {
 const READ_LOCK: u32 = 1 << 3;
 const TRY_FAILED: u32 = 1 << 5;
 
+fn mode(flags: u32) -> u8 {
+    if flags & READ_LOCK != 0 { wire::SHARED } else { 0 }
+}
+
 unsafe extern "C" fn post_lock(addr: usize, flags: u32, _recursion: c_int, pc: usize) {
     ignore_end();
     if flags & TRY_FAILED != 0 {
         return;
     }
-    if let Some(t) = thread::me() {
-        let shared = flags & READ_LOCK != 0;
-        sync::acquire(t, addr);
-        rings::acquired(t, u8::from(shared), pc, addr);
-    }
+    primitives::said_acquired(addr, mode(flags), pc);
 }
 
 unsafe extern "C" fn pre_unlock(addr: usize, flags: u32, pc: usize) -> c_int {
-    if let Some(t) = thread::me() {
-        let shared = flags & READ_LOCK != 0;
-        rings::releasing(t, u8::from(shared), pc, addr);
-        // Readers must not replace what a writer released.
-        sync::release_also(t, addr);
-    }
+    primitives::said_releasing(addr, mode(flags), pc);
     ignore_begin();
     0
 }
 
 unsafe extern "C" fn mutex_destroy(addr: usize, _flags: u32, pc: usize) {
-    if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::Destroy, 0, pc, addr, 0);
-        sync::destroy(t, addr);
-    }
+    primitives::destroying(addr, pc);
 }
 
 with_pc! {
@@ -184,7 +156,6 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
         while len < 4096 && unsafe { name.add(len).read() } != 0 {
             len += 1;
         }
-        control::ops::region_enter(name as usize, len, kind as u8, pc);
         regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
     }
 }
@@ -193,14 +164,12 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
 unsafe extern "C" fn region_enter_named(name: *const u8, len: usize, kind: c_int, pc: usize) {
     if let Some(t) = thread::me() {
         let len = len.min(4096);
-        control::ops::region_enter(name as usize, len, kind as u8, pc);
         regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
     }
 }
 
 unsafe extern "C" fn region_exit(pc: usize) {
     if let Some(t) = thread::me() {
-        control::ops::region_exit(pc);
         regions::leave_marked(t, pc);
     }
 }

@@ -9,8 +9,7 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 
-use crate::control;
-use crate::control::wire::Kind;
+use crate::control::{self, Want};
 use crate::fasttrack;
 use crate::rings;
 use crate::sync::{self, Object};
@@ -49,10 +48,14 @@ fn before_write(t: &mut Thread, object: &mut Object, mo: u8, update: bool) {
 }
 
 fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce() -> T) -> T {
-    if control::is_on() {
-        return control::atomic(Kind::Load, addr, len, mo, pc, || (operation(), false));
-    }
     let Some(t) = thread::me() else { return operation() };
+    if let Some(c) = control::of(t) {
+        return control::atomic(c, t, &Want::with(RecordKind::Load, mo, pc, addr, len), |t| {
+            let value = operation();
+            rings::record(t, RecordKind::Load, mo, pc, addr, len);
+            (value, false)
+        });
+    }
     let value = if sync::may_exist(addr) || t.ring.is_open() {
         sync::with_existing(t, addr, |t, object| {
             let value = operation();
@@ -71,10 +74,14 @@ fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce() 
 }
 
 fn store(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce()) {
-    if control::is_on() {
-        return control::atomic(Kind::Store, addr, len, mo, pc, || (operation(), true));
-    }
     let Some(t) = thread::me() else { return operation() };
+    if let Some(c) = control::of(t) {
+        return control::atomic(c, t, &Want::with(RecordKind::Store, mo, pc, addr, len), |t| {
+            operation();
+            rings::record(t, RecordKind::Store, mo, pc, addr, len);
+            ((), true)
+        });
+    }
     fasttrack::atomic(t, addr, len, true, pc);
     let matters = releases(mo) || !t.fence_released.is_empty() || sync::may_exist(addr);
     if !matters && !t.ring.is_open() {
@@ -99,10 +106,17 @@ fn update<T>(
     pc: usize,
     operation: impl FnOnce() -> (T, bool),
 ) -> T {
-    if control::is_on() {
-        return control::atomic(Kind::Update, addr, len, mo, pc, operation);
-    }
     let Some(t) = thread::me() else { return operation().0 };
+    let strong = mo != order::RELAXED;
+    if let Some(c) = control::of(t) {
+        let flags = mo | rings::may_lock(strong);
+        return control::atomic(c, t, &Want::with(RecordKind::Update, flags, pc, addr, len), |t| {
+            let (value, wrote) = operation();
+            let mo = if wrote { mo } else { failed };
+            rings::record_update(t, (wrote, strong), mo, pc, addr, len);
+            (value, wrote)
+        });
+    }
     let matters =
         releases(mo) || !t.fence_released.is_empty() || sync::may_exist(addr) || t.ring.is_open();
     // The access belongs to the epoch that is published with it, and is noted before anybody can see
@@ -110,7 +124,6 @@ fn update<T>(
     let (value, wrote) = if matters {
         sync::with(t, addr, |t, object| {
             let (value, wrote) = operation();
-            let strong = mo != order::RELAXED;
             let mo = if wrote { mo } else { failed };
             after_read(t, Some(object), mo);
             fasttrack::atomic(t, addr, len, wrote, pc);
@@ -137,6 +150,13 @@ fn update<T>(
 pub fn thread_fence(mo: u8, pc: usize) {
     fence(SeqCst);
     let Some(t) = thread::me() else { return };
+    if control::of(t).is_none() {
+        order_by_fence(t, mo);
+    }
+    rings::record(t, RecordKind::Fence, mo, pc, 0, 0);
+}
+
+fn order_by_fence(t: &mut Thread, mo: u8) {
     if acquires(mo) && !t.fence_acquired.is_empty() {
         let _busy = thread::Busy::new(t);
         let mut clock = t.fence_acquired;
@@ -155,7 +175,6 @@ pub fn thread_fence(mo: u8, pc: usize) {
     } else if acquires(mo) {
         sync::synchronized(t);
     }
-    rings::record(t, RecordKind::Fence, mo, pc, 0, 0);
 }
 
 /// The compilers pass orders as ints, some with hints in the higher bits.

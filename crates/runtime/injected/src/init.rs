@@ -77,12 +77,12 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     main.begin();
     let number = main.number;
     main.ring.open(number);
-    main.record_as_wanted();
-    rings::record(main, wire::RecordKind::Begin, 0, 0, 0, 0);
     interpose::pthread::prepare();
     if let Some(fd) = number_from(envp, control::wire::ENV_FD.as_bytes()) {
         control::attach(fd, main);
     }
+    main.record_as_wanted();
+    rings::record(main, wire::RecordKind::Begin, 0, 0, 0, 0);
     write_maps();
     regions::wait_for_functions();
     UP.store(true, Ordering::Release);

@@ -14,6 +14,7 @@
 //! | [`clock`], [`sync`], [`atomics`] | what orders threads |
 //! | [`thread`] | threads, their slots, thread-local words |
 //! | [`regions`] | marked regions, and functions that are regions |
+//! | [`primitives`] | what locks, conditions, barriers and the like do, observed or controlled |
 //! | [`control`] | controlled executions: one thread at a time |
 //! | [`interpose`] | functions of the C library that synchronize, allocate or copy |
 //! | [`rings`], [`report`] | events and races on their way to the host |
@@ -31,6 +32,7 @@ pub mod init;
 pub mod interpose;
 pub mod layout;
 pub mod places;
+pub mod primitives;
 pub mod regions;
 pub mod report;
 pub mod rings;

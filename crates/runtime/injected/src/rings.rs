@@ -1,4 +1,5 @@
-//! Recording: events go to a ring in shared memory, in the order in which the thread made them.
+//! Recording: events go to the thread's ring in shared memory, in the order in which the thread made them,
+//! or under control to the one log of the execution. What is recorded is the same either way.
 //!
 //! Ground rules:
 //! - A record is complete before `head` says that it is there; `head` is never taken back. So what
@@ -10,11 +11,12 @@
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use crate::control;
 use crate::regions;
 use crate::report::Earlier;
 use crate::sys;
 use crate::thread::{Busy, Thread};
-use crate::wire::{self, Does, LANES, RING, Record, RecordKind, Shared, lane, order};
+use crate::wire::{self, Does, LANES, MAY_LOCK, RING, Record, RecordKind, Shared, lane, order};
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -32,14 +34,17 @@ pub fn attach(at: usize) {
     SHARED.store(at as *mut Shared, Ordering::Release);
 }
 
-/// A thread's end of its ring.
+/// Where a thread's records go.
 #[derive(Default)]
 #[repr(C)]
 pub struct Writer {
-    // invariant: lane number plus one, 0 if the thread does not record.
+    // invariant: lane number plus one, `LOG` under control, 0 if the thread does not record.
     lane: usize,
     head: u64,
 }
+
+/// Instead of a lane: the log of the controlled execution.
+const LOG: usize = usize::MAX;
 
 impl Writer {
     /// Finds a free ring, if the host wants records.
@@ -66,10 +71,22 @@ impl Writer {
         }
     }
 
+    /// The thread is controlled from now on.
+    pub fn open_log(&mut self) {
+        self.lane = LOG;
+    }
+
+    /// Whether the thread is controlled.
+    #[inline(always)]
+    pub fn is_log(&self) -> bool {
+        self.lane == LOG
+    }
+
     /// Hands the ring back; the host frees it when it has read the rest.
     pub fn close(&mut self) {
         if let Some(shared) = shared()
             && self.lane != 0
+            && self.lane != LOG
         {
             shared.lanes[self.lane - 1].state.store(lane::ENDED, Ordering::Release);
         }
@@ -166,8 +183,12 @@ pub fn raced(
     write(thread, true, RecordKind::Raced, later as u8, pc, addr, len);
 }
 
-/// Records who called the function that makes the next record, if that is known.
+/// Records who called the function that makes the next record, if that is known. In the log every record
+/// has its callers.
 fn record_callers(thread: &mut Thread) {
+    if thread.ring.is_log() {
+        return;
+    }
     let mut frames = [0; wire::FRAMES];
     if thread.stack(crate::thread::stack_top(), &mut frames) > 0 {
         for three in frames.chunks(3).take(wire::CALLERS / 3) {
@@ -195,7 +216,8 @@ pub fn record_update(
     if thread.ring.is_open() {
         regions::tell(thread);
         let mut b = len;
-        if matters && crate::interpose::is_mixed() {
+        let flags = mo | may_lock(matters);
+        if flags & MAY_LOCK != 0 {
             record_callers(thread);
             if wrote && mo != order::RELEASE {
                 thread.tick();
@@ -203,8 +225,13 @@ pub fn record_update(
             b |= thread.short_epoch() << 32;
         }
         let kind = if wrote { RecordKind::Update } else { RecordKind::Load };
-        write(thread, true, kind, mo, pc, addr, b);
+        write(thread, true, kind, flags, pc, addr, b);
     }
+}
+
+/// [`MAY_LOCK`] if a read-modify-write that is not relaxed (`matters`) may be part of a lock of Rust.
+pub fn may_lock(matters: bool) -> u8 {
+    if matters && crate::interpose::is_mixed() { MAY_LOCK } else { 0 }
 }
 
 /// Records an access. It needs a stamp only where it may race with others, whose order is then known.
@@ -234,6 +261,12 @@ fn write(
     a: usize,
     b: usize,
 ) {
+    if thread.ring.is_log() {
+        return control::happened(
+            thread,
+            &Record::new(0, kind, flags, pc as u64, a as u64, b as u64),
+        );
+    }
     let Some(shared) = shared() else { return };
     let _busy = Busy::new(thread);
     let lane = &shared.lanes[(thread.ring.lane - 1) % LANES];

@@ -403,6 +403,11 @@ impl Thread {
         self.joined_as
     }
 
+    /// The number by which records name it.
+    pub fn told_as(&self) -> usize {
+        if self.joined_as == 0 { self.number as usize } else { self.joined_as as usize - 1 }
+    }
+
     /// Begins to ignore accesses.
     pub fn ignore_begin(&mut self) {
         self.ignore += 1;

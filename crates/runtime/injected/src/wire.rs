@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -51,6 +51,21 @@ pub const FUNCTION_REGIONS: u32 = 16;
 pub const SHARED: u8 = 1;
 /// Flag of a record of a lock: a stub around Rust's standard library says so.
 pub const OF_STD: u8 = 2;
+/// Flag of a pending [`RecordKind::Acquire`] or [`RecordKind::Wait`]: the thread does not wait.
+pub const TRY: u8 = 4;
+/// Flag of a pending [`RecordKind::Acquire`]: the thread waits for a limited time.
+pub const TIMED: u8 = 8;
+
+/// Flag of a [`RecordKind::Notify`]: all waiters are woken, not one.
+pub const ALL: u8 = 1;
+/// Flag of a [`RecordKind::Notify`] or [`RecordKind::Wake`]: a futex, not a condition variable.
+pub const FUTEX: u8 = 2;
+
+/// The bits of an atomic operation's flags that are its memory order.
+pub const ORDER: u8 = 7;
+/// Flag of a read-modify-write, beside its order: it may be part of a lock of Rust. The record names its
+/// callers, by which the host recognises such locks.
+pub const MAY_LOCK: u8 = 8;
 
 /// Pieces of code whose functions are regions, in one of the two tables.
 pub const FUNCTIONS: usize = 1 << 16;
@@ -139,7 +154,7 @@ pub struct Lane {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
-        /// What a [`Record`] says.
+        /// What a [`Record`] says: what happened, or under control also what a thread is about to do.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
         pub enum RecordKind { $($(#[$doc])* $name = $value,)* }
@@ -158,17 +173,18 @@ kinds! {
     Read = 1,
     /// Plain write: `a` address, `b` bytes.
     Write = 2,
-    /// Atomic load: `a` address, `b` bytes, `flags` order.
+    /// Atomic load: `a` address, `b` bytes, `flags` order, perhaps [`MAY_LOCK`]: a read-modify-write that
+    /// wrote nothing.
     Load = 3,
     /// Atomic store: `a` address, `b` bytes, `flags` order.
     Store = 4,
-    /// Atomic read-modify-write: `a` address, `flags` order; the lower half of `b` is how many bytes, the
-    /// upper half the thread's epoch: from it on it has what this acquires.
+    /// Atomic read-modify-write: `a` address, `flags` order and perhaps [`MAY_LOCK`]; the lower half of `b`
+    /// is how many bytes, the upper half the thread's epoch: from it on it has what this acquires.
     Update = 5,
     /// Fence: `flags` order.
     Fence = 6,
-    /// Lock `a` acquired; `flags` [`SHARED`] and [`OF_STD`]. The upper half of `b` is the epoch from which
-    /// on the thread has it.
+    /// Lock `a` acquired; `flags` [`SHARED`] and [`OF_STD`], and while pending [`TRY`] or [`TIMED`]. The
+    /// upper half of `b` is the epoch from which on the thread has it.
     Acquire = 7,
     /// Lock `a` released; `flags` as for [`RecordKind::Acquire`]. The upper half of `b` is the last epoch
     /// in which the thread has it.
@@ -187,11 +203,11 @@ kinds! {
     Leave = 14,
     /// Semaphore `a` incremented.
     Post = 15,
-    /// Semaphore `a` decremented.
+    /// Semaphore `a` decremented; while pending `flags` may be [`TRY`].
     Wait = 16,
-    /// Condition `a` notified; `flags` 1 if all waiters.
+    /// Condition or futex `a` notified; `flags` [`ALL`] and [`FUTEX`].
     Notify = 17,
-    /// Woken from condition `a`.
+    /// Woken from condition or futex `a`; `flags` [`FUTEX`].
     Wake = 18,
     /// Memory `a`, `b` bytes, allocated.
     Alloc = 19,
@@ -221,6 +237,42 @@ kinds! {
     Earlier = 28,
     /// The later access of that race: `a` address, `b` bytes, `flags` what it did ([`Does`]).
     Raced = 29,
+    /// Pending only: starts to wait on condition `a`, giving up lock `b`.
+    Enroll = 30,
+    /// Pending only: compares the futex `a`, of `b` bytes, with a value and starts to wait if it has it.
+    FutexWait = 31,
+    /// Pending only: gives way.
+    Yield = 32,
+    /// Lock `a` is initialised: a new lock, whatever was there before.
+    Made = 33,
+}
+
+impl RecordKind {
+    /// Whether `a` is the address of an object that threads can wait for.
+    pub fn has_object(self) -> bool {
+        use RecordKind::*;
+        let lock = matches!(self, Acquire | Release | Made);
+        lock || matches!(self, Arrive | Leave | Post | Wait | Notify | Wake | Enroll | FutexWait)
+    }
+}
+
+/// What a record tells under control. Of a program that runs freely all records are events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Phase {
+    /// The thread is about to do this.
+    Pending = 1,
+    /// The thread does what it was about to do.
+    Step = 2,
+    /// This has happened.
+    Event = 3,
+}
+
+impl Phase {
+    /// The phase of a number, if it is one.
+    pub fn from_number(number: u8) -> Option<Phase> {
+        [Phase::Pending, Phase::Step, Phase::Event].into_iter().find(|&p| p as u8 == number)
+    }
 }
 
 /// A piece of code whose functions are regions. Pieces are sorted and do not overlap.
@@ -250,7 +302,9 @@ pub mod order {
     pub const SEQ_CST: u8 = 5;
 }
 
-/// One event. Stamps order the events of all threads; a record with stamp 0 (a plain access) stands
+/// One event, or one step that is about to be taken. It travels through the ring of its thread, or under
+/// control through the one log ([`control::wire::Line`](crate::control::wire::Line)), where its place is its
+/// order. In rings stamps order the events of all threads; a record with stamp 0 (a plain access) stands
 /// between its neighbours in its own ring, which is all the order it has.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

@@ -14,7 +14,6 @@
 //!
 //! Cost: about two context switches per choice, a few hundred nanoseconds per other step.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -26,14 +25,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Divergence, Pending, Replay, Rng, Stop, Strategy};
-use selvedge_model::schedule::landmark;
-use selvedge_model::symbols::Table;
-use selvedge_model::{Event, Held, Schedule, Site, SiteId, Symbols, ThreadId};
+use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId};
 
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
+use crate::places::{Names as CodeNames, Places};
 use crate::session::{Error, refusal};
-use crate::shm::Shm;
+use crate::shm::{RegionTable, Shm};
 
 mod gdb;
 pub mod history;
@@ -49,7 +47,7 @@ pub use outside::{Cause, Nondeterminism};
 pub use selvedge_injected::control::wire;
 pub use shorten::Sought;
 
-use history::{Code, Objects};
+use history::Objects;
 use memory::{Memory, OneProcessor};
 
 /// How to run.
@@ -63,8 +61,10 @@ pub struct Settings {
     pub records: u32,
     /// Time after which an execution is too long.
     pub time: Duration,
-    /// Whether plain accesses of instrumented code become events.
+    /// Whether plain accesses of instrumented code become events, and memory that is allocated and freed.
     pub accesses: bool,
+    /// Whether functions are regions: those that [`Resolve::regions`] names.
+    pub function_regions: bool,
     /// Runs the program under gdb, which has the terminal. Then there is one execution, and no limit of
     /// time should be set.
     pub debugger: Option<Debugger>,
@@ -82,6 +82,7 @@ impl Default for Settings {
             records: 1_000_000,
             time: Duration::from_secs(10),
             accesses: false,
+            function_regions: false,
             debugger: None,
             directory: None,
             interrupt: Arc::default(),
@@ -246,7 +247,9 @@ pub struct Controlled {
     modules: Modules,
     maps_len: u32,
     maps_before_main: u32,
-    sites: HashMap<Code, (SiteId, u16)>,
+    texts_before_main: u32,
+    places: Places,
+    region_table: RegionTable,
     resolver: Box<dyn Resolve>,
     watched: Vec<CodePlace>,
     names: Names,
@@ -281,7 +284,9 @@ impl Controlled {
             modules: Modules::default(),
             maps_len: 0,
             maps_before_main: 0,
-            sites: HashMap::new(),
+            texts_before_main: 0,
+            places: Places::default(),
+            region_table: RegionTable::default(),
             resolver: Box::new(ByModule),
             watched: Vec::new(),
             names: Names::default(),
@@ -292,7 +297,7 @@ impl Controlled {
     /// Turns return addresses into sites by `resolver` instead of by module and offset.
     pub fn resolve_with(&mut self, resolver: Box<dyn Resolve>) {
         self.resolver = resolver;
-        self.sites.clear();
+        self.places.clear();
     }
 
     /// Names of threads and locks in the execution that runs, or ran last.
@@ -326,7 +331,7 @@ impl Controlled {
         self.watched = places.iter().take(wire::WATCHED).cloned().collect();
         self.prepare()?;
         self.publish_watched();
-        self.sites.clear();
+        self.places.clear();
         let pcs: Vec<u64> = self.watched.iter().map(|p| self.address(p)).collect();
         Ok(pcs.into_iter().map(|pc| self.site(pc).0).collect())
     }
@@ -354,11 +359,10 @@ impl Controlled {
     }
 
     fn site(&mut self, pc: u64) -> (SiteId, u16) {
-        let Controlled { sites, symbols, modules, resolver, .. } = self;
-        let code = (pc, [0; wire::CALLERS]);
-        *sites
-            .entry(code)
-            .or_insert_with(|| intern(code, &mut symbols.sites, modules, resolver.as_mut()))
+        let Controlled { places, symbols, modules, resolver, .. } = self;
+        let (resolver, text) = (resolver.as_mut(), &|_, _| None);
+        let mut names = CodeNames { symbols, modules, resolver, text, places };
+        names.site((pc, [0; crate::wire::CALLERS]))
     }
 
     /// Where the last execution was when that signal ended it.
@@ -386,12 +390,15 @@ impl Controlled {
         self.modules.base_of(&place.module).map_or(0, |base| base + place.offset)
     }
 
-    fn publish_watched(&self) {
+    fn publish_watched(&mut self) {
+        let addresses: Vec<u64> = self.watched.iter().map(|place| self.address(place)).collect();
         let c = self.memory.control();
-        for (place, word) in self.watched.iter().zip(&c.watched) {
-            word.store(self.address(place), Ordering::Relaxed);
+        for (&address, word) in addresses.iter().zip(&c.watched) {
+            word.store(address, Ordering::Relaxed);
         }
-        c.watched_len.store(self.watched.len() as u32, Ordering::Relaxed);
+        c.watched_len.store(addresses.len() as u32, Ordering::Relaxed);
+        // The site of a watched access is what `watch` said it is.
+        self.places.stand_alone(addresses);
     }
 
     /// Sees to it that a process waits before `main`.
@@ -413,6 +420,8 @@ impl Controlled {
         self.maps_len = 0;
         self.read_maps();
         self.maps_before_main = self.maps_len;
+        let texts = self.shm.as_ref().map(|s| s.shared().header.texts_len.load(Ordering::Acquire));
+        self.texts_before_main = texts.unwrap_or(0);
         Ok(())
     }
 
@@ -434,7 +443,10 @@ impl Controlled {
         if let Some(directory) = &self.settings.directory {
             command.current_dir(directory);
         }
-        let shm = Shm::new(crate::wire::NO_RACES).map_err(Error::Memory)?;
+        let regions = self.settings.function_regions;
+        let flags = if regions { crate::wire::FUNCTION_REGIONS } else { 0 };
+        let shm = Shm::new(crate::wire::NO_RACES | flags).map_err(Error::Memory)?;
+        self.region_table = RegionTable::default();
         shm.pass_to(&mut command);
         // The program is not told that it has one processor only.
         let choice = OneProcessor::choose();
@@ -464,6 +476,7 @@ impl Controlled {
                 }
             }
             memory::wait(&c.bell, bell, Duration::from_millis(2));
+            self.tell_regions();
             if self.settings.interrupt.load(Ordering::Relaxed) {
                 self.stop();
                 return Err(Error::Interrupted);
@@ -481,9 +494,13 @@ impl Controlled {
     /// Libraries that the last execution loaded are not there in the next.
     fn reset_maps(&mut self) {
         if let Some(shm) = &self.shm {
-            shm.shared().header.maps_len.store(self.maps_before_main, Ordering::Release);
+            let header = &shm.shared().header;
+            header.maps_len.store(self.maps_before_main, Ordering::Release);
+            header.texts_len.store(self.texts_before_main, Ordering::Release);
+            self.region_table.forget_after(shm, self.maps_before_main);
         }
         self.read_maps();
+        self.tell_regions();
     }
 
     fn read_maps(&mut self) {
@@ -492,7 +509,18 @@ impl Controlled {
         if len != self.maps_len {
             self.maps_len = len;
             self.modules = Modules::parse(&shm.maps());
-            self.sites.clear();
+            self.places.clear();
+        }
+    }
+
+    /// Tells the program which of its functions are regions, if it asks.
+    fn tell_regions(&mut self) {
+        if self.settings.function_regions {
+            self.read_maps();
+            let Controlled { region_table, shm, modules, maps_len, resolver, .. } = self;
+            if let Some(shm) = shm {
+                region_table.answer(shm, modules, *maps_len, resolver.as_mut());
+            }
         }
     }
 
@@ -533,21 +561,6 @@ impl Controlled {
         }
         Ok(())
     }
-}
-
-/// The site of a return address, and its landmark.
-fn intern(
-    (pc, callers): Code,
-    sites: &mut Table<Site>,
-    modules: &Modules,
-    resolver: &mut dyn Resolve,
-) -> (SiteId, u16) {
-    let site = match pc {
-        0 => Site::Label("?".into()),
-        pc => resolver.site_within(pc, &callers, modules),
-    };
-    let mark = landmark(&site);
-    (SiteId(sites.intern(site)), mark)
 }
 
 impl Drop for Controlled {

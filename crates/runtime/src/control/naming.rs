@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use selvedge_model::{Access, Event, Op, Range, Site, SiteId, Symbols};
 
 use super::Controlled;
-use super::history::GRANULE;
+use crate::numbering::GRANULE;
 
 impl Controlled {
     /// The names of everything in the execution that ran last, whose events are given.
@@ -47,7 +47,7 @@ impl Controlled {
 
     fn name_objects(&mut self, symbols: &mut Symbols) {
         let Controlled { resolver, modules, last, .. } = self;
-        let mut name = |number: u64| resolver.object(*last.addresses.get(&number)?, modules);
+        let mut name = |addr: u64| resolver.object(addr, modules);
         let place = |site: SiteId, symbols: &Symbols| match symbols.site(site) {
             Site::Source(frame, _) => {
                 let file = frame.file.rsplit('/').next().unwrap_or_default().to_owned();
@@ -55,28 +55,25 @@ impl Controlled {
             }
             Site::Label(_) => String::new(),
         };
-        for (i, number) in last.locks.keys().into_iter().enumerate() {
-            let at = last.lock_sites.get(i).map_or(String::new(), |&s| place(s, symbols));
-            let text = name(number).unwrap_or_else(|| format!("lock {i}{at}"));
+        for (i, &(addr, site)) in last.decoder.locks.all().iter().enumerate() {
+            let text = name(addr).unwrap_or_else(|| format!("lock {i}{}", place(site, symbols)));
             symbols.locks.push(text.into());
         }
         let kinds = [
-            (&last.conds, &mut symbols.conds, "condition"),
-            (&last.semaphores, &mut symbols.semaphores, "semaphore"),
-            (&last.barriers, &mut symbols.barriers, "barrier"),
+            (&last.decoder.conds, &mut symbols.conds, "condition"),
+            (&last.decoder.semaphores, &mut symbols.semaphores, "semaphore"),
+            (&last.decoder.barriers, &mut symbols.barriers, "barrier"),
         ];
         for (ids, names, kind) in kinds {
-            for (i, number) in ids.keys().into_iter().enumerate() {
-                let text = name(number).unwrap_or_else(|| format!("{kind} {i}"));
+            for (i, &(addr, _)) in ids.all().iter().enumerate() {
+                let text = name(addr).unwrap_or_else(|| format!("{kind} {i}"));
                 names.push(text.into());
             }
         }
     }
 
     fn name_variables(&mut self, events: &[Event], symbols: &mut Symbols) {
-        let granules: HashMap<u64, u64> =
-            self.last.granules.iter().map(|(&address, &number)| (number, address)).collect();
-        let Controlled { resolver, modules, .. } = self;
+        let Controlled { resolver, modules, last, .. } = self;
         let mut unnamed: HashMap<u64, usize> = HashMap::new();
         for event in events {
             let (Op::Read(access) | Op::Write(access) | Op::Atomic(access, _)) = event.op else {
@@ -86,9 +83,9 @@ impl Controlled {
             if symbols.variables.at(addr).is_some() {
                 continue;
             }
-            let Some(granule) = granules.get(&(addr / GRANULE)) else { continue };
+            let Some(address) = last.decoder.address(addr) else { continue };
             let offset = addr % GRANULE;
-            let name = resolver.object(granule * GRANULE + offset, modules).unwrap_or_else(|| {
+            let name = resolver.object(address, modules).unwrap_or_else(|| {
                 let next = unnamed.len() + 1;
                 let number = *unnamed.entry(addr / GRANULE).or_insert(next);
                 let part = if offset == 0 { String::new() } else { format!("+{offset}") };

@@ -7,21 +7,20 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Choice, Driver, Strategy};
-use selvedge_model::{Region, RegionId, RegionKind, ThreadId};
+use selvedge_model::ThreadId;
 
-use super::history::{Code, History, Lookup};
+use super::history::{History, Lookup};
 use super::memory;
 use super::outside::system_call;
-use super::wire::{self, Control, HOST, Kind, request, status};
+use super::wire::{self, Control, HOST, request, status};
 use super::{Blocked, Controlled, Crash, Execution, Outcome, Uncontrolled};
-use crate::session::{Error, read_text};
+use crate::places::Names;
+use crate::session::Error;
 
 /// How long a thread may sleep in the kernel before others go on.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// How long to wait for a thread that is away before virtual time passes.
 const ABSENCE: Duration = Duration::from_millis(50);
-
-const NOBODY: [u64; wire::CALLERS] = [0; wire::CALLERS];
 
 struct Run<'a> {
     program: &'a mut Controlled,
@@ -120,6 +119,7 @@ impl Run<'_> {
                 break End::Because(outcome);
             }
             self.listen(bell);
+            self.program.tell_regions();
             if self.begin.elapsed() > self.program.settings.time {
                 break End::Because(Outcome::TimeLimit);
             }
@@ -227,31 +227,17 @@ impl Run<'_> {
     fn read(&mut self) {
         self.program.read_maps();
         let Run { program, history, strategy, .. } = self;
-        let Controlled { memory, sites, symbols, modules, resolver, process, .. } = &mut **program;
-        let c = memory.control();
-        let watched = c.watched.iter().take(c.watched_len.load(Ordering::Relaxed) as usize);
-        let mut find = |code: Code| {
-            *sites.entry(code).or_insert_with(|| {
-                // The site of a watched access is what `watch` said it is.
-                let is_watched = watched.clone().any(|w| w.load(Ordering::Relaxed) == code.0);
-                let code = if is_watched { (code.0, NOBODY) } else { code };
-                super::intern(code, &mut symbols.sites, modules, resolver.as_mut())
-            })
-        };
-        // The server has the same constants at the same place, and is still there.
-        let server = process.as_ref().map(Child::id);
-        let mut regions = |addr: u64, len: usize, kind: RegionKind| {
-            let name = server.and_then(|pid| read_text(pid, addr, len));
-            let name = name.unwrap_or_else(|| "region".to_owned()).into();
-            RegionId(symbols.regions.intern(Region { kind, name }))
-        };
+        let Controlled { memory, places, symbols, modules, resolver, shm, .. } = &mut **program;
+        let text = |at, len| shm.as_ref().and_then(|shm| shm.text(at, len));
+        let resolver = resolver.as_mut();
+        let names = Names { symbols, modules, resolver, text: &text, places };
         let statics = |addr: u64| {
             let (path, offset) = modules.image(addr)?;
             let mut hasher = std::hash::DefaultHasher::new();
             (path.file_name(), offset).hash(&mut hasher);
             Some(hasher.finish())
         };
-        let mut lookup = Lookup { sites: &mut find, regions: &mut regions, statics: &statics };
+        let mut lookup = Lookup { names, statics: &statics };
         history.read(memory.control(), &mut lookup, *strategy);
     }
 
@@ -336,20 +322,9 @@ impl Run<'_> {
                 thread: ThreadId(i as u32),
                 pending: self.history.pending[i],
                 holds: self.history.held[i].clone(),
-                waits_for: self.waits_for(i),
+                waits_for: self.history.waits_for(i),
             })
             .collect()
-    }
-
-    fn waits_for(&self, thread: usize) -> Option<ThreadId> {
-        let c = self.control();
-        let slot = &c.slots[thread];
-        if slot.kind.load(Ordering::Relaxed) == Kind::Join as u32 {
-            return Some(ThreadId(slot.b.load(Ordering::Relaxed) as u32));
-        }
-        let object = (slot.object.load(Ordering::Relaxed) as usize).checked_sub(1)?;
-        let owner = c.objects.get(object)?.owner.load(Ordering::Relaxed);
-        owner.checked_sub(1).map(ThreadId)
     }
 
     /// Nothing has happened for a while: if the thread whose turn it is sleeps in the kernel, the

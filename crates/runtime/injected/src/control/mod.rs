@@ -16,6 +16,7 @@
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
 
 use crate::layout;
+use crate::regions;
 use crate::sys;
 use crate::thread::{self, Busy, Thread};
 
@@ -26,7 +27,9 @@ pub mod sources;
 pub mod time;
 pub mod wire;
 
-use wire::{Control, HOST, Kind, THREADS, YIELDS, class, request, status};
+use crate::rings;
+use crate::wire::{Phase, Record, RecordKind, TRY};
+use wire::{Control, HOST, THREADS, YIELDS, request, status};
 
 static ON: AtomicBool = AtomicBool::new(false);
 static CONTROL: AtomicPtr<Control> = AtomicPtr::new(core::ptr::null_mut());
@@ -72,6 +75,7 @@ pub fn attach(fd: usize, main: &mut Thread) {
     control.reset(control.flags.load(Relaxed), 0);
     control.slots[0].tid.store(tid(), Relaxed);
     main.controlled = 1;
+    main.ring.open_log();
     ON.store(true, Ordering::Release);
     main.set_unusual();
 }
@@ -101,26 +105,21 @@ fn control() -> Option<&'static Control> {
 /// The control memory and the current thread, if it is controlled.
 #[inline]
 pub fn me() -> Option<(&'static Control, &'static mut Thread)> {
-    if !is_on() {
-        return None;
-    }
-    let t = thread::me().filter(|t| t.controlled != 0)?;
-    Some((control()?, t))
+    let t = thread::me()?;
+    Some((of(t)?, t))
+}
+
+/// The control memory, if the thread is controlled.
+#[inline]
+pub fn of(t: &Thread) -> Option<&'static Control> {
+    if t.ring.is_log() { control() } else { None }
 }
 
 /// What a thread is about to do.
 #[derive(Clone, Copy)]
 pub struct Want {
     /// What.
-    pub kind: Kind,
-    /// Address of the object; 0 if there is none.
-    pub object: usize,
-    /// Where.
-    pub pc: usize,
-    /// See [`Kind`].
-    pub a: usize,
-    /// See [`Kind`].
-    pub b: usize,
+    pub record: Record,
     /// [`YIELDS`], [`wire::REENTRANT`].
     pub flags: u32,
     /// Virtual time until which it waits; 0 for ever.
@@ -128,9 +127,15 @@ pub struct Want {
 }
 
 impl Want {
+    /// With the second argument and the rest 0.
+    pub fn new(kind: RecordKind, flags: u8, pc: usize, a: usize) -> Want {
+        Want::with(kind, flags, pc, a, 0)
+    }
+
     /// With the rest 0.
-    pub fn new(kind: Kind, object: usize, pc: usize) -> Want {
-        Want { kind, object, pc, a: 0, b: 0, flags: 0, deadline: 0 }
+    pub fn with(kind: RecordKind, flags: u8, pc: usize, a: usize, b: usize) -> Want {
+        let record = Record::new(0, kind, flags, pc as u64, a as u64, b as u64);
+        Want { record, flags: 0, deadline: 0 }
     }
 }
 
@@ -156,33 +161,21 @@ fn callers(t: &Thread) -> Callers {
     })
 }
 
-fn log(c: &Control, what: u8, thread: usize, want: &Want, callers: Callers) {
+fn log(c: &Control, phase: Phase, thread: usize, record: &Record, callers: Callers) {
     let at = c.log_len.fetch_add(1, Relaxed) as usize;
     if at >= wire::LOG || at as u32 >= c.limit.load(Relaxed) {
         too_much(c, thread);
     }
-    let object = match want.object {
-        0 => 0,
-        addr => match c.object(addr) {
-            Some(i) => c.objects[i].number.load(Relaxed),
-            None => too_much(c, thread),
-        },
-    };
-    let record = &c.log[at];
-    let head = u64::from(what) << 56 | (want.kind as u64) << 48 | (thread as u64) << 32;
-    record.what.store(head | u64::from(object), Relaxed);
-    record.pc.store(want.pc as u64, Relaxed);
-    // What is about no memory tells where its object lies.
-    record.a.store(if want.a == 0 { want.object } else { want.a } as u64, Relaxed);
-    record.b.store(want.b as u64, Relaxed);
-    for (word, caller) in record.callers.iter().zip(callers) {
-        word.store(caller, Relaxed);
-    }
+    c.log[at].put(phase, thread, record, callers);
 }
 
-/// This has happened.
-pub fn event(c: &Control, t: &Thread, want: &Want) {
-    log(c, class::EVENT, number(t), want, callers(t));
+/// This has happened. Memory that comes and goes matters only where accesses are looked at.
+pub fn happened(t: &Thread, record: &Record) {
+    let Some(c) = control() else { return };
+    let memory = matches!(record.kind(), Some(RecordKind::Alloc | RecordKind::Free));
+    if !memory || c.flags.load(Relaxed) & wire::ACCESSES != 0 {
+        log(c, Phase::Event, number(t), record, callers(t));
+    }
 }
 
 /// The host ends the execution.
@@ -273,6 +266,7 @@ fn await_gone(thread: u32) {
 
 /// A scheduling point: returns when the thread may do what it wants.
 pub fn point(c: &Control, t: &mut Thread, want: &Want) {
+    regions::tell(t);
     let me = number(t);
     let slot = &c.slots[me];
     loop {
@@ -290,18 +284,17 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
             break;
         }
     }
-    if matches!(want.kind, Kind::Wake | Kind::Wait | Kind::Join) {
+    let waits =
+        matches!(want.record.kind(), Some(RecordKind::Wake | RecordKind::Wait | RecordKind::Join));
+    if waits && want.record.flags() & TRY == 0 {
         slot.cancelled.store(0, Relaxed);
     }
-    log(c, class::STEP, me, want, NOBODY);
+    log(c, Phase::Step, me, &want.record, NOBODY);
 }
 
 /// A signal came for the thread while it was busy, probably waiting for its turn.
 pub fn interrupted(t: &Thread) {
-    if is_on()
-        && t.controlled != 0
-        && let Some(c) = control()
-    {
+    if let Some(c) = of(t) {
         c.slots[number(t)].signalled.store(1, Ordering::Release);
         ring(c);
     }
@@ -333,20 +326,25 @@ pub fn cancelled(thread: u32) {
 fn state(c: &Control, t: &Thread, want: &Want) {
     let me = number(t);
     let slot = &c.slots[me];
-    log(c, class::PENDING, me, want, callers(t));
-    let object = if want.object == 0 { None } else { c.object(want.object) };
-    slot.object.store(object.map_or(0, |i| i as u32 + 1), Relaxed);
-    slot.kind.store(want.kind as u32, Relaxed);
+    log(c, Phase::Pending, me, &want.record, callers(t));
+    let Record { a, b, .. } = want.record;
+    let Some(kind) = want.record.kind() else { return };
+    let object = match kind.has_object().then(|| c.object(a as usize)) {
+        Some(None) => too_much(c, me),
+        Some(Some(i)) => i as u32 + 1,
+        None => 0,
+    };
+    slot.object.store(object, Relaxed);
+    slot.kind.store(kind as u32, Relaxed);
     let streak = slot.streak.fetch_add(1, Relaxed);
-    let mut flags = want.flags;
+    let mut flags = want.flags | u32::from(want.record.flags());
     if slot.idle.load(Relaxed) >= SPINS || streak >= STREAK {
         flags |= YIELDS;
         slot.streak.store(0, Relaxed);
     }
     slot.flags.store(flags, Relaxed);
-    slot.pc.store(want.pc as u64, Relaxed);
-    slot.a.store(want.a as u64, Relaxed);
-    slot.b.store(want.b as u64, Relaxed);
+    slot.a.store(a, Relaxed);
+    slot.b.store(b, Relaxed);
     slot.deadline.store(want.deadline, Relaxed);
     COUNT.store(0, Relaxed);
 }
@@ -365,39 +363,33 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 #[cold]
 pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     let Some((c, t)) = me() else { return };
-    let kind = if write { Kind::Write } else { Kind::Read };
-    let want = Want { a: addr, b: len, ..Want::new(kind, 0, pc) };
     let watched = c.watched_len.load(Relaxed) as usize;
-    if c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64) {
-        point(c, t, &want);
-        event(c, t, &want);
+    let is_watched = c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64);
+    if is_watched {
+        let kind = if write { RecordKind::Write } else { RecordKind::Read };
+        point(c, t, &Want::with(kind, 0, pc, addr, len));
     } else {
         let count = COUNT.load(Relaxed) + 1;
         COUNT.store(count, Relaxed);
         if count >= ACCESSES {
-            point(c, t, &Want { flags: YIELDS, ..Want::new(Kind::Yield, 0, pc) });
+            ops::give_way(c, t, pc);
         }
-        if c.flags.load(Relaxed) & wire::ACCESSES != 0 {
-            event(c, t, &want);
-        }
+    }
+    if is_watched || c.flags.load(Relaxed) & wire::ACCESSES != 0 {
+        rings::record_access(t, false, write, pc, addr, len);
     }
 }
 
-/// An atomic operation, which says whether it wrote.
+/// An atomic operation: a scheduling point, and then `operation`, which records itself and says whether
+/// it wrote.
 pub fn atomic<T>(
-    kind: Kind,
-    addr: usize,
-    len: usize,
-    order: u8,
-    pc: usize,
-    operation: impl FnOnce() -> (T, bool),
+    c: &Control,
+    t: &mut Thread,
+    want: &Want,
+    operation: impl FnOnce(&mut Thread) -> (T, bool),
 ) -> T {
-    let Some((c, t)) = me() else { return operation().0 };
-    let b = len | usize::from(order) << 32;
-    point(c, t, &Want { a: addr, b, ..Want::new(kind, 0, pc) });
-    let (value, wrote) = operation();
-    let kind = if kind == Kind::Update && !wrote { Kind::Load } else { kind };
-    event(c, t, &Want { a: addr, b, ..Want::new(kind, 0, pc) });
+    point(c, t, want);
+    let (value, wrote) = operation(t);
     progress(c, t, wrote);
     value
 }
@@ -405,12 +397,11 @@ pub fn atomic<T>(
 /// A thread is about to be created: its number plus one, 0 if it is not controlled.
 pub fn creating(pc: usize, function: usize) -> u32 {
     let Some((c, t)) = me() else { return 0 };
-    let child = c.threads() + 1;
-    if child > THREADS {
+    let child = c.threads();
+    if child >= THREADS {
         too_much(c, number(t));
     }
-    let want = Want { b: child - 1, ..Want::new(Kind::Fork, 0, pc) };
-    point(c, t, &want);
+    point(c, t, &Want::new(RecordKind::Fork, 0, pc, child));
     // Another thread may have created one meanwhile.
     let child = c.threads();
     if child >= THREADS {
@@ -418,13 +409,12 @@ pub fn creating(pc: usize, function: usize) -> u32 {
     }
     let slot = &c.slots[child];
     slot.clear();
-    slot.kind.store(Kind::Begin as u32, Relaxed);
-    slot.pc.store(function as u64, Relaxed);
+    slot.kind.store(RecordKind::Begin as u32, Relaxed);
     slot.tid.store(0, Relaxed);
     slot.status.store(status::WAITING, Relaxed);
     c.threads.store(child as u32 + 1, Relaxed);
-    event(c, t, &Want { b: child, ..want });
-    log(c, class::PENDING, child, &Want::new(Kind::Begin, 0, function), NOBODY);
+    let begin = Want::new(RecordKind::Begin, 0, function, 0);
+    log(c, Phase::Pending, child, &begin.record, NOBODY);
     child as u32 + 1
 }
 
@@ -437,34 +427,33 @@ pub fn not_created(controlled: u32) {
     }
 }
 
-/// First thing that a created thread does.
+/// First thing that a created thread does. Its records go to the log from now on.
 pub fn begin(t: &mut Thread) {
-    if !is_on() || t.controlled == 0 {
-        return;
-    }
-    let Some(c) = control() else { return };
+    let Some(c) = control().filter(|_| is_on() && t.controlled != 0) else { return };
+    t.ring.open_log();
     c.slots[number(t)].tid.store(tid(), Ordering::Release);
-    let want = Want::new(Kind::Begin, 0, t.start.0);
     {
         let _busy = Busy::new(t);
         wait_for_turn(c, t);
     }
-    log(c, class::STEP, number(t), &want, NOBODY);
-    event(c, t, &want);
+    let begin = Want::new(RecordKind::Begin, 0, t.start.0, 0);
+    log(c, Phase::Step, number(t), &begin.record, NOBODY);
 }
 
-/// Last thing that a thread does.
-pub fn end(t: &mut Thread) {
-    if !is_on() || t.controlled == 0 {
-        return;
+/// A thread is about to end.
+pub fn ending(t: &mut Thread) {
+    if let Some(c) = of(t) {
+        point(c, t, &Want::new(RecordKind::End, 0, 0, 0));
     }
-    let Some(c) = control() else { return };
-    let want = Want::new(Kind::End, 0, 0);
-    point(c, t, &want);
-    event(c, t, &want);
-    ops::give_up_robust(c, number(t));
+}
+
+/// Last thing that it does: others go on.
+pub fn end(t: &mut Thread) {
+    let Some(c) = of(t) else { return };
     let me = number(t);
+    ops::give_up_robust(c, me);
     t.controlled = 0;
+    t.ring.close();
     // The first thread of a process is not gone before the last.
     c.dying.store(if tid() == sys::pid() { 0 } else { tid() }, Relaxed);
     c.slots[me].status.store(status::ENDED, Ordering::Release);

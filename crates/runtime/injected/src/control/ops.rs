@@ -1,12 +1,12 @@
-//! What the interposed primitives do under control, in terms of the model. Functions for threads that
-//! are not controlled do nothing and say that the real primitive is to be called.
+//! What primitives do under control, in terms of the model: scheduling points, and what they change. What
+//! happened is recorded by the [`primitives`](crate::primitives) that call this.
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::wire::{Control, Kind, Object, REENTRANT, YIELDS, status};
-use super::{Want, event, me, number, point, progress};
+use super::wire::{self, Control, Object, REENTRANT, YIELDS, status};
+use super::{Want, me, number, point, progress};
 use crate::thread::Thread;
-use crate::wire::order;
+use crate::wire::{ALL, FUTEX, RecordKind, SHARED, TIMED, TRY};
 
 /// Timed out.
 pub const ETIMEDOUT: i32 = 110;
@@ -52,16 +52,20 @@ pub fn give_up_robust(c: &Control, thread: usize) {
     }
 }
 
+fn mode(shared: bool) -> u8 {
+    if shared { SHARED } else { 0 }
+}
+
 /// Waits until a lock can be acquired; false if the time was over first. The caller acquires it.
 pub fn lock(addr: usize, shared: bool, reentrant: bool, deadline: u64, pc: usize) -> bool {
     let Some((c, t)) = me() else { return true };
     if deadline != 0 {
         c.tried.store(1, Relaxed);
     }
-    let kind = if shared { Kind::LockShared } else { Kind::Lock };
+    let timed = if deadline != 0 { TIMED } else { 0 };
     let flags = if reentrant { REENTRANT } else { 0 };
-    let b = usize::from(deadline != 0);
-    point(c, t, &Want { b, flags, deadline, ..Want::new(kind, addr, pc) });
+    let want = Want::new(RecordKind::Acquire, mode(shared) | timed, pc, addr);
+    point(c, t, &Want { flags, deadline, ..want });
     if deadline == 0 {
         return true;
     }
@@ -74,21 +78,13 @@ pub fn lock(addr: usize, shared: bool, reentrant: bool, deadline: u64, pc: usize
 pub fn try_lock(addr: usize, shared: bool, pc: usize) {
     let Some((c, t)) = me() else { return };
     c.tried.store(1, Relaxed);
-    let kind = if shared { Kind::TryShared } else { Kind::TryLock };
-    point(c, t, &Want::new(kind, addr, pc));
+    point(c, t, &Want::new(RecordKind::Acquire, mode(shared) | TRY, pc, addr));
     // If it succeeds, `acquired` takes this back.
     progress(c, t, false);
 }
 
-/// The lock was acquired. True if the thread is controlled: then there is nothing else to do.
-pub fn acquired(addr: usize, shared: bool, pc: usize) -> bool {
-    let Some((c, t)) = me() else { return false };
-    take(c, t, addr, shared, pc);
-    progress(c, t, true);
-    true
-}
-
-fn take(c: &Control, t: &Thread, addr: usize, shared: bool, pc: usize) {
+/// The thread has the lock.
+pub fn acquired(c: &Control, t: &Thread, addr: usize, shared: bool) {
     let o = object(c, addr);
     if shared {
         o.readers.fetch_add(1, Relaxed);
@@ -96,19 +92,19 @@ fn take(c: &Control, t: &Thread, addr: usize, shared: bool, pc: usize) {
         o.owner.store(number(t) as u32 + 1, Relaxed);
         o.depth.fetch_add(1, Relaxed);
     }
-    let kind = if shared { Kind::LockShared } else { Kind::Lock };
-    event(c, t, &Want::new(kind, addr, pc));
 }
 
-/// The lock is about to be released. True as above.
-pub fn releasing(addr: usize, pc: usize) -> bool {
-    let Some((c, t)) = me() else { return false };
-    if c.flags.load(Relaxed) & super::wire::RELEASES != 0 {
-        let kind = if held_shared(c, t, addr) { Kind::UnlockShared } else { Kind::Unlock };
-        point(c, t, &Want::new(kind, addr, pc));
+/// The thread's last step changed something.
+pub fn progressed(c: &Control, t: &Thread) {
+    progress(c, t, true);
+}
+
+/// Before a lock is released: a scheduling point, if somebody wants it to be one.
+pub fn before_release(c: &Control, t: &mut Thread, addr: usize, pc: usize) {
+    if c.flags.load(Relaxed) & wire::RELEASES != 0 {
+        let mode = mode(held_shared(c, t, addr));
+        point(c, t, &Want::new(RecordKind::Release, mode, pc, addr));
     }
-    give_back(c, t, addr, pc);
-    true
 }
 
 fn held_shared(c: &Control, t: &Thread, addr: usize) -> bool {
@@ -117,46 +113,42 @@ fn held_shared(c: &Control, t: &Thread, addr: usize) -> bool {
     o.owner.load(Relaxed) != number(t) as u32 + 1 && o.readers.load(Relaxed) > 0
 }
 
-fn give_back(c: &Control, t: &Thread, addr: usize, pc: usize) {
-    let shared = held_shared(c, t, addr);
-    let kind = if shared { Kind::UnlockShared } else { Kind::Unlock };
+/// The thread has the lock no more: whether it had it with other readers; nothing if nobody had it.
+pub fn released(c: &Control, t: &Thread, addr: usize) -> Option<bool> {
     let o = object(c, addr);
-    if shared {
+    if held_shared(c, t, addr) {
         o.readers.fetch_sub(1, Relaxed);
-    } else {
-        if o.owner.load(Relaxed) == 0 {
-            return;
-        }
-        let depth = o.depth.load(Relaxed).saturating_sub(1);
-        o.depth.store(depth, Relaxed);
-        if depth == 0 {
-            o.owner.store(0, Relaxed);
-        }
+        return Some(true);
     }
-    event(c, t, &Want::new(kind, addr, pc));
+    if o.owner.load(Relaxed) == 0 {
+        return None;
+    }
+    let depth = o.depth.load(Relaxed).saturating_sub(1);
+    o.depth.store(depth, Relaxed);
+    if depth == 0 {
+        o.owner.store(0, Relaxed);
+    }
+    Some(false)
 }
 
-/// The object is no more, or begins anew. True as above.
-pub fn renewed(addr: usize) -> bool {
-    let Some((c, _)) = me() else { return false };
-    c.renew(addr);
-    true
-}
-
-/// A lock was made: what is known of where tells it from others in every execution.
-pub fn made(addr: usize, pc: usize) {
-    if let Some((c, t)) = me() {
-        c.renew(addr);
-        event(c, t, &Want::new(Kind::Init, addr, pc));
-    }
+/// Before a thread waits on a condition variable and gives up a lock.
+pub fn enroll(c: &Control, t: &mut Thread, condition: usize, mutex: usize, pc: usize) {
+    point(c, t, &Want::with(RecordKind::Enroll, 0, pc, condition, mutex));
 }
 
 /// Waits on a condition variable or futex after having been enrolled; false if the time was over.
-fn await_notification(c: &Control, t: &mut Thread, addr: usize, deadline: u64, pc: usize) -> bool {
+pub fn await_notification(
+    c: &Control,
+    t: &mut Thread,
+    addr: usize,
+    flags: u8,
+    deadline: u64,
+    pc: usize,
+) -> bool {
     let me = number(t);
     object(c, addr).waiters.fetch_add(1, Relaxed);
     c.slots[me].eligible.store(0, Relaxed);
-    point(c, t, &Want { deadline, ..Want::new(Kind::Wake, addr, pc) });
+    point(c, t, &Want { deadline, ..Want::new(RecordKind::Wake, flags, pc, addr) });
     let slot = &c.slots[me];
     // It may have been moved to another object meanwhile.
     let o = match slot.object.load(Relaxed) {
@@ -170,7 +162,6 @@ fn await_notification(c: &Control, t: &mut Thread, addr: usize, deadline: u64, p
         // The others were passed over: they need a notification of their own.
         waiters(c, o).for_each(|i| c.slots[i].eligible.store(0, Relaxed));
     }
-    event(c, t, &Want::new(Kind::Wake, addr, pc));
     progress(c, t, true);
     notified
 }
@@ -181,13 +172,18 @@ fn waiters<'a>(c: &'a Control, o: &'a Object) -> impl Iterator<Item = usize> + '
         let s = &c.slots[i];
         let same = |j: u32| j != 0 && core::ptr::eq(&c.objects[j as usize - 1], o);
         s.status.load(Relaxed) == status::WAITING
-            && s.kind.load(Relaxed) == Kind::Wake as u32
+            && s.kind.load(Relaxed) == RecordKind::Wake as u32
             && same(s.object.load(Relaxed))
     })
 }
 
+/// Before waiters are woken.
+pub fn before_notify(c: &Control, t: &mut Thread, addr: usize, flags: u8, pc: usize) {
+    point(c, t, &Want::new(RecordKind::Notify, flags, pc, addr));
+}
+
 /// Lets up to `count` waiters go, whichever are chosen among those that wait now; how many.
-fn permit(c: &Control, addr: usize, count: u32) -> u32 {
+pub fn notified(c: &Control, t: &Thread, addr: usize, count: u32) -> u32 {
     let o = object(c, addr);
     let free = o.waiters.load(Relaxed).saturating_sub(o.permits.load(Relaxed));
     let count = count.min(free);
@@ -195,65 +191,41 @@ fn permit(c: &Control, addr: usize, count: u32) -> u32 {
         o.permits.fetch_add(count, Relaxed);
         waiters(c, o).for_each(|i| c.slots[i].eligible.store(1, Relaxed));
     }
+    progress(c, t, true);
     count
 }
 
-/// Waits on a condition variable: whether it was notified, or nothing if the thread is not controlled.
-/// `unlock` and `relock` work on the real mutex.
-pub fn wait_on_condition(
-    condition: usize,
-    mutex: usize,
-    deadline: u64,
+/// The flags of a notification of so many waiters of a futex.
+pub fn futex_flags(count: u32) -> u8 {
+    if count == 1 { FUTEX } else { FUTEX | ALL }
+}
+
+/// Arrives at a barrier: in which round.
+pub fn arrive(c: &Control, t: &mut Thread, addr: usize, pc: usize) -> u32 {
+    let round = c.object(addr).map_or(0, |i| c.objects[i].round.load(Relaxed));
+    point(c, t, &Want::with(RecordKind::Arrive, 0, pc, addr, round as usize));
+    object(c, addr).round.load(Relaxed)
+}
+
+/// Waits at a barrier until its round is complete: whether this thread came last.
+pub fn leave(
+    c: &Control,
+    t: &mut Thread,
+    addr: usize,
+    round: u32,
+    parties: u32,
     pc: usize,
-    unlock: impl FnOnce(),
-    relock: impl FnOnce(),
-) -> Option<bool> {
-    let (c, t) = me()?;
-    c.object(mutex);
-    let lock_number = c.object(mutex).map_or(0, |i| c.objects[i].number.load(Relaxed));
-    point(c, t, &Want { b: lock_number as usize, ..Want::new(Kind::Enroll, condition, pc) });
-    give_back(c, t, mutex, pc);
-    unlock();
-    let notified = await_notification(c, t, condition, deadline, pc);
-    point(c, t, &Want::new(Kind::Lock, mutex, pc));
-    relock();
-    take(c, t, mutex, false, pc);
-    Some(notified)
-}
-
-/// Wakes waiters of a condition variable. True as above.
-pub fn notify(condition: usize, all: bool, pc: usize) -> bool {
-    let Some((c, t)) = me() else { return false };
-    let kind = if all { Kind::NotifyAll } else { Kind::NotifyOne };
-    let want = Want::new(kind, condition, pc);
-    point(c, t, &want);
-    event(c, t, &want);
-    permit(c, condition, if all { u32::MAX } else { 1 });
-    progress(c, t, true);
-    true
-}
-
-/// Waits at a barrier for so many: whether this thread came last.
-pub fn barrier(addr: usize, parties: u32, pc: usize) -> Option<bool> {
-    let (c, t) = me()?;
-    let i = c.object(addr).unwrap_or(0);
-    let arrival =
-        Want { b: c.objects[i].round.load(Relaxed) as usize, ..Want::new(Kind::Arrive, addr, pc) };
-    point(c, t, &arrival);
+) -> bool {
     let o = object(c, addr);
-    let round = o.round.load(Relaxed);
-    event(c, t, &Want { b: round as usize, ..arrival });
-    let leave = Want { b: round as usize, ..Want::new(Kind::Leave, addr, pc) };
     let last = o.value.fetch_add(1, Relaxed) + 1 >= parties;
     if last {
         o.value.store(0, Relaxed);
         o.round.fetch_add(1, Relaxed);
     } else {
-        point(c, t, &leave);
+        point(c, t, &Want::with(RecordKind::Leave, 0, pc, addr, round as usize));
     }
-    event(c, t, &leave);
     progress(c, t, true);
-    Some(last)
+    last
 }
 
 /// Before a semaphore of value `value()` is decremented; false if the time was over first. If `once`,
@@ -266,130 +238,69 @@ pub fn semaphore(
     value: impl Fn() -> u32,
 ) -> bool {
     let Some((c, t)) = me() else { return true };
-    let kind = if once { Kind::TryWait } else { Kind::Wait };
-    let i = c.object(addr).unwrap_or(0);
-    c.objects[i].value.store(value(), Relaxed);
-    point(c, t, &Want { deadline, ..Want::new(kind, addr, pc) });
+    let flags = if once { TRY } else { 0 };
+    object(c, addr).value.store(value(), Relaxed);
+    point(c, t, &Want { deadline, ..Want::new(RecordKind::Wait, flags, pc, addr) });
     progress(c, t, !once);
     once || object(c, addr).value.load(Relaxed) > 0
 }
 
-/// It was decremented, or could not be. True as above.
-pub fn decremented(addr: usize, taken: bool, pc: usize, value: impl Fn() -> u32) -> bool {
-    let Some((c, t)) = me() else { return false };
-    object(c, addr).value.store(value(), Relaxed);
-    if taken {
+/// The semaphore has another value; `changed` if by this thread.
+pub fn set_value(c: &Control, t: &Thread, addr: usize, value: u32, changed: bool) {
+    object(c, addr).value.store(value, Relaxed);
+    if changed {
         progress(c, t, true);
-        event(c, t, &Want::new(Kind::Wait, addr, pc));
     }
-    true
 }
 
 /// Before a semaphore is incremented.
-pub fn post(addr: usize, pc: usize) -> bool {
-    let Some((c, t)) = me() else { return false };
-    let want = Want::new(Kind::Post, addr, pc);
-    point(c, t, &want);
-    event(c, t, &want);
-    progress(c, t, true);
-    true
-}
-
-/// After it was.
-pub fn posted(addr: usize, value: impl Fn() -> u32) {
-    if let Some((c, _)) = me() {
-        object(c, addr).value.store(value(), Relaxed);
-    }
+pub fn before_post(c: &Control, t: &mut Thread, addr: usize, pc: usize) {
+    point(c, t, &Want::new(RecordKind::Post, 0, pc, addr));
 }
 
 /// Waits until thread `other` (its number plus one) has ended; false if the time was over first.
 pub fn join(other: u32, deadline: u64, pc: usize) -> bool {
     let Some((c, t)) = me().filter(|_| other != 0) else { return true };
-    point(c, t, &Want { b: other as usize - 1, deadline, ..Want::new(Kind::Join, 0, pc) });
-    c.slots[other as usize - 1].status.load(Relaxed) == status::ENDED
-}
-
-/// A thread was joined. True as above.
-pub fn joined(other: u32, pc: usize) -> bool {
-    let Some((c, t)) = me().filter(|_| other != 0) else { return false };
-    event(c, t, &Want { b: other as usize - 1, ..Want::new(Kind::Join, 0, pc) });
-    true
-}
-
-/// What came before at the address is told to come before what follows: acquires there by a load,
-/// releases by an update, as an atomic byte would.
-pub fn ordered(kind: Kind, addr: usize, pc: usize) {
-    if let Some((c, t)) = me() {
-        let order = if kind == Kind::Load { order::ACQUIRE } else { order::RELEASE };
-        let b = 1 | usize::from(order) << 32;
-        event(c, t, &Want { a: addr, b, ..Want::new(kind, 0, pc) });
-    }
-}
-
-/// Enters a region.
-pub fn region_enter(name: usize, len: usize, kind: u8, pc: usize) {
-    if let Some((c, t)) = me() {
-        let b = usize::from(kind) | len << 8;
-        event(c, t, &Want { a: name, b, ..Want::new(Kind::RegionEnter, 0, pc) });
-    }
-}
-
-/// Leaves a region.
-pub fn region_exit(pc: usize) {
-    if let Some((c, t)) = me() {
-        event(c, t, &Want::new(Kind::RegionExit, 0, pc));
-    }
+    let other = other as usize - 1;
+    point(c, t, &Want { deadline, ..Want::new(RecordKind::Join, 0, pc, other) });
+    c.slots[other].status.load(Relaxed) == status::ENDED
 }
 
 /// Gives way.
+pub fn give_way(c: &Control, t: &mut Thread, pc: usize) {
+    point(c, t, &Want { flags: YIELDS, ..Want::new(RecordKind::Yield, 0, pc, 0) });
+}
+
+/// Gives way; false if the thread is not controlled.
 pub fn yield_now(pc: usize) -> bool {
     let Some((c, t)) = me() else { return false };
-    point(c, t, &Want { flags: YIELDS, ..Want::new(Kind::Yield, 0, pc) });
+    give_way(c, t, pc);
     true
 }
 
-/// How waiting for a futex ended.
-pub enum Futex {
-    /// The word had another value.
-    Different,
-    /// Somebody woke it.
-    Woken,
-    /// The time was over.
-    TimedOut,
-}
-
-/// Waits for a futex, if its word is `value`.
+/// Before a futex is waited for: whether its word is `value`.
 ///
 /// # Safety
 /// `addr` is a futex of the program.
-pub unsafe fn futex_wait(addr: usize, value: u32, deadline: u64, pc: usize) -> Option<Futex> {
-    let (c, t) = me()?;
-    point(c, t, &Want { a: addr, b: 4, ..Want::new(Kind::FutexWait, addr, pc) });
+pub unsafe fn compare_futex(
+    c: &Control,
+    t: &mut Thread,
+    addr: usize,
+    value: u32,
+    pc: usize,
+) -> bool {
+    point(c, t, &Want::with(RecordKind::FutexWait, 0, pc, addr, 4));
     // SAFETY: the caller's.
-    let there = unsafe { (addr as *const u32).read_volatile() };
-    if there != value {
+    let same = unsafe { (addr as *const u32).read_volatile() } == value;
+    if !same {
         progress(c, t, false);
-        return Some(Futex::Different);
     }
-    let woken = await_notification(c, t, addr, deadline, pc);
-    Some(if woken { Futex::Woken } else { Futex::TimedOut })
+    same
 }
 
-/// Wakes waiters of a futex: how many.
-pub fn futex_wake(addr: usize, count: u32, pc: usize) -> Option<u32> {
-    let (c, t) = me()?;
-    let want = Want { b: count as usize, ..Want::new(Kind::FutexWake, addr, pc) };
-    point(c, t, &want);
-    event(c, t, &want);
-    progress(c, t, true);
-    Some(permit(c, addr, count))
-}
-
-/// Wakes some waiters of a futex and lets others wait for another one: how many in all.
-pub fn futex_requeue(from: usize, wake: u32, to: usize, limit: u32, pc: usize) -> Option<u32> {
-    let woken = futex_wake(from, wake, pc)?;
-    let (c, _) = me()?;
-    let target = c.object(to)?;
+/// Lets some waiters of a futex wait for another one: how many.
+pub fn requeue(c: &Control, from: usize, to: usize, limit: u32) -> u32 {
+    let Some(target) = c.object(to) else { return 0 };
     let o = object(c, from);
     let mut moved = 0;
     while moved < limit && o.waiters.load(Relaxed) > o.permits.load(Relaxed) {
@@ -400,22 +311,5 @@ pub fn futex_requeue(from: usize, wake: u32, to: usize, limit: u32, pc: usize) -
         c.objects[target].waiters.fetch_add(1, Relaxed);
         moved += 1;
     }
-    Some(woken + moved)
-}
-
-/// Enters a one-time initialisation when nobody else is in it. `done` tells that it is over.
-pub fn enter_once(addr: usize, done: bool, pc: usize) -> bool {
-    let Some((c, t)) = me() else { return false };
-    if !done {
-        point(c, t, &Want::new(Kind::Lock, addr, pc));
-    }
-    take(c, t, addr, false, pc);
-    true
-}
-
-/// Leaves it.
-pub fn leave_once(addr: usize, pc: usize) -> bool {
-    let Some((c, t)) = me() else { return false };
-    give_back(c, t, addr, pc);
-    true
+    moved
 }

@@ -9,10 +9,12 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use crate::wire::{Phase, Record, RecordKind, SHARED, TRY};
+
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -35,7 +37,7 @@ pub const CALLERS: usize = 4;
 pub const FORK: u32 = 1;
 /// Flag: releasing a lock is a scheduling point.
 pub const RELEASES: u32 = 2;
-/// Flag: every plain access of instrumented code is recorded as an event.
+/// Flag: plain accesses of instrumented code, and memory that is allocated and freed, become events.
 pub const ACCESSES: u32 = 4;
 
 /// [`Control::turn`] while the host decides.
@@ -77,118 +79,55 @@ pub mod status {
     pub const ENDED: u32 = 4;
 }
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
-        /// What a thread is about to do, or has done.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        #[repr(u8)]
-        pub enum Kind { $($(#[$doc])* $name = $value,)* }
-
-        impl Kind {
-            /// The kind of a number, if it is one.
-            pub fn from_number(number: u8) -> Option<Kind> {
-                match number { $($value => Some(Kind::$name),)* _ => None }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// First step of a thread.
-    Begin = 1,
-    /// Last step of a thread.
-    End = 2,
-    /// Creates thread `b`.
-    Fork = 3,
-    /// Joins thread `b`.
-    Join = 4,
-    /// Reads `b` bytes at `a`.
-    Read = 5,
-    /// Writes them.
-    Write = 6,
-    /// Loads them atomically.
-    Load = 7,
-    /// Stores them atomically.
-    Store = 8,
-    /// Changes them atomically.
-    Update = 9,
-    /// A fence.
-    Fence = 10,
-    /// Acquires a lock alone; before it does, `b` is 1 if it waits for a limited time only.
-    Lock = 11,
-    /// Acquires a lock with other readers; `b` likewise.
-    LockShared = 12,
-    /// Acquires a lock if it is free.
-    TryLock = 13,
-    /// The same with other readers.
-    TryShared = 14,
-    /// Releases a lock held alone.
-    Unlock = 15,
-    /// Releases a lock held with others.
-    UnlockShared = 16,
-    /// Starts to wait on a condition variable, giving up the lock that is object `b`.
-    Enroll = 17,
-    /// Stops waiting, because of a notification or the time.
-    Wake = 18,
-    /// Notifies one waiter.
-    NotifyOne = 19,
-    /// Notifies all waiters.
-    NotifyAll = 20,
-    /// Arrives at a barrier in round `b`.
-    Arrive = 21,
-    /// Leaves a barrier after round `b`.
-    Leave = 22,
-    /// Increments a semaphore.
-    Post = 23,
-    /// Decrements it.
-    Wait = 24,
-    /// Decrements it if that is possible.
-    TryWait = 25,
-    /// Gives way.
-    Yield = 26,
-    /// Compares a futex with a value and starts to wait if they are equal.
-    FutexWait = 27,
-    /// Wakes up to `b` waiters of a futex.
-    FutexWake = 28,
-    /// Enters the region whose name is at `a`; `b` is its kind and, 8 bits up, the length of the name.
-    RegionEnter = 29,
-    /// Leaves the innermost region.
-    RegionExit = 30,
-    /// A lock is made.
-    Init = 31,
-}
-
-/// What a [`Record`] tells.
-pub mod class {
-    #![allow(missing_docs)]
-    /// The thread is about to do this.
-    pub const PENDING: u8 = 1;
-    /// The thread does what it was about to do.
-    pub const STEP: u8 = 2;
-    /// This has happened.
-    pub const EVENT: u8 = 3;
-}
-
-/// One line of the history of the execution: a cache line.
+/// One line of the history of the execution: a [`Record`] with its phase, its thread and its callers, in a
+/// cache line.
 #[repr(C, align(64))]
-pub struct Record {
-    /// Class, kind, thread (16 bits), object number (32 bits), from the top.
-    pub what: AtomicU64,
-    /// Return address of the call, and flags in the top 16 bits.
-    pub pc: AtomicU64,
-    /// First argument: an address of memory, or else of the object.
-    pub a: AtomicU64,
-    /// Second argument.
-    pub b: AtomicU64,
+pub struct Line {
+    /// Phase in the top byte, then the thread (16 bits).
+    head: AtomicU64,
+    what: AtomicU64,
+    a: AtomicU64,
+    b: AtomicU64,
     /// Return addresses of the functions around the call, innermost first; 0 where none is known.
-    pub callers: [AtomicU64; CALLERS],
+    callers: [AtomicU64; CALLERS],
 }
 
-/// Flag of what is pending: the thread asks that others run.
-pub const YIELDS: u32 = 1;
+impl Line {
+    /// Writes the line.
+    pub fn put(&self, phase: Phase, thread: usize, record: &Record, callers: [u64; CALLERS]) {
+        self.head.store(u64::from(phase as u8) << 56 | (thread as u64) << 32, Relaxed);
+        self.what.store(record.what, Relaxed);
+        self.a.store(record.a, Relaxed);
+        self.b.store(record.b, Relaxed);
+        for (word, caller) in self.callers.iter().zip(callers) {
+            word.store(caller, Relaxed);
+        }
+    }
+
+    /// Phase and thread, if they make sense.
+    pub fn head(&self) -> Option<(Phase, usize)> {
+        let head = self.head.load(Relaxed);
+        let thread = (head >> 32) as usize & 0xffff;
+        Phase::from_number((head >> 56) as u8).map(|p| (p, thread)).filter(|_| thread < THREADS)
+    }
+
+    /// The record, whose order is that of the lines.
+    pub fn record(&self) -> Record {
+        let [what, a, b] = [&self.what, &self.a, &self.b].map(|word| word.load(Relaxed));
+        Record { stamp: 0, what, a, b }
+    }
+
+    /// Return addresses of the functions around the call.
+    pub fn callers(&self) -> [u64; CALLERS] {
+        core::array::from_fn(|i| self.callers[i].load(Relaxed))
+    }
+}
+
+/// Flag of what is pending, above those of its record: the thread asks that others run.
+pub const YIELDS: u32 = 1 << 8;
 /// Flag of a pending acquisition: who holds the lock already may acquire it again, or is told that it
 /// must not.
-pub const REENTRANT: u32 = 2;
+pub const REENTRANT: u32 = 1 << 9;
 
 /// One thread.
 #[repr(C, align(64))]
@@ -199,9 +138,9 @@ pub struct Slot {
     pub status: AtomicU32,
     /// The kernel's number.
     pub tid: AtomicU32,
-    /// [`Kind`] of what it is about to do.
+    /// [`RecordKind`] of what it is about to do.
     pub kind: AtomicU32,
-    /// [`YIELDS`], [`REENTRANT`].
+    /// Those of the record of what it is about to do, [`YIELDS`], [`REENTRANT`].
     pub flags: AtomicU32,
     /// Index of the object in [`Control::objects`], plus one.
     pub object: AtomicU32,
@@ -230,8 +169,6 @@ pub struct Slot {
 pub struct Object {
     /// Belongs to the current execution if equal to [`Control::generation`].
     pub generation: AtomicU32,
-    /// In order of first use.
-    pub number: AtomicU32,
     /// Where it lies.
     pub addr: AtomicU64,
     /// Thread that holds it alone, plus one.
@@ -300,8 +237,6 @@ pub struct Control {
     pub threads: AtomicU32,
     /// Number of the execution.
     pub generation: AtomicU32,
-    /// Objects in use.
-    pub objects_used: AtomicU32,
     /// Records written.
     pub log_len: AtomicU32,
     /// Records after which the execution is too long.
@@ -329,7 +264,7 @@ pub struct Control {
     /// A hash table with open addressing.
     pub objects: [Object; OBJECTS],
     /// The history.
-    pub log: [Record; LOG],
+    pub log: [Line; LOG],
 }
 
 impl Control {
@@ -344,7 +279,6 @@ impl Control {
         self.turn.store(0, Relaxed);
         self.threads.store(1, Relaxed);
         self.generation.fetch_add(1, Relaxed);
-        self.objects_used.store(0, Relaxed);
         self.log_len.store(0, Relaxed);
         self.tried.store(0, Relaxed);
         self.sources.store(0, Relaxed);
@@ -369,7 +303,6 @@ impl Control {
                 object.clear();
                 object.generation.store(generation, Relaxed);
                 object.addr.store(addr as u64, Relaxed);
-                object.number.store(self.objects_used.fetch_add(1, Relaxed), Relaxed);
                 return Some(at);
             }
             if object.addr.load(Relaxed) == addr as u64 {
@@ -380,12 +313,10 @@ impl Control {
         None
     }
 
-    /// What was known of an object does not hold any more, and it gets another number.
+    /// What was known of an object does not hold any more.
     pub fn renew(&self, addr: usize) {
         if let Some(at) = self.object(addr) {
-            let object = &self.objects[at];
-            object.clear();
-            object.number.store(self.objects_used.fetch_add(1, Relaxed), Relaxed);
+            self.objects[at].clear();
         }
     }
 
@@ -398,30 +329,33 @@ impl Control {
         if slot.signalled.load(Relaxed) != 0 || self.is_over(slot) {
             return true;
         }
-        let Some(kind) = Kind::from_number(slot.kind.load(Relaxed) as u8) else { return true };
+        let kind = RecordKind::from_number(slot.kind.load(Relaxed) as u8);
+        let flags = slot.flags.load(Relaxed);
+        let Some(kind) = kind else { return true };
         let number = slot.object.load(Relaxed) as usize;
         let object = number.checked_sub(1).and_then(|i| self.objects.get(i));
-        let mine = |o: &Object| {
-            o.owner.load(Relaxed) == thread as u32 + 1 && slot.flags.load(Relaxed) & REENTRANT != 0
-        };
-        let cancellable = matches!(kind, Kind::Wake | Kind::Wait | Kind::Join);
+        let mine =
+            |o: &Object| o.owner.load(Relaxed) == thread as u32 + 1 && flags & REENTRANT != 0;
+        let cancellable = matches!(kind, RecordKind::Wake | RecordKind::Wait | RecordKind::Join);
         if cancellable && slot.cancelled.load(Relaxed) != 0 {
             return true;
         }
+        let has = |flag: u8| flags as u8 & flag != 0;
         match (kind, object) {
-            (Kind::Join, _) => {
-                let other = slot.b.load(Relaxed) as usize;
+            (RecordKind::Acquire | RecordKind::Wait, _) if has(TRY) => true,
+            (RecordKind::Join, _) => {
+                let other = slot.a.load(Relaxed) as usize;
                 self.slots.get(other).is_none_or(|s| s.status.load(Relaxed) == status::ENDED)
             }
-            (Kind::Lock, Some(o)) => {
-                o.owner.load(Relaxed) == 0 && o.readers.load(Relaxed) == 0 || mine(o)
+            (RecordKind::Acquire, Some(o)) => {
+                let readers = !has(SHARED) && o.readers.load(Relaxed) != 0;
+                o.owner.load(Relaxed) == 0 && !readers || mine(o)
             }
-            (Kind::LockShared, Some(o)) => o.owner.load(Relaxed) == 0 || mine(o),
-            (Kind::Wake, Some(o)) => {
+            (RecordKind::Wake, Some(o)) => {
                 slot.eligible.load(Relaxed) != 0 && o.permits.load(Relaxed) > 0
             }
-            (Kind::Leave, Some(o)) => o.round.load(Relaxed) != slot.b.load(Relaxed) as u32,
-            (Kind::Wait, Some(o)) => o.value.load(Relaxed) > 0,
+            (RecordKind::Leave, Some(o)) => o.round.load(Relaxed) != slot.b.load(Relaxed) as u32,
+            (RecordKind::Wait, Some(o)) => o.value.load(Relaxed) > 0,
             _ => true,
         }
     }

@@ -4,45 +4,39 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::{cond, mutex, real};
+use super::{cond, mutex, real, waits_for};
 use crate::abi::with_pc;
-use crate::control;
+use crate::control::time;
+use crate::primitives::{acquired, destroying, notifying, releasing};
 
 const SUCCESS: c_int = 0;
 const NO_MEMORY: c_int = 3;
 const ERROR: c_int = 2;
 const TIMED_OUT: c_int = 4;
 
-macro_rules! locks {
-    ($($imp:ident $name:ident($($arg:ident),*) $gate:expr;)*) => {$(
-        unsafe extern "C" fn $imp(lock: usize, $($arg: usize,)* pc: usize) -> c_int {
-            let gate: fn(usize, [usize; 2], usize) -> bool = $gate;
-            if control::is_on() && !gate(lock, mutex::last_two(&[0, 0, $($arg),*]), pc) {
-                return TIMED_OUT;
-            }
-            let result = real!($name(lock $(, $arg)*) as fn(usize $(, locks!(@ $arg))*) -> c_int);
-            if result == SUCCESS {
-                mutex::acquired(lock, pc);
-            }
-            result
-        }
-    )*};
-    (@ $arg:ident) => { usize };
+fn gate(lock: usize, time: [usize; 2], pc: usize) -> Result<(), c_int> {
+    if mutex::wait_for_mutex(lock, time, pc) { Ok(()) } else { Err(TIMED_OUT) }
 }
 
-locks! {
-    lock mtx_lock() mutex::mutex_gate;
-    trylock mtx_trylock() mutex::try_gate;
-    timedlock mtx_timedlock(time) mutex::mutex_gate;
+fn locked(lock: usize, result: c_int, pc: usize) {
+    if result == SUCCESS {
+        acquired(lock, pc);
+    }
+}
+
+waits_for! {
+    lock mtx_lock() gate, locked;
+    trylock mtx_trylock() mutex::try_gate, locked;
+    timedlock mtx_timedlock(time) gate, locked;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
-    mutex::releasing(lock, pc);
+    releasing(lock, pc);
     real!(mtx_unlock(lock) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn destroy(lock: usize, pc: usize) {
-    mutex::destroying(lock, pc);
+    destroying(lock, pc);
     real!(mtx_destroy(lock) as fn(usize) -> ());
 }
 
@@ -54,24 +48,24 @@ unsafe extern "C" fn wait(condition: usize, lock: usize, pc: usize) -> c_int {
 
 unsafe extern "C" fn timedwait(condition: usize, lock: usize, time: usize, pc: usize) -> c_int {
     // SAFETY: the program's time.
-    let deadline = unsafe { control::time::deadline(control::time::REALTIME, time) };
+    let deadline = unsafe { time::deadline(time::REALTIME, time) };
     cond::wait(condition, lock, pc, (deadline, TIMED_OUT), || {
         real!(cnd_timedwait(condition, lock, time) as fn(usize, usize, usize) -> c_int)
     })
 }
 
 unsafe extern "C" fn signal(condition: usize, pc: usize) -> c_int {
-    cond::notifying(condition, false, pc);
+    notifying(condition, false, pc);
     real!(cnd_signal(condition) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn broadcast(condition: usize, pc: usize) -> c_int {
-    cond::notifying(condition, true, pc);
+    notifying(condition, true, pc);
     real!(cnd_broadcast(condition) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn cond_destroy(condition: usize, pc: usize) {
-    mutex::destroying(condition, pc);
+    destroying(condition, pc);
     real!(cnd_destroy(condition) as fn(usize) -> ());
 }
 

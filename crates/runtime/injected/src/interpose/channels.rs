@@ -17,8 +17,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::{acquires, releases};
-use crate::control;
+use crate::primitives::{happens_after, happens_before};
 use crate::sys;
 
 /// Descriptors that are told apart.
@@ -26,6 +25,9 @@ const TABLE: usize = 1 << 16;
 /// Synchronization objects are found by address; these addresses are nobody's.
 const NUMBERS: usize = 0x4300_0000_0000;
 const CHANNELS: usize = 0x4380_0000_0000;
+/// How far apart they are. Under control the host numbers memory in pieces of that size: whether two keys
+/// share one must not depend on the inodes of pipes.
+const KEY: usize = 16;
 
 /// What is known of a descriptor.
 struct Descriptor {
@@ -54,13 +56,13 @@ fn descriptor(fd: c_int) -> &'static Descriptor {
 }
 
 fn number_key(fd: c_int) -> usize {
-    NUMBERS + index(fd) * 8
+    NUMBERS + index(fd) * KEY
 }
 
 fn channel_key(fd: c_int) -> usize {
     let known = descriptor(fd).channel.load(Ordering::Relaxed);
     let channel = if known != 0 { known } else { classify(fd) };
-    CHANNELS + channel as usize * 8
+    CHANNELS + channel as usize * KEY
 }
 
 /// Asks the kernel what the descriptor is.
@@ -88,9 +90,8 @@ fn classify(fd: c_int) -> u32 {
     channel
 }
 
-/// Under control one thread runs at a time, and its order is what the host makes it.
 fn is_tracked(fd: c_int) -> bool {
-    fd >= 0 && !control::is_on() && crate::init::is_up()
+    fd >= 0 && crate::init::is_up()
 }
 
 /// Something is about to be written, or its end announced.
@@ -98,17 +99,17 @@ pub fn outgoing(fd: c_int, pc: usize) {
     if !is_tracked(fd) {
         return;
     }
-    releases(channel_key(fd), pc);
+    happens_before(channel_key(fd), pc);
     let set = descriptor(fd).polled_by.load(Ordering::Relaxed);
     if set != 0 {
-        releases(channel_key(set as c_int - 1), pc);
+        happens_before(channel_key(set as c_int - 1), pc);
     }
 }
 
 /// Something was read, or its end seen.
 pub fn incoming(fd: c_int, pc: usize) {
     if is_tracked(fd) {
-        acquires(channel_key(fd), pc);
+        happens_after(channel_key(fd), pc);
     }
 }
 
@@ -117,7 +118,7 @@ pub fn created(fd: c_int, pc: usize) -> c_int {
     if is_tracked(fd) {
         descriptor(fd).channel.store(0, Ordering::Relaxed);
         descriptor(fd).polled_by.store(0, Ordering::Relaxed);
-        acquires(number_key(fd), pc);
+        happens_after(number_key(fd), pc);
     }
     fd
 }
@@ -126,7 +127,7 @@ pub fn created(fd: c_int, pc: usize) -> c_int {
 pub fn closing(fd: c_int, pc: usize) {
     if is_tracked(fd) {
         outgoing(fd, pc);
-        releases(number_key(fd), pc);
+        happens_before(number_key(fd), pc);
         descriptor(fd).channel.store(0, Ordering::Relaxed);
         descriptor(fd).polled_by.store(0, Ordering::Relaxed);
     }

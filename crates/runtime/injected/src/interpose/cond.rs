@@ -1,4 +1,4 @@
-//! Condition variables. Waking up orders nothing by itself (it may be spurious); the mutex does.
+//! Condition variables of pthreads.
 //!
 //! A thread that is cancelled while it waits gets the mutex back before its cleanup handlers run; a
 //! handler of our own, registered around the wait, sees that.
@@ -7,12 +7,10 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::{mutex, real};
+use super::real;
 use crate::abi::with_pc;
-use crate::control::{self, ops, time};
-use crate::rings;
-use crate::thread;
-use crate::wire::RecordKind;
+use crate::control::{ops, time};
+use crate::primitives::{self, acquired, destroying, notifying, releasing};
 
 #[repr(C)]
 struct Cleanup {
@@ -41,10 +39,8 @@ struct Waiting {
 unsafe extern "C" fn woken(waiting: *mut c_void) {
     // SAFETY: registered with a `Waiting` that lives in the frame of `wait`.
     let waiting = unsafe { &*waiting.cast::<Waiting>() };
-    if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::Wake, 0, waiting.pc, waiting.cond, 0);
-    }
-    mutex::acquired(waiting.mutex, waiting.pc);
+    primitives::woken(waiting.cond, waiting.pc);
+    acquired(waiting.mutex, waiting.pc);
 }
 
 /// Waits by `real`, giving the mutex up meanwhile. Under control it waits in the model, until the
@@ -56,15 +52,14 @@ pub fn wait(
     (deadline, timed_out): (u64, c_int),
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    if control::is_on()
-        && let Some(notified) =
-            ops::wait_on_condition(cond, mutex, deadline, pc, || unlock(mutex), || relock(mutex))
-    {
+    let (unlock, relock) = (|| unlock(mutex), || relock(mutex));
+    let controlled = primitives::wait_on_condition(cond, mutex, deadline, pc, unlock, relock);
+    if let Some(notified) = controlled {
         // SAFETY: a thread that is cancelled here has the mutex, as it should.
         unsafe { pthread_testcancel() };
         return if notified || deadline == 0 { 0 } else { timed_out };
     }
-    mutex::releasing(mutex, pc);
+    releasing(mutex, pc);
     let mut waiting = Waiting { cond, mutex, pc };
     let mut cleanup = Cleanup { routine: 0, arg: core::ptr::null_mut(), kind: 0, previous: 0 };
     // SAFETY: both structures outlive the wait; the handler is popped before they go.
@@ -126,16 +121,6 @@ unsafe extern "C" fn clockwait(
     })
 }
 
-/// Waiters are about to be woken.
-pub fn notifying(cond: usize, all: bool, pc: usize) {
-    if control::is_on() && ops::notify(cond, all, pc) {
-        return;
-    }
-    if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::Notify, u8::from(all), pc, cond, 0);
-    }
-}
-
 unsafe extern "C" fn signal(cond: usize, pc: usize) -> c_int {
     notifying(cond, false, pc);
     real!(pthread_cond_signal @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
@@ -151,7 +136,7 @@ unsafe extern "C" fn init(cond: usize, attr: usize, _pc: usize) -> c_int {
 }
 
 unsafe extern "C" fn destroy(cond: usize, pc: usize) -> c_int {
-    super::mutex::destroying(cond, pc);
+    destroying(cond, pc);
     real!(pthread_cond_destroy @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
 }
 

@@ -8,10 +8,7 @@ use core::sync::atomic::AtomicUsize;
 
 use super::look_up;
 use crate::control::{self, ops, time};
-use crate::rings;
-use crate::sync;
-use crate::thread;
-use crate::wire::RecordKind;
+use crate::primitives::{Futex, futex_wait, futex_wake, happens_after, happens_before};
 
 const FUTEX: usize = crate::sys::FUTEX;
 const GETRANDOM: usize = 318;
@@ -59,37 +56,28 @@ unsafe extern "C" fn perform(
     // SAFETY: the C library's function; more arguments than the program passed do no harm.
     let call = || unsafe { core::mem::transmute::<usize, Syscall>(real)(number, a, b, c, d, e, f) };
     // SAFETY: the program's buffer.
-    if number == GETRANDOM && control::is_on() && unsafe { time::fill(a, b) } {
+    if number == GETRANDOM && unsafe { time::fill(a, b) } {
         return b as isize;
     }
     if number != FUTEX {
         return call();
     }
-    if control::is_on() {
-        // SAFETY: the program's own call.
-        match unsafe { controlled([a, b, c, d, e, f], pc) } {
-            None => {}
-            Some(Ok(count)) => return count as isize,
-            Some(Err(error)) => {
-                super::Errno::set(error);
-                return -1;
-            }
+    // SAFETY: the program's own call.
+    match unsafe { controlled([a, b, c, d, e, f], pc) } {
+        None => {}
+        Some(Ok(count)) => return count as isize,
+        Some(Err(error)) => {
+            super::Errno::set(error);
+            return -1;
         }
     }
     let operation = b & 0x7f;
-    if matches!(operation, WAKE | WAKE_BITSET | WAKE_OP | REQUEUE | CMP_REQUEUE)
-        && let Some(t) = thread::me()
-    {
-        rings::record(t, RecordKind::HappensBefore, 0, 0, a, 0);
-        sync::release_also(t, a);
+    if matches!(operation, WAKE | WAKE_BITSET | WAKE_OP | REQUEUE | CMP_REQUEUE) {
+        happens_before(a, 0);
     }
     let result = call();
-    if matches!(operation, WAIT | WAIT_BITSET)
-        && let Some(t) = thread::me()
-    {
-        let _errno = super::Errno::keep();
-        sync::acquire(t, a);
-        rings::record(t, RecordKind::HappensAfter, 0, 0, a, 0);
+    if matches!(operation, WAIT | WAIT_BITSET) {
+        happens_after(a, 0);
     }
     result
 }
@@ -101,6 +89,7 @@ unsafe fn controlled(
 ) -> Option<Result<u32, i32>> {
     const REALTIME: usize = 256;
     const EAGAIN: i32 = 11;
+    control::me()?;
     let clock = if operation & REALTIME != 0 { time::REALTIME } else { time::MONOTONIC };
     // SAFETY: the caller's.
     unsafe {
@@ -108,18 +97,20 @@ unsafe fn controlled(
             kind @ (WAIT | WAIT_BITSET) => {
                 let deadline =
                     if kind == WAIT { time::after(time) } else { time::deadline(clock, time) };
-                Some(match ops::futex_wait(addr, value as u32, deadline, pc)? {
-                    ops::Futex::Different => Err(EAGAIN),
-                    ops::Futex::Woken => Ok(0),
-                    ops::Futex::TimedOut => Err(ops::ETIMEDOUT),
+                Some(match futex_wait(addr, value as u32, deadline, pc)? {
+                    Futex::Different => Err(EAGAIN),
+                    Futex::Woken => Ok(0),
+                    Futex::TimedOut => Err(ops::ETIMEDOUT),
                 })
             }
-            WAKE | WAKE_BITSET => ops::futex_wake(addr, value as u32, pc).map(Ok),
+            WAKE | WAKE_BITSET => futex_wake(addr, value as u32, pc).map(Ok),
             CMP_REQUEUE if (addr as *const u32).read_volatile() != third as u32 => {
                 control::me().map(|_| Err(EAGAIN))
             }
             REQUEUE | CMP_REQUEUE => {
-                ops::futex_requeue(addr, value as u32, second, time as u32, pc).map(Ok)
+                let woken = futex_wake(addr, value as u32, pc)?;
+                let (c, _) = control::me()?;
+                Some(Ok(woken + ops::requeue(c, addr, second, time as u32)))
             }
             _ => None,
         }

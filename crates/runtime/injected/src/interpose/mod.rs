@@ -3,8 +3,7 @@
 //!
 //! Ground rules:
 //! - The effect is the library's: every function calls the real one and returns what it returned,
-//!   with `errno` as it left it.
-//! - What releases is recorded before the real call, what acquires after it.
+//!   with `errno` as it left it. What it means to threads is in [`primitives`](crate::primitives).
 //! - A thread that the runtime does not know, or that is inside the runtime already, only passes
 //!   through.
 //! - Names in the library that have several versions are looked up with the current one: the default
@@ -12,11 +11,6 @@
 
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
-
-use crate::rings;
-use crate::sync;
-use crate::thread;
-use crate::wire::RecordKind;
 
 pub mod barrier;
 pub mod c11;
@@ -204,19 +198,30 @@ pub fn instrumented(pc: usize) -> bool {
     false
 }
 
-/// What the thread has done so far comes before what follows [`acquires`] of the same key.
-fn releases(key: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::HappensBefore, 0, pc, key, 0);
-        sync::release_also(t, key);
-    }
+/// Before a function that waits for an object, until a time on a clock: what to return at once, if it is
+/// not to be called. Only under control.
+pub type Gate = fn(object: usize, time: [usize; 2], pc: usize) -> Result<(), c_int>;
+
+/// Functions that wait for an object, which is their first argument, perhaps until a time, which is the last
+/// one, perhaps on a clock, which is the one before: a [`Gate`], the real function, and what to do with its
+/// result.
+macro_rules! waits_for {
+    ($($imp:ident $name:ident($($arg:ident),*) $gate:expr, $then:expr;)*) => {$(
+        unsafe extern "C" fn $imp(object: usize, $($arg: usize,)* pc: usize) -> core::ffi::c_int {
+            let gate: $crate::interpose::Gate = $gate;
+            let arguments: &[usize] = &[0, 0, $($arg),*];
+            let time = [arguments[arguments.len() - 2], arguments[arguments.len() - 1]];
+            if let Err(result) = gate(object, time, pc) {
+                return result;
+            }
+            let result = $crate::interpose::real!($name(object $(, $arg)*)
+                as fn(usize $(, $crate::interpose::waits_for!(@ $arg))*) -> core::ffi::c_int);
+            let then: fn(usize, core::ffi::c_int, usize) = $then;
+            then(object, result, pc);
+            result
+        }
+    )*};
+    (@ $arg:ident) => { usize };
 }
 
-/// What the thread does from now on comes after every earlier [`releases`] of the key.
-fn acquires(key: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        let _errno = Errno::keep();
-        sync::acquire(t, key);
-        rings::record(t, RecordKind::HappensAfter, 0, pc, key, 0);
-    }
-}
+pub(crate) use waits_for;

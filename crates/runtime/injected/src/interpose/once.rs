@@ -6,27 +6,8 @@ use core::ffi::c_int;
 
 use super::real;
 use crate::abi::with_pc;
-use crate::control::{self, ops};
-use crate::rings;
-use crate::sync;
+use crate::primitives::{entering_once, happens_before, initialised, initialising, leaving_once};
 use crate::thread;
-use crate::wire::RecordKind;
-
-/// Something was initialised here, by this or another thread.
-fn initialised(control: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        sync::acquire(t, control);
-        rings::record(t, RecordKind::HappensAfter, 0, pc, control, 0);
-    }
-}
-
-/// This thread has initialised it.
-fn initialising(control: usize, pc: usize) {
-    if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::HappensBefore, 0, pc, control, 0);
-        sync::release(t, control);
-    }
-}
 
 type Function = unsafe extern "C" fn();
 
@@ -40,17 +21,14 @@ fn run_between(
     const DONE: u32 = 2;
     // SAFETY: the program's control word.
     let done = unsafe { (control as *const u32).read() } & DONE != 0;
-    let controlled = control::is_on() && ops::enter_once(control, done, pc);
+    entering_once(control, done, pc);
     let Some(t) = thread::me() else { return real() };
     let outer = core::mem::replace(&mut t.once, (control, function as usize, pc));
     let result = real();
     if let Some(t) = thread::me() {
         t.once = outer;
     }
-    if controlled {
-        ops::leave_once(control, pc);
-        return result;
-    }
+    leaving_once(control, pc);
     initialised(control, pc);
     result
 }
@@ -84,10 +62,10 @@ unsafe extern "C" fn c11_once(control: usize, function: Function, pc: usize) {
 }
 
 unsafe extern "C" fn guard_acquire(guard: usize, pc: usize) -> c_int {
-    let controlled = control::is_on() && ops::enter_once(guard, false, pc);
+    entering_once(guard, false, pc);
     let result = real!(__cxa_guard_acquire(guard) as fn(usize) -> c_int);
-    if controlled && result == 0 {
-        ops::leave_once(guard, pc);
+    if result == 0 {
+        leaving_once(guard, pc);
     }
     initialised(guard, pc);
     result
@@ -95,17 +73,13 @@ unsafe extern "C" fn guard_acquire(guard: usize, pc: usize) -> c_int {
 
 unsafe extern "C" fn guard_release(guard: usize, pc: usize) {
     initialising(guard, pc);
-    if control::is_on() {
-        ops::leave_once(guard, pc);
-    }
+    leaving_once(guard, pc);
     real!(__cxa_guard_release(guard) as fn(usize) -> ());
 }
 
 unsafe extern "C" fn guard_abort(guard: usize, pc: usize) {
     initialising(guard, pc);
-    if control::is_on() {
-        ops::leave_once(guard, pc);
-    }
+    leaving_once(guard, pc);
     real!(__cxa_guard_abort(guard) as fn(usize) -> ());
 }
 
@@ -114,11 +88,9 @@ unsafe extern "C" fn throw(exception: usize, info: usize, destructor: usize, pc:
     if let Some(t) = thread::me()
         && t.once.0 != 0
     {
-        rings::record(t, RecordKind::HappensBefore, 0, pc, t.once.0, 0);
-        sync::release_also(t, t.once.0);
-        if control::is_on() {
-            ops::leave_once(t.once.0, pc);
-        }
+        let once = t.once.0;
+        happens_before(once, pc);
+        leaving_once(once, pc);
     }
     real!(__cxa_throw(exception, info, destructor) as fn(usize, usize, usize) -> ());
 }

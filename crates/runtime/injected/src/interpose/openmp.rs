@@ -14,9 +14,9 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::{acquires, mutex, releases};
 use crate::atomics;
 use crate::control;
+use crate::primitives::{acquired, destroying, happens_after, happens_before, releasing};
 use crate::sync;
 use crate::sys;
 use crate::thread;
@@ -106,14 +106,14 @@ unsafe extern "C" fn parallel_begin(
     let new = new_number();
     // SAFETY: the library's place for our number.
     unsafe { team.write(new) };
-    releases(key(new, Part::Start), pc);
+    happens_before(key(new, Part::Start), pc);
 }
 
 unsafe extern "C" fn parallel_end(team: Data, _task: Data, _flags: c_int, pc: usize) {
     // SAFETY: the library's place for our number.
     let Some(team) = (unsafe { number(team) }) else { return };
     for part in [Part::EvenBarrier, Part::OddBarrier, Part::Tasks] {
-        acquires(key(team, part), pc);
+        happens_after(key(team, part), pc);
     }
     forget(team, &[Part::Start, Part::EvenBarrier, Part::OddBarrier, Part::Tasks]);
 }
@@ -143,7 +143,7 @@ unsafe extern "C" fn implicit_task(
     task.parent.store(0, Ordering::Relaxed);
     task.round.store(0, Ordering::Relaxed);
     task.depends.store(0, Ordering::Relaxed);
-    acquires(key(team, Part::Start), 0);
+    happens_after(key(team, Part::Start), 0);
 }
 
 unsafe extern "C" fn sync_region(kind: c_int, endpoint: c_int, _team: Data, data: Data, pc: usize) {
@@ -156,18 +156,18 @@ unsafe extern "C" fn sync_region(kind: c_int, endpoint: c_int, _team: Data, data
     let own_task = task(own);
     let team = u64::from(own_task.team.load(Ordering::Relaxed));
     match (kind, endpoint) {
-        (TASKWAIT, END) => acquires(key(own, Part::Children), pc),
-        (TASKGROUP, END) => acquires(key(team, Part::Tasks), pc),
+        (TASKWAIT, END) => happens_after(key(own, Part::Children), pc),
+        (TASKGROUP, END) => happens_after(key(team, Part::Tasks), pc),
         (TASKWAIT | TASKGROUP | REDUCTION, _) => {}
         (_, _) => {
             let round = own_task.round.load(Ordering::Relaxed);
             let barrier =
                 if round.is_multiple_of(2) { Part::EvenBarrier } else { Part::OddBarrier };
             if endpoint == BEGIN {
-                releases(key(team, barrier), pc);
+                happens_before(key(team, barrier), pc);
             } else if endpoint == END {
-                acquires(key(team, barrier), pc);
-                acquires(key(team, Part::Tasks), pc);
+                happens_after(key(team, barrier), pc);
+                happens_after(key(team, Part::Tasks), pc);
                 own_task.round.store(round + 1, Ordering::Relaxed);
             }
         }
@@ -197,7 +197,7 @@ unsafe extern "C" fn task_create(
     own.parent.store(maker as u32, Ordering::Relaxed);
     own.round.store(0, Ordering::Relaxed);
     own.depends.store(depends as u32, Ordering::Relaxed);
-    releases(key(new, Part::Start), pc);
+    happens_before(key(new, Part::Start), pc);
 }
 
 unsafe extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
@@ -208,21 +208,21 @@ unsafe extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
     if let Some(prior) = prior {
         let own = task(prior);
         if status == COMPLETE || status == CANCEL {
-            releases(key(u64::from(own.team.load(Ordering::Relaxed)), Part::Tasks), 0);
-            releases(key(u64::from(own.parent.load(Ordering::Relaxed)), Part::Children), 0);
+            happens_before(key(u64::from(own.team.load(Ordering::Relaxed)), Part::Tasks), 0);
+            happens_before(key(u64::from(own.parent.load(Ordering::Relaxed)), Part::Children), 0);
             if own.depends.load(Ordering::Relaxed) != 0 {
-                releases(DEPENDENCES, 0);
+                happens_before(DEPENDENCES, 0);
             }
             forget(prior, &[Part::Start, Part::Children]);
         } else {
             // It may go on in another thread.
-            releases(key(prior, Part::Start), 0);
+            happens_before(key(prior, Part::Start), 0);
         }
     }
     if let Some(next) = next {
-        acquires(key(next, Part::Start), 0);
+        happens_after(key(next, Part::Start), 0);
         if task(next).depends.load(Ordering::Relaxed) != 0 {
-            acquires(DEPENDENCES, 0);
+            happens_after(DEPENDENCES, 0);
         }
     }
 }
@@ -243,19 +243,19 @@ unsafe extern "C" fn mutex_acquired(_kind: c_int, lock: usize, pc: usize) {
         }
         sys::yield_now();
     }
-    mutex::acquired(lock, pc);
+    acquired(lock, pc);
 }
 
 unsafe extern "C" fn mutex_released(_kind: c_int, lock: usize, pc: usize) {
-    mutex::releasing(lock, pc);
+    releasing(lock, pc);
     if let Some(t) = thread::me() {
         sync::with(t, lock | sync::ANNOTATED, |_, object| object.parties = 0);
     }
 }
 
 unsafe extern "C" fn lock_destroy(_kind: c_int, lock: usize, pc: usize) {
-    mutex::destroying(lock, pc);
-    mutex::destroying(lock | sync::ANNOTATED, pc);
+    destroying(lock, pc);
+    destroying(lock | sync::ANNOTATED, pc);
 }
 
 unsafe extern "C" fn reduction(

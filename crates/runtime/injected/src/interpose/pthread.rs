@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::real;
 use crate::abi::with_pc;
 use crate::control::{self, ops, time};
+use crate::primitives;
 use crate::regions;
 use crate::rings;
 use crate::shadow;
@@ -66,7 +67,7 @@ static ENDED: u64 = 0;
 /// The thread is ordered after all threads that have ended: the lock it got was given up by the
 /// kernel in the name of one of them.
 pub fn after_ended_threads() {
-    if let Some(t) = thread::me() {
+    if let Some(t) = thread::me().filter(|t| control::of(t).is_none()) {
         sync::acquire(t, (&raw const ENDED) as usize);
     }
 }
@@ -82,11 +83,14 @@ pub fn main_has_farewell() {
 }
 
 fn end(t: &mut Thread) {
-    sync::release_also(t, (&raw const ENDED) as usize);
+    control::ending(t);
+    if control::of(t).is_none() {
+        sync::release_also(t, (&raw const ENDED) as usize);
+    }
     regions::leave_all(t);
     rings::record(t, RecordKind::End, 0, 0, 0, 0);
-    t.ring.close();
     control::end(t);
+    t.ring.close();
     t.end();
 }
 
@@ -101,11 +105,11 @@ unsafe extern "C" fn run(thread: *mut c_void) -> *mut c_void {
     t.begin();
     let number = t.number;
     t.ring.open(number);
-    t.record_as_wanted();
-    rings::record(t, RecordKind::Begin, 0, function, 0, 0);
     // SAFETY: the key exists, because a thread was created.
     unsafe { pthread_setspecific(KEY.load(Ordering::Acquire) - 1, thread) };
     control::begin(t);
+    t.record_as_wanted();
+    rings::record(t, RecordKind::Begin, 0, function, 0, 0);
     // SAFETY: function and argument are those that the program passed to create the thread.
     unsafe { core::mem::transmute::<usize, Start>(function)(argument as *mut c_void) }
 }
@@ -147,8 +151,7 @@ unsafe extern "C" fn create(
     child.joined_as = controlled;
     child.start = (function, argument, stack);
     child.detached.store(detached as u32, Ordering::Release);
-    rings::record(t, RecordKind::Fork, 0, pc, child.number as usize, 0);
-    t.tick();
+    primitives::forking(t, child, pc);
     let mut own = 0usize;
     let result = plain(&raw mut own, run, (&raw mut *child).cast());
     if result != 0 {
@@ -172,13 +175,7 @@ pub fn joined(block: Option<&'static Thread>, pc: usize) {
         // The destructor ran before the join returned, so this does not wait long, if at all.
         crate::sys::yield_now();
     }
-    if let Some(t) = thread::me()
-        && !ops::joined(block.joinable(), pc)
-    {
-        t.clock.join(block.clock.known());
-        rings::record(t, RecordKind::Join, 0, pc, block.number as usize, 0);
-        sync::synchronized(t);
-    }
+    primitives::joined(block, pc);
     block.pthread.store(0, Ordering::Release);
     block.state.store(state::FREE, Ordering::Release);
 }
@@ -260,7 +257,7 @@ unsafe extern "C" fn detach(id: usize, _pc: usize) -> c_int {
 unsafe extern "C" fn cancel(id: usize, _pc: usize) -> c_int {
     let block = thread::find(id);
     let result = real!(pthread_cancel(id) as fn(usize) -> c_int);
-    if result == 0 && control::is_on() {
+    if result == 0 {
         control::cancelled(block.map_or(0, Thread::joinable));
     }
     result

@@ -1,104 +1,65 @@
-//! Reader-writer locks. A writer learns what writers and readers released, a reader only what writers
-//! did: readers do not order each other.
+//! Reader-writer locks of pthreads.
 
 #![allow(missing_docs)] // The names are the C library's.
 
 use core::ffi::c_int;
 
-use super::real;
+use super::{real, waits_for};
 use crate::abi::with_pc;
-use crate::control::{self, ops, time};
-use crate::rings;
-use crate::sync;
-use crate::thread;
+use crate::control::{ops, time};
+use crate::primitives::{destroying, rwlock_acquired, rwlock_releasing};
 
-fn acquired(lock: usize, shared: bool, pc: usize) {
-    if control::is_on() && ops::acquired(lock, shared, pc) {
-        return;
-    }
-    let Some(t) = thread::me() else { return };
-    if sync::may_exist(lock) {
-        sync::with_existing(t, lock, |t, object| {
-            let Some(object) = object else { return };
-            object.acquire(t);
-            if !shared {
-                t.clock.join(object.second.known());
-            }
-        });
-    }
-    sync::synchronized(t);
-    // Which way a lock was taken is in the object, because unlocking does not say.
-    sync::with(t, lock, |_, object| object.parties = u32::from(!shared));
-    rings::acquired(t, u8::from(shared), pc, lock);
-}
-
-fn releasing(lock: usize, pc: usize) {
-    if control::is_on() && ops::releasing(lock, pc) {
-        return;
-    }
-    let Some(t) = thread::me() else { return };
-    // While a writer holds the lock nobody else changes this, and while readers hold it it is 0.
-    let shared = sync::with(t, lock, |_, object| object.parties == 0);
-    rings::releasing(t, u8::from(shared), pc, lock);
-    sync::with(t, lock, |t, object| {
-        if shared {
-            object.second.join(t.clock.known());
-        } else {
-            object.release(t);
-            object.second.clear();
-            object.parties = 0;
-        }
-    });
-    t.tick();
-}
-
-/// Under control, waits until the lock can be acquired; false if the time is over. A writer that wants
-/// the lock again is told that it must not.
-fn gate(lock: usize, shared: bool, [clock, time]: [usize; 2], pc: usize) -> bool {
+/// Under control, waits until the lock can be acquired. A writer that wants the lock again is told that it
+/// must not.
+fn wait(lock: usize, shared: bool, [clock, time]: [usize; 2], pc: usize) -> Result<(), c_int> {
     // SAFETY: the program's time.
     let deadline = unsafe { time::deadline(clock, time) };
-    ops::lock(lock, shared, true, deadline, pc)
+    if ops::lock(lock, shared, true, deadline, pc) { Ok(()) } else { Err(ops::ETIMEDOUT) }
 }
 
-fn try_gate(lock: usize, shared: bool, _: [usize; 2], pc: usize) -> bool {
-    ops::try_lock(lock, shared, pc);
-    true
+fn read(lock: usize, time: [usize; 2], pc: usize) -> Result<(), c_int> {
+    wait(lock, true, time, pc)
 }
 
-macro_rules! locks {
-    ($($imp:ident $name:ident($($arg:ident),*) $shared:literal $gate:ident;)*) => {$(
-        unsafe extern "C" fn $imp(lock: usize, $($arg: usize,)* pc: usize) -> c_int {
-            if control::is_on() && !$gate(lock, $shared, super::mutex::last_two(&[0, 0, $($arg),*]), pc) {
-                return ops::ETIMEDOUT;
-            }
-            let result = real!($name(lock $(, $arg)*) as fn(usize $(, locks!(@ $arg))*) -> c_int);
-            if result == 0 {
-                acquired(lock, $shared, pc);
-            }
-            result
-        }
-    )*};
-    (@ $arg:ident) => { usize };
+fn write(lock: usize, time: [usize; 2], pc: usize) -> Result<(), c_int> {
+    wait(lock, false, time, pc)
 }
 
-locks! {
-    rdlock pthread_rwlock_rdlock() true gate;
-    tryrdlock pthread_rwlock_tryrdlock() true try_gate;
-    timedrdlock pthread_rwlock_timedrdlock(time) true gate;
-    clockrdlock pthread_rwlock_clockrdlock(clock, time) true gate;
-    wrlock pthread_rwlock_wrlock() false gate;
-    trywrlock pthread_rwlock_trywrlock() false try_gate;
-    timedwrlock pthread_rwlock_timedwrlock(time) false gate;
-    clockwrlock pthread_rwlock_clockwrlock(clock, time) false gate;
+fn try_read(lock: usize, _: [usize; 2], pc: usize) -> Result<(), c_int> {
+    ops::try_lock(lock, true, pc);
+    Ok(())
+}
+
+fn has_read(lock: usize, result: c_int, pc: usize) {
+    if result == 0 {
+        rwlock_acquired(lock, true, pc);
+    }
+}
+
+fn has_write(lock: usize, result: c_int, pc: usize) {
+    if result == 0 {
+        rwlock_acquired(lock, false, pc);
+    }
+}
+
+waits_for! {
+    rdlock pthread_rwlock_rdlock() read, has_read;
+    tryrdlock pthread_rwlock_tryrdlock() try_read, has_read;
+    timedrdlock pthread_rwlock_timedrdlock(time) read, has_read;
+    clockrdlock pthread_rwlock_clockrdlock(clock, time) read, has_read;
+    wrlock pthread_rwlock_wrlock() write, has_write;
+    trywrlock pthread_rwlock_trywrlock() super::mutex::try_gate, has_write;
+    timedwrlock pthread_rwlock_timedwrlock(time) write, has_write;
+    clockwrlock pthread_rwlock_clockwrlock(clock, time) write, has_write;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
-    releasing(lock, pc);
+    rwlock_releasing(lock, pc);
     real!(pthread_rwlock_unlock(lock) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
-    super::mutex::destroying(lock, pc);
+    destroying(lock, pc);
     real!(pthread_rwlock_destroy(lock) as fn(usize) -> c_int)
 }
 

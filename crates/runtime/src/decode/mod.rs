@@ -1,0 +1,528 @@
+//! Records become events, and under control steps that are about to be taken.
+//!
+//! Addresses of objects become ids that are never reused: when an object is destroyed, or its memory freed,
+//! the next object at the same place gets another id.
+//!
+//! Locks of Rust are atomics. Which ones, the resolver knows from the functions around them; these become
+//! acquisitions and releases beside the atomics that they are. A lock that cannot be had at once is waited
+//! for in code of the lock's own: it counts as acquired when the thread does something else.
+//!
+//! What has no operation of its own in the model (one-time initialisation, futexes, annotations) is a
+//! release or an acquisition of an atomic location, which means the same.
+
+use std::collections::BTreeMap;
+
+use selvedge_model::{
+    Access, AtomicOp, BarrierId, CondId, Event, FirstRace, LoadOrder, LockId, Mode, Op, Party,
+    Range, RegionId, RegionKind, SemaphoreId, SiteId, ThreadId, UpdateOrder, Wakes,
+};
+
+use crate::epoch::{Epoch, Past};
+use crate::modules::LockStep;
+use crate::numbering::Numbering;
+use crate::places::{Callers, Code, Names};
+use crate::races::role;
+use crate::rust_locks::RustLocks;
+use crate::wire::{self, ALL, Does, FUTEX, MAY_LOCK, ORDER, Record, RecordKind, SHARED, order};
+
+mod orders;
+mod pending;
+
+use orders::{load_order, store_order, update_order};
+
+/// Ids of objects of one kind, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    live: BTreeMap<u64, u32>,
+    /// Where the object of each id lies or lay, and where it was first used.
+    all: Vec<(u64, SiteId)>,
+}
+
+impl Ids {
+    fn id(&mut self, addr: u64, site: SiteId) -> u32 {
+        *self.live.entry(addr).or_insert_with(|| {
+            self.all.push((addr, site));
+            self.all.len() as u32 - 1
+        })
+    }
+
+    fn forget(&mut self, range: Range) {
+        let gone: Vec<u64> = self.live.range(range.start..range.end()).map(|(&a, _)| a).collect();
+        for addr in gone {
+            self.live.remove(&addr);
+        }
+    }
+
+    /// Where the object of each id lies or lay, and where it was first used.
+    pub(crate) fn all(&self) -> &[(u64, SiteId)] {
+        &self.all
+    }
+}
+
+/// Turns records into events.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    pub(crate) locks: Ids,
+    pub(crate) barriers: Ids,
+    pub(crate) semaphores: Ids,
+    pub(crate) conds: Ids,
+    /// Under control memory is numbered.
+    numbering: Option<Numbering>,
+    /// The callers of the function that makes a thread's next record, and how many are known.
+    callers: BTreeMap<u32, (usize, Callers)>,
+    /// The lock that a thread waits for out of sight: address, mode and where.
+    awaited: BTreeMap<u32, (u64, Mode, SiteId)>,
+    rust_locks: RustLocks,
+    regions: BTreeMap<u32, Regions>,
+    /// Events so far.
+    passed: u64,
+    /// The last epoch that is known of each thread.
+    epochs: BTreeMap<u32, Epoch>,
+    lock_change: Option<Epoch>,
+    /// The earlier access of the race that a thread's next record tells.
+    earlier: BTreeMap<u32, Record>,
+    first_race: Option<FirstRace>,
+    names: BTreeMap<u32, String>,
+    /// Records that mean nothing: the program overwrote the shared memory.
+    pub nonsense: u64,
+}
+
+/// The regions of one thread.
+#[derive(Debug, Default)]
+struct Regions {
+    /// Those it is in, outermost first.
+    open: Vec<RegionId>,
+    /// How many events there were when it last entered or left some.
+    borders: Past<u64>,
+}
+
+impl Regions {
+    /// What comes after entering or leaving is in a later epoch.
+    fn border(&mut self, record: &Record, passed: u64) {
+        self.borders.change(Epoch::from_record(record.b >> 32).next(), passed);
+    }
+
+    /// How many events came before what the thread did in an epoch, as far as regions go.
+    fn passed_before(&self, epoch: Epoch) -> u64 {
+        self.borders.at(epoch, 0).unwrap_or(0)
+    }
+}
+
+/// A record on its way to becoming events.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    thread: u32,
+    kind: RecordKind,
+    record: &'a Record,
+    site: SiteId,
+    /// What it does to a lock of Rust, and where that is used.
+    step: Option<(LockStep, SiteId)>,
+}
+
+impl Decoder {
+    /// Of a controlled execution: memory is numbered.
+    pub(crate) fn numbering() -> Decoder {
+        Decoder { numbering: Some(Numbering::default()), ..Decoder::default() }
+    }
+
+    /// The events that the next record of a thread's ring stands for, in their order.
+    pub fn record(
+        &mut self,
+        thread: u32,
+        record: &Record,
+        names: &mut Names<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        if record.kind() == Some(RecordKind::Callers) {
+            let (known, callers) = self.callers.entry(thread).or_default();
+            let three = [record.pc(), record.a, record.b];
+            for (place, caller) in callers.iter_mut().skip(*known).zip(three) {
+                *place = caller;
+            }
+            *known += 3;
+            return;
+        }
+        let (_, callers) = self.callers.remove(&thread).unwrap_or_default();
+        self.event(thread, record, callers, names, out);
+    }
+
+    /// The events that a record stands for, in their order.
+    pub fn event(
+        &mut self,
+        thread: u32,
+        record: &Record,
+        callers: Callers,
+        names: &mut Names<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let Some(kind) = record.kind() else {
+            self.nonsense += 1;
+            return;
+        };
+        if tells_epoch(kind) && record.b >> 32 != 0 {
+            self.epochs.insert(thread, Epoch::from_record(record.b >> 32));
+        }
+        let before = out.len();
+        let line = line(thread, kind, record, callers, names);
+        let has_it = self.end_waiting(&line, out);
+        if !record.is_of_std() || self.is_seen(&line, has_it) {
+            self.push_operation(&line, names, out);
+            self.push_lock_step(&line, out);
+        }
+        let locks = |e: &Event| matches!(e.op, Op::Acquire(..) | Op::Release(..));
+        self.lock_change = out[before..]
+            .iter()
+            .any(locks)
+            .then(|| self.epochs.get(&thread))
+            .flatten()
+            .map(|&epoch| if ends_epoch(record) { epoch.next() } else { epoch });
+    }
+
+    /// The epoch from which on the thread of the last record holds what it holds now, if that has changed.
+    pub fn lock_change(&mut self) -> Option<Epoch> {
+        self.lock_change.take()
+    }
+
+    /// The race that the last record told of, if it did.
+    pub fn first_race(&mut self) -> Option<FirstRace> {
+        self.first_race.take()
+    }
+
+    /// What threads call themselves, by number.
+    pub fn thread_names(&self) -> &BTreeMap<u32, String> {
+        &self.names
+    }
+
+    /// Where the memory that events call so lies.
+    pub(crate) fn address(&self, addr: u64) -> Option<u64> {
+        self.numbering.as_ref().map_or(Some(addr), |n| n.address(addr))
+    }
+
+    /// Whether the thread has the lock that it waited for, by the record itself. If it does something else
+    /// it has the lock as well, which comes first.
+    fn end_waiting(&mut self, line: &Line<'_>, out: &mut Vec<Event>) -> bool {
+        let &Line { thread, kind, record, step, .. } = line;
+        let inside = matches!(step, Some((LockStep::Inside, _)));
+        let has_it = matches!(kind, RecordKind::Acquire | RecordKind::Update)
+            && self.awaited.get(&thread).is_some_and(|&(addr, ..)| addr == record.a)
+            && !inside;
+        if has_it {
+            self.awaited.remove(&thread);
+        } else if step.is_none()
+            && tells_more(record, kind)
+            && let Some((addr, mode, site)) = self.awaited.remove(&thread)
+        {
+            self.take(thread, site, addr, mode, out);
+        }
+        has_it
+    }
+
+    /// Whether what a stub around the standard library says of a lock is about a lock whose other ways in
+    /// and out are seen, and not about one that the library uses within itself.
+    fn is_seen(&mut self, line: &Line<'_>, has_it: bool) -> bool {
+        let &Line { thread, record, .. } = line;
+        match line.kind {
+            RecordKind::Acquire if has_it || self.rust_locks.wakes(thread, record.a) => {
+                self.rust_locks.take(thread, record.a, mode(record.flags()))
+            }
+            RecordKind::Release => self.rust_locks.give_up(thread, record.a),
+            _ => false,
+        }
+    }
+
+    fn push_operation(&mut self, line: &Line<'_>, names: &mut Names<'_>, out: &mut Vec<Event>) {
+        let &Line { thread, kind, record, site, .. } = line;
+        match kind {
+            RecordKind::Earlier => {
+                self.earlier.insert(thread, *record);
+            }
+            RecordKind::Raced => self.first_race = self.raced(line, names),
+            RecordKind::Destroy => self.forget(Range { start: record.a, len: 1 }),
+            RecordKind::Made => {
+                self.forget(Range { start: record.a, len: 1 });
+                self.lock(record.a, site);
+            }
+            RecordKind::Name => {
+                self.names.insert(thread, name_of(record.a, record.b));
+            }
+            RecordKind::RegionEnter => {
+                let op = self.enter(line, names);
+                self.push(line, op, out);
+            }
+            RecordKind::Free => {
+                let range = Range { start: record.a, len: record.b };
+                self.forget(range);
+                let freed = self.numbering.as_mut().map_or(vec![range], |n| n.freed(range));
+                for range in freed {
+                    self.push(line, Op::Free(range), out);
+                }
+            }
+            _ => {
+                if let Some(op) = self.op(line) {
+                    self.push(line, op, out);
+                }
+            }
+        }
+    }
+
+    fn push_lock_step(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
+        let &Line { thread, record, .. } = line;
+        let Some((step, site)) = line.step else { return };
+        let wrote = line.kind == RecordKind::Update;
+        match step {
+            LockStep::Take(mode) | LockStep::Try(mode) if wrote => {
+                self.take(thread, site, record.a, mode, out);
+            }
+            LockStep::Give(mode) if self.rust_locks.give(thread, record.a) => {
+                let op = Op::Release(self.lock(record.a, site), mode);
+                self.push(&Line { site, ..*line }, op, out);
+            }
+            LockStep::Take(mode) => {
+                self.awaited.insert(thread, (record.a, mode, site));
+            }
+            LockStep::Give(_) | LockStep::Try(_) | LockStep::Inside => {}
+        }
+    }
+
+    /// A thread has a lock of Rust.
+    fn take(&mut self, thread: u32, site: SiteId, addr: u64, mode: Mode, out: &mut Vec<Event>) {
+        let lock = self.lock(addr, site);
+        let had_it = !self.rust_locks.take(thread, addr, mode);
+        let release = had_it.then_some(Op::Release(lock, mode));
+        for op in release.into_iter().chain([Op::Acquire(lock, mode)]) {
+            self.passed += 1;
+            out.push(Event { thread: ThreadId(thread), site, op });
+        }
+    }
+
+    fn push(&mut self, line: &Line<'_>, op: Op, out: &mut Vec<Event>) {
+        self.passed += 1;
+        out.push(Event { thread: ThreadId(line.thread), site: line.site, op });
+    }
+
+    fn lock(&mut self, addr: u64, site: SiteId) -> LockId {
+        LockId(self.locks.id(addr, site))
+    }
+
+    fn access(&mut self, record: &Record) -> Access {
+        let access = Access { addr: record.a, len: record.b as u32 };
+        self.numbering.as_mut().map_or(access, |n| n.access(access))
+    }
+
+    fn raced(&mut self, line: &Line<'_>, names: &mut Names<'_>) -> Option<FirstRace> {
+        let &Line { thread, record, site, .. } = line;
+        let earlier = self.earlier.remove(&thread)?;
+        let does = Does::from_number(u32::from(earlier.flags()))?;
+        let low = earlier.b & 0xffff_ffff;
+        let pc = names.resolver.earlier(low, does, record.pc(), names.modules);
+        let earlier_site = names.resolver.site(pc.unwrap_or(0), names.modules);
+        let by = earlier.a as u32;
+        let regions = self.regions.get(&by);
+        let bytes = Range { start: record.a, len: record.b };
+        if let Some(name) = names.object(bytes.start) {
+            names.symbols.variables.define(&name, bytes);
+        }
+        let later = Does::from_number(u32::from(record.flags()))?;
+        Some(FirstRace {
+            bytes,
+            earlier: Party {
+                thread: ThreadId(by),
+                site: SiteId(names.symbols.sites.intern(earlier_site)),
+                role: role(does),
+            },
+            passed: regions.map_or(0, |r| r.passed_before(Epoch::from_record(earlier.b >> 32))),
+            later: Party { thread: ThreadId(thread), site, role: role(later) },
+        })
+    }
+
+    fn enter(&mut self, line: &Line<'_>, names: &mut Names<'_>) -> Op {
+        let record = line.record;
+        let kind = match record.flags() & wire::DETERMINISTIC {
+            0 => RegionKind::Atomic,
+            _ => RegionKind::Deterministic,
+        };
+        let id = match record.flags() & wire::FUNCTION {
+            0 => names.marked(record.a, (record.b & 0xffff_ffff) as usize, kind),
+            _ => names.function(record.a, kind),
+        };
+        let regions = self.regions.entry(line.thread).or_default();
+        regions.open.push(id);
+        regions.border(record, self.passed + 1);
+        Op::RegionEnter(id, kind)
+    }
+
+    /// The operation of a record, of those that are operations by themselves.
+    fn op(&mut self, line: &Line<'_>) -> Option<Op> {
+        let &Line { record, site, .. } = line;
+        let (a, b, flags) = (record.a, record.b, record.flags());
+        Some(match line.kind {
+            RecordKind::Read => Op::Read(self.access(record)),
+            RecordKind::Write => Op::Write(self.access(record)),
+            RecordKind::Load
+            | RecordKind::Store
+            | RecordKind::Update
+            | RecordKind::HappensBefore
+            | RecordKind::HappensAfter => return self.atomic(line),
+            RecordKind::Fence => Op::Fence(update_order(flags)),
+            RecordKind::Acquire => Op::Acquire(self.lock(a, site), mode(flags)),
+            RecordKind::Release => Op::Release(self.lock(a, site), mode(flags)),
+            RecordKind::Fork => Op::Fork(ThreadId(a as u32)),
+            RecordKind::Join => Op::Join(ThreadId(a as u32)),
+            RecordKind::Begin => Op::Begin,
+            RecordKind::End => Op::End,
+            RecordKind::Arrive => Op::Arrive(BarrierId(self.barriers.id(a, site)), b as u32),
+            RecordKind::Leave => Op::Leave(BarrierId(self.barriers.id(a, site)), b as u32),
+            RecordKind::Post => Op::Post(SemaphoreId(self.semaphores.id(a, site))),
+            RecordKind::Wait => Op::Wait(SemaphoreId(self.semaphores.id(a, site))),
+            RecordKind::Notify => {
+                let wakes = if flags & ALL != 0 { Wakes::All } else { Wakes::One };
+                Op::Notify(CondId(self.conds.id(a, site)), wakes)
+            }
+            RecordKind::Wake => Op::Wake(CondId(self.conds.id(a, site))),
+            RecordKind::Alloc => {
+                let range = Range { start: a, len: b };
+                Op::Alloc(self.numbering.as_mut().map_or(range, |n| n.allocated(range)))
+            }
+            RecordKind::RegionExit => {
+                let regions = self.regions.get_mut(&line.thread)?;
+                regions.border(record, self.passed + 1);
+                Op::RegionExit(regions.open.pop()?)
+            }
+            RecordKind::Callers
+            | RecordKind::Destroy
+            | RecordKind::Earlier
+            | RecordKind::Enroll
+            | RecordKind::Free
+            | RecordKind::FutexWait
+            | RecordKind::Made
+            | RecordKind::Name
+            | RecordKind::Raced
+            | RecordKind::RegionEnter
+            | RecordKind::Yield => return None,
+        })
+    }
+
+    fn atomic(&mut self, line: &Line<'_>) -> Option<Op> {
+        let flags = line.record.flags();
+        let op = match line.kind {
+            RecordKind::Load => AtomicOp::Load(load_order(flags)),
+            RecordKind::Store => AtomicOp::Store(store_order(flags)),
+            RecordKind::Update => AtomicOp::Update(update_order(flags)),
+            RecordKind::HappensBefore => AtomicOp::Update(UpdateOrder::Release),
+            RecordKind::HappensAfter => AtomicOp::Load(LoadOrder::Acquire),
+            _ => return None,
+        };
+        let by_name = matches!(line.kind, RecordKind::HappensBefore | RecordKind::HappensAfter);
+        let len = if by_name { 1 } else { line.record.b };
+        Some(Op::Atomic(self.access(&Record { b: len, ..*line.record }), op))
+    }
+
+    fn forget(&mut self, range: Range) {
+        for ids in [&mut self.locks, &mut self.barriers, &mut self.semaphores, &mut self.conds] {
+            ids.forget(range);
+        }
+        self.rust_locks.forget(range);
+    }
+}
+
+/// The code of a record. A thread begins with a function's first byte, not behind a call.
+fn code(kind: RecordKind, record: &Record, callers: Callers) -> Code {
+    let pc = record.pc();
+    (if kind == RecordKind::Begin && pc != 0 { pc + 1 } else { pc }, callers)
+}
+
+fn line<'a>(
+    thread: u32,
+    kind: RecordKind,
+    record: &'a Record,
+    callers: Callers,
+    names: &mut Names<'_>,
+) -> Line<'a> {
+    let code = code(kind, record, callers);
+    let may_lock = matches!(kind, RecordKind::Update | RecordKind::Load)
+        && record.flags() & MAY_LOCK != 0
+        && callers[0] != 0;
+    let step = if may_lock { names.lock_step(code) } else { None };
+    Line { thread, kind, record, site: names.site(code).0, step }
+}
+
+/// The mode of an acquisition or release.
+fn mode(flags: u8) -> Mode {
+    if flags & SHARED != 0 { Mode::Shared } else { Mode::Exclusive }
+}
+
+/// Whether a record says that a thread goes on, and does not wait any more: loads, stores, wake-ups and
+/// order without a name are what waiting for a lock is made of.
+fn tells_more(record: &Record, kind: RecordKind) -> bool {
+    use RecordKind::{Alloc, Fence, Free, HappensAfter, HappensBefore, Load, Notify, Store, Wake};
+    match kind {
+        Notify | Wake => record.flags() & FUTEX == 0,
+        Load | Store | Fence | HappensBefore | HappensAfter | Alloc | Free => false,
+        _ => true,
+    }
+}
+
+/// Whether a record may say in which epoch its thread is.
+fn tells_epoch(kind: RecordKind) -> bool {
+    use RecordKind::{Acquire, Load, Release, Update};
+    matches!(kind, Acquire | Release | Update | Load)
+}
+
+/// Whether what a record changes is true from the next epoch on: releasing ends one.
+fn ends_epoch(record: &Record) -> bool {
+    let order = record.flags() & ORDER;
+    let releases = matches!(order, order::RELEASE | order::ACQ_REL | order::SEQ_CST);
+    match record.kind() {
+        Some(RecordKind::Release) => true,
+        Some(RecordKind::Update) => releases,
+        _ => false,
+    }
+}
+
+fn name_of(a: u64, b: u64) -> String {
+    let bytes: Vec<u8> =
+        a.to_le_bytes().into_iter().chain(b.to_le_bytes()).take_while(|&c| c != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use selvedge_model::Symbols;
+
+    use crate::modules::{ByModule, Modules};
+    use crate::places::Places;
+
+    #[test]
+    fn a_lock_in_reused_memory_is_another_lock() {
+        let (mut decoder, mut symbols) = (Decoder::default(), Symbols::default());
+        let mut places = Places::default();
+        let modules = Modules::default();
+        let mut event = |kind, a, b| {
+            let record = Record::new(1, kind, 0, 7, a, b);
+            let mut names = Names {
+                symbols: &mut symbols,
+                modules: &modules,
+                resolver: &mut ByModule,
+                text: &|_, _| None,
+                places: &mut places,
+            };
+            let mut out = Vec::new();
+            decoder.record(0, &record, &mut names, &mut out);
+            out.first().map(|e: &Event| e.op)
+        };
+        let acquire = |id| Some(Op::Acquire(LockId(id), Mode::Exclusive));
+        assert_eq!(event(RecordKind::Acquire, 64, 0), acquire(0));
+        assert_eq!(event(RecordKind::Acquire, 64, 0), acquire(0));
+        event(RecordKind::Free, 32, 64);
+        assert_eq!(event(RecordKind::Acquire, 64, 0), acquire(1));
+        assert_eq!(event(RecordKind::Destroy, 64, 0), None);
+        assert_eq!(event(RecordKind::Acquire, 64, 0), acquire(2));
+    }
+
+    #[test]
+    fn names_are_sixteen_bytes() {
+        let half = |s: &[u8; 8]| u64::from_le_bytes(*s);
+        assert_eq!(name_of(half(b"worker-1"), half(b"23\0\0\0\0\0\0")), "worker-123");
+    }
+}

@@ -1,0 +1,110 @@
+//! What addresses of code mean: sites, steps of locks, functions. Each is asked for once.
+
+use std::collections::HashMap;
+
+use selvedge_model::schedule::landmark;
+use selvedge_model::{Region, RegionId, RegionKind, Site, SiteId, Symbols};
+
+use crate::modules::{LockStep, Modules, Resolve};
+use crate::wire::CALLERS;
+
+/// Return addresses of callers, innermost first, 0 where there is none.
+pub type Callers = [u64; CALLERS];
+
+/// A return address, and those of the functions around it.
+pub type Code = (u64, Callers);
+
+/// What is known of code. It outlives an execution, as long as code stays where it is.
+#[derive(Debug, Default)]
+pub struct Places {
+    sites: HashMap<Code, (SiteId, u16)>,
+    /// What is known of atomics that may be of a lock.
+    steps: HashMap<Code, Option<(LockStep, SiteId)>>,
+    /// The functions that are regions, by a place in them.
+    functions: HashMap<(u64, RegionKind), RegionId>,
+    /// Return addresses whose callers do not matter.
+    alone: Vec<u64>,
+}
+
+impl Places {
+    /// Code may be elsewhere now.
+    pub fn clear(&mut self) {
+        *self = Places { alone: std::mem::take(&mut self.alone), ..Places::default() };
+    }
+
+    /// The sites of these return addresses are what they are without callers.
+    pub fn stand_alone(&mut self, addresses: Vec<u64>) {
+        self.alone = addresses;
+    }
+}
+
+/// Finds a name that the program has left.
+pub type ReadText<'a> = &'a dyn Fn(u64, usize) -> Option<String>;
+
+/// What gives addresses their names.
+pub struct Names<'a> {
+    /// Takes the names.
+    pub symbols: &'a mut Symbols,
+    /// What was mapped where.
+    pub modules: &'a Modules,
+    /// Knows places in code.
+    pub resolver: &'a mut dyn Resolve,
+    /// Knows what the program itself calls its regions.
+    pub text: ReadText<'a>,
+    /// What has been asked for.
+    pub places: &'a mut Places,
+}
+
+impl Names<'_> {
+    /// The site of a call, and its landmark.
+    pub fn site(&mut self, code: Code) -> (SiteId, u16) {
+        let Names { symbols, modules, resolver, places, .. } = self;
+        let Places { sites, alone, .. } = &mut **places;
+        *sites.entry(code).or_insert_with(|| {
+            let (pc, callers) = code;
+            let callers = if alone.contains(&pc) { [0; CALLERS] } else { callers };
+            let site = match pc {
+                0 => Site::Label("?".into()),
+                _ => resolver.site_within(pc, &callers, modules),
+            };
+            let landmark = landmark(&site);
+            (SiteId(symbols.sites.intern(site)), landmark)
+        })
+    }
+
+    /// What an atomic does to a lock, if it is part of one, and where the lock is used.
+    pub(crate) fn lock_step(&mut self, (pc, callers): Code) -> Option<(LockStep, SiteId)> {
+        let Names { symbols, modules, resolver, places, .. } = self;
+        *places.steps.entry((pc, callers)).or_insert_with(|| {
+            let (step, site) = resolver.lock_step(pc, &callers, modules)?;
+            Some((step, SiteId(symbols.sites.intern(site))))
+        })
+    }
+
+    /// The function around a place, as a region.
+    pub(crate) fn function(&mut self, at: u64, kind: RegionKind) -> RegionId {
+        if let Some(&known) = self.places.functions.get(&(at, kind)) {
+            return known;
+        }
+        let name = self.resolver.function(at, self.modules);
+        let id = self.region(name, at, kind);
+        self.places.functions.insert((at, kind), id);
+        id
+    }
+
+    /// The region that the program has left a name for.
+    pub(crate) fn marked(&mut self, at: u64, len: usize, kind: RegionKind) -> RegionId {
+        let name = (self.text)(at, len);
+        self.region(name, at, kind)
+    }
+
+    fn region(&mut self, name: Option<String>, at: u64, kind: RegionKind) -> RegionId {
+        let name = name.unwrap_or_else(|| format!("region@{at:#x}")).into();
+        RegionId(self.symbols.regions.intern(Region { kind, name }))
+    }
+
+    /// What the object or variable at an address is called.
+    pub(crate) fn object(&mut self, addr: u64) -> Option<String> {
+        self.resolver.object(addr, self.modules)
+    }
+}
