@@ -28,10 +28,6 @@ const PARTS: usize = 5;
 struct Counting(u64);
 
 impl Analysis for Counting {
-    fn name(&self) -> &'static str {
-        "counting"
-    }
-
     fn on_event(&mut self, event: &Event, _: &mut Findings) {
         self.0 += u64::from(event.is_plain_access());
     }

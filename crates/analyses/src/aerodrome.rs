@@ -2,7 +2,7 @@
 //!
 //! Reports an atomic region that the analysed execution did not execute atomically: it lies on a cycle
 //! of transactions, each of which did something that conflicts with and comes before something of the
-//! next ([`conflicts`](crate::conflicts)). A transaction is an outermost atomic region or a single
+//! next ([`conflicts`](crate::common::conflicts)). A transaction is an outermost atomic region or a single
 //! operation outside of any. Of nested regions, those are reported that the cycle leaves and enters.
 //!
 //! Source: AeroDrome (Mathur and Viswanathan, ASPLOS 2020): every object carries a clock that says
@@ -41,9 +41,11 @@ use selvedge_model::{
 };
 
 use crate::Analysis;
-use crate::bits::Bits;
-use crate::conflicts::{Conflicts, Mark};
-use crate::role::role_of;
+use crate::common::bits::Bits;
+use crate::common::conflicts::{Conflicts, Mark};
+use crate::common::role::role_of;
+use crate::lockregions::LockRegions;
+use crate::registry::{self, Accesses, Needs, Purpose};
 
 const NAME: &str = "atomicity";
 
@@ -254,10 +256,6 @@ impl AeroDrome {
 }
 
 impl Analysis for AeroDrome {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     #[inline]
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         let engine = &mut self.engine;
@@ -553,3 +551,16 @@ impl Sweep {
         }
     }
 }
+
+/// AeroDrome.
+pub const ENTRY: registry::Entry = registry::Entry {
+    default_in: &[Purpose::Check, Purpose::Crate],
+    accesses: Accesses::Racy,
+    needs: Needs::AtomicRegions,
+    locked: Some(|| Box::new(LockRegions::new(AeroDrome::new()))),
+    ..registry::Entry::of(
+        NAME,
+        "atomic regions that were not executed atomically (AeroDrome)",
+        || Box::new(AeroDrome::new()),
+    )
+};

@@ -47,10 +47,12 @@ use selvedge_model::{
     Role, SiteId, Status, Subject, Target, ThreadId, VectorClock,
 };
 
-use crate::held::{HeldLocks, LockSet, protects};
-use crate::order::{Edges, Order};
-use crate::role::role_of;
-use crate::shadow::Shadow;
+use crate::common::held::{HeldLocks, LockSet, protects};
+use crate::common::order::{Edges, Order};
+use crate::common::role::role_of;
+use crate::common::shadow::Shadow;
+use crate::lockregions::LockRegions;
+use crate::registry::{Entry, Needs, Purpose};
 use crate::{Analysis, Bound};
 
 const NAME: &str = "reduction";
@@ -274,10 +276,6 @@ impl Open {
 }
 
 impl Analysis for Atomizer {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         self.order.acquire(event);
         let (mover, object) = self.classify(event);
@@ -412,3 +410,13 @@ impl Data {
         }
     }
 }
+
+/// Atomizer.
+pub const ENTRY: Entry = Entry {
+    default_in: &[Purpose::Test],
+    needs: Needs::AtomicRegions,
+    locked: Some(|| Box::new(LockRegions::new(Atomizer::new()))),
+    ..Entry::of(NAME, "atomic regions that another schedule may break up (Atomizer)", || {
+        Box::new(Atomizer::new())
+    })
+};

@@ -33,10 +33,11 @@ use selvedge_model::{
 };
 
 use crate::Analysis;
-use crate::accesses::{Accesses, Visit};
-use crate::held::{HeldLocks, LockSet};
-use crate::order::{Edges, Order};
-use crate::shadow::Shadow;
+use crate::common::accesses::{Accesses, Visit};
+use crate::common::held::{HeldLocks, LockSet};
+use crate::common::order::{Edges, Order};
+use crate::common::shadow::Shadow;
+use crate::registry::{Entry, Purpose};
 
 const NAME: &str = "races";
 
@@ -63,7 +64,7 @@ impl Default for Mark {
     }
 }
 
-impl crate::accesses::Mark for Mark {
+impl crate::common::accesses::Mark for Mark {
     fn epoch(&self) -> Epoch {
         self.epoch
     }
@@ -174,10 +175,6 @@ impl FastTrack {
 }
 
 impl Analysis for FastTrack {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     #[inline]
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         let role = match event.op {
@@ -242,3 +239,12 @@ impl FastTrack {
         role
     }
 }
+
+/// FastTrack, which native programs have inside.
+pub const ENTRY: Entry = Entry {
+    default_in: &[Purpose::Check, Purpose::Run, Purpose::Crate],
+    in_program: true,
+    ..Entry::of(NAME, "data races of this very execution, by happens-before (FastTrack)", || {
+        Box::new(FastTrack::new())
+    })
+};

@@ -47,8 +47,9 @@ use selvedge_model::{
     Subject, Target, ThreadId, VectorClock, Waiter,
 };
 
-use crate::held::{HeldLocks, LockSet};
-use crate::order::{Edges, Order};
+use crate::common::held::{HeldLocks, LockSet};
+use crate::common::order::{Edges, Order};
+use crate::registry::{Accesses, Entry, Needs, Purpose};
 use crate::{Analysis, Bound};
 
 /// How many pairs of dependencies one search for cycles compares: a second or two of work.
@@ -207,10 +208,6 @@ impl Goodlock {
 }
 
 impl Analysis for Goodlock {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         self.lives.start(event.thread);
         match event.op {
@@ -294,6 +291,16 @@ impl Lives {
         self.alive
     }
 }
+
+/// iGoodlock.
+pub const ENTRY: Entry = Entry {
+    default_in: &[Purpose::Check, Purpose::Run, Purpose::Test, Purpose::Crate],
+    accesses: Accesses::None,
+    needs: Needs::NestedLocks,
+    ..Entry::of(NAME, "locks that threads may wait for in a circle (iGoodlock)", || {
+        Box::<Goodlock>::default()
+    })
+};
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@
 //! and allocating or freeing it forgets its past. Atomic accesses are synchronization and no accesses
 //! to data: they are passed over and order nothing, so accesses that atomics order may be reported. A
 //! wake-up is ordered after every earlier notification of its condition variable, as in
-//! [`crate::order`].
+//! [`crate::common::order`].
 //!
 //! What is remembered. Of the past accesses to a byte, an access *r* is dropped for a later *s* when *s*
 //! will be found with whatever *r* would have been found with, at the same sites: *s* is at the same
@@ -31,10 +31,11 @@
 
 use selvedge_model::{Access, Epoch, Event, Findings, Held, Mode, Op, SiteId, VectorClock};
 
-use crate::held::{HeldLocks, LockSet, exclude_each_other};
-use crate::order::{Edges, Order};
-use crate::past::{self, Past};
-use crate::shadow::Shadow;
+use crate::common::held::{HeldLocks, LockSet, exclude_each_other};
+use crate::common::order::{Edges, Order};
+use crate::common::past::{self, Past};
+use crate::common::shadow::Shadow;
+use crate::registry::{Entry, Purpose};
 use crate::{Analysis, Bound};
 
 /// How many past accesses to a byte are remembered.
@@ -69,10 +70,6 @@ impl Default for Hybrid {
 }
 
 impl Analysis for Hybrid {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         match event.op {
             Op::Read(access) => self.access(event, access, false, out),
@@ -168,3 +165,13 @@ fn no_stronger(a: LockSet, b: LockSet, held: &HeldLocks) -> bool {
         |x: &Held| held.locks(b).iter().any(|y| x.lock == y.lock && as_strong(y.mode, x.mode));
     a == b || held.locks(a).iter().all(covered)
 }
+
+/// Hybrid race detection.
+pub const ENTRY: Entry = Entry {
+    default_in: &[Purpose::Check, Purpose::Test, Purpose::Explore],
+    ..Entry::of(
+        NAME,
+        "data races that another schedule may show: no common lock, no signal between",
+        || Box::<Hybrid>::default(),
+    )
+};

@@ -4,6 +4,8 @@
 //! starts no thread and cannot fail: whatever it has to say is data. It does not know whether the
 //! events come from a running program, an in-process executor or a file.
 //!
+//! [`registry`] lists them; a [`Pipeline`] shows them the events of an execution.
+//!
 //! The events are those of an execution (see [`selvedge_model::wellformed`]). On a stream that is not,
 //! an analysis may report nonsense but does not panic.
 
@@ -12,34 +14,28 @@
 use selvedge_model::{Event, Findings, FirstRace};
 
 #[macro_use]
-mod ops;
+mod common;
 
-mod accesses;
 pub mod aerodrome;
 pub mod atomizer;
-mod bits;
-pub mod conflicts;
 pub mod fasttrack;
 pub mod goodlock;
-pub mod held;
 pub mod hybrid;
 pub mod lockregions;
 pub mod lockset;
-pub mod order;
-mod past;
+pub mod pipeline;
 pub mod racefree;
-mod role;
-pub mod shadow;
+pub mod registry;
 pub mod singletrack;
-mod transactions;
 pub mod velodrome;
 pub mod views;
 
+pub use common::{conflicts, held, order, shadow};
+pub use pipeline::Pipeline;
+pub use registry::{ANALYSES, Entry};
+
 /// An algorithm over the events of one execution.
 pub trait Analysis {
-    /// The name that selects the analysis on the command line and appears in its findings.
-    fn name(&self) -> &'static str;
-
     /// Takes in the next event.
     fn on_event(&mut self, event: &Event, out: &mut Findings);
 
@@ -89,38 +85,4 @@ pub trait Filter {
 
     /// Forgets the execution, as [`Analysis::restart`] does.
     fn restart(&mut self);
-}
-
-/// An analysis behind a filter.
-#[derive(Debug, Default)]
-pub struct Filtered<F, A> {
-    /// Decides.
-    pub filter: F,
-    /// Sees what is kept.
-    pub analysis: A,
-}
-
-impl<F: Filter, A: Analysis> Analysis for Filtered<F, A> {
-    fn name(&self) -> &'static str {
-        self.analysis.name()
-    }
-
-    fn on_event(&mut self, event: &Event, out: &mut Findings) {
-        if self.filter.keep(event) {
-            self.analysis.on_event(event, out);
-        }
-    }
-
-    fn finish(&mut self, out: &mut Findings) {
-        self.analysis.finish(out);
-    }
-
-    fn restart(&mut self) {
-        self.filter.restart();
-        self.analysis.restart();
-    }
-
-    fn bound(&self) -> Option<Bound> {
-        self.analysis.bound()
-    }
 }

@@ -66,10 +66,6 @@ impl<A: Analysis> LockRegions<A> {
 }
 
 impl<A: Analysis> Analysis for LockRegions<A> {
-    fn name(&self) -> &'static str {
-        self.analysis.name()
-    }
-
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         match event.op {
             Op::Acquire(..) => {

@@ -35,9 +35,10 @@ use rustc_hash::FxHashMap;
 use selvedge_model::{Access, Event, Findings, LockId, Op, SiteId, ThreadId};
 
 use crate::Analysis;
-use crate::held::{HeldLocks, LockSet, exclude_each_other, protects};
-use crate::past::{self, Past};
-use crate::shadow::Shadow;
+use crate::common::held::{HeldLocks, LockSet, exclude_each_other, protects};
+use crate::common::past::{self, Past};
+use crate::common::shadow::Shadow;
+use crate::registry::Entry;
 
 /// The analysis.
 #[derive(Debug, Default)]
@@ -112,10 +113,6 @@ impl Variable {
 }
 
 impl Analysis for Lockset {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         match event.op {
             Op::Read(access) => self.access(event, access, false, out),
@@ -231,3 +228,10 @@ impl CandidateSets {
         number
     }
 }
+
+/// Eraser.
+pub const ENTRY: Entry = Entry::of(
+    NAME,
+    "memory that no lock protects consistently (Eraser); also what is ordered otherwise",
+    || Box::<Lockset>::default(),
+);

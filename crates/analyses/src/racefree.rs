@@ -19,10 +19,10 @@
 use selvedge_model::{Epoch, Event, FirstRace, Op, Party, Range, Role, SiteId};
 
 use crate::Filter;
-use crate::accesses::{Accesses, Visit};
-use crate::order::{Edges, Order};
-use crate::role::role_of;
-use crate::shadow::Shadow;
+use crate::common::accesses::{Accesses, Visit};
+use crate::common::order::{Edges, Order};
+use crate::common::role::role_of;
+use crate::common::shadow::Shadow;
 
 /// The filter.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Default for Mark {
     }
 }
 
-impl crate::accesses::Mark for Mark {
+impl crate::common::accesses::Mark for Mark {
     fn epoch(&self) -> Epoch {
         self.epoch
     }

@@ -8,7 +8,7 @@
 //!   in either order, and atomics used to communicate are such conflicts. Fork, join, barriers and
 //!   semaphores order deterministically; locks and atomics do not.
 //! * a **serializability error** between transactions: a cycle of them, each of which did something that
-//!   comes before and conflicts with something of the next ([`conflicts`](crate::conflicts)), so that no
+//!   comes before and conflicts with something of the next ([`conflicts`](crate::common::conflicts)), so that no
 //!   execution of one after the other explains what happened. Operations outside of regions are
 //!   transactions of one operation.
 //!
@@ -53,12 +53,13 @@ use selvedge_model::{
     RegionId, RegionKind, Status, Subject, ThreadId, VectorClock,
 };
 
-use crate::conflicts::Conflicts;
-use crate::order::{Edges, Order};
+use crate::common::conflicts::Conflicts;
+use crate::common::order::{Edges, Order};
+use crate::common::role::role_of;
+use crate::common::shadow::Shadow;
+use crate::common::transactions::{Cycle, Occurrence, Step, Transactions};
 use crate::racefree::RaceFree;
-use crate::role::role_of;
-use crate::shadow::Shadow;
-use crate::transactions::{Cycle, Occurrence, Step, Transactions};
+use crate::registry::{Accesses, Entry, Needs, Purpose};
 use crate::{Analysis, Filter};
 
 const NAME: &str = "determinism";
@@ -201,10 +202,6 @@ impl SingleTrack {
 }
 
 impl Analysis for SingleTrack {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         self.time += 2;
         self.order.acquire(event);
@@ -394,10 +391,6 @@ impl Filtered {
 }
 
 impl Analysis for Filtered {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     #[inline]
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         if !self.filter.keep(event) {
@@ -549,3 +542,14 @@ impl Blocks {
         self.table.len() - self.free.len()
     }
 }
+
+/// SingleTrack behind the race-free filter.
+pub const ENTRY: Entry = Entry {
+    default_in: &[Purpose::Check],
+    accesses: Accesses::Racy,
+    needs: Needs::DeterministicRegions,
+    unfiltered: Some(|| Box::new(SingleTrack::new())),
+    ..Entry::of(NAME, "deterministic regions that depend on the schedule (SingleTrack)", || {
+        Box::<Filtered>::default()
+    })
+};

@@ -28,9 +28,11 @@ use selvedge_model::{
 };
 
 use crate::Analysis;
-use crate::conflicts::Conflicts;
-use crate::role::role_of;
-use crate::transactions::{Cycle, Occurrence, Step, Transactions};
+use crate::common::conflicts::Conflicts;
+use crate::common::role::role_of;
+use crate::common::transactions::{Cycle, Occurrence, Step, Transactions};
+use crate::lockregions::LockRegions;
+use crate::registry::{Accesses, Entry, Needs};
 
 const NAME: &str = "atomicity";
 
@@ -138,10 +140,6 @@ impl Velodrome {
 }
 
 impl Analysis for Velodrome {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         self.time += 1;
         let me = event.thread;
@@ -205,3 +203,16 @@ impl Analysis for Velodrome {
         self.time = 0;
     }
 }
+
+/// Velodrome.
+pub const ENTRY: Entry = Entry {
+    accesses: Accesses::Racy,
+    needs: Needs::AtomicRegions,
+    engine_of: Some(NAME),
+    locked: Some(|| Box::new(LockRegions::new(Velodrome::new()))),
+    ..Entry::of(
+        "velodrome",
+        "as atomicity, but slower, and says which region is to blame (Velodrome)",
+        || Box::new(Velodrome::new()),
+    )
+};

@@ -39,6 +39,7 @@ use selvedge_model::{
     Subject, Target, ThreadId,
 };
 
+use crate::registry::{Entry, Needs, Purpose};
 use crate::{Analysis, Bound};
 
 const NAME: &str = "views";
@@ -193,10 +194,6 @@ impl Views {
 }
 
 impl Analysis for Views {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         match event.op {
             Op::Read(access) => self.access(event.thread, access.range(), false),
@@ -428,3 +425,14 @@ impl Pieces {
         }
     }
 }
+
+/// View consistency.
+pub const ENTRY: Entry = Entry {
+    default_in: &[Purpose::Test],
+    needs: Needs::LockedAccesses,
+    ..Entry::of(
+        NAME,
+        "variables that belong together but are locked apart (view consistency)",
+        || Box::new(Views::new()),
+    )
+};

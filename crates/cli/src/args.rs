@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use selvedge_analyses::registry::{self as analyses, Purpose};
 use selvedge_explore::strategies::pct;
 use selvedge_explore::{Plan, UnknownStrategy, registry};
 use selvedge_model::Status;
@@ -61,13 +62,13 @@ pub(crate) enum Command {
 }
 
 #[derive(Args, Debug)]
-#[command(after_long_help = catalogue::help())]
+#[command(after_long_help = analyses::help(Purpose::Check))]
 pub(crate) struct Check {
     /// Trace files, text (.std) or binary (.svt); `-` is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// The analyses to run, separated by commas; `all` is every one
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::DEFAULT)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::defaults(Purpose::Check))]
     pub(crate) analyses: Vec<String>,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
@@ -97,7 +98,7 @@ pub(crate) struct Run {
 #[derive(Args, Debug)]
 pub(crate) struct RunOptions {
     /// The analyses to run, separated by commas; `all` is every one
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::DEFAULT_FOR_RUN)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::defaults(Purpose::Run))]
     pub(crate) analyses: Vec<String>,
     /// Exit with 1 if there is a finding at least this sure
     #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]

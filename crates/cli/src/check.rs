@@ -3,9 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use selvedge_analyses::Bound;
-use selvedge_model::Findings;
-
 use crate::args::{Check, Output, ReportFormat};
 use crate::catalogue;
 use crate::claims::Renamed;
@@ -38,38 +35,29 @@ fn analyse_into(args: &Check, report: &mut Report) -> Result<(), Failure> {
 }
 
 fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure> {
-    let mut analyses = catalogue::select(&args.analyses, &args.regions)?;
+    let mut pipeline = catalogue::select(&args.analyses, &args.regions)?;
     let mut renamed = Renamed::new(args.regions.claims());
     let mut input = Input::open(path)?;
-    let mut findings = Findings::default();
     let mut batch = Vec::new();
     let mut events = 0;
     let outcome = loop {
         let outcome = input.read(&mut batch);
         events += batch.len() as u64;
         renamed.change(&mut batch, input.reader().symbols());
-        for analysis in &mut analyses {
-            analysis.on_events(&batch, &mut findings);
-        }
+        pipeline.on_events(&batch);
         if outcome.is_err() || batch.is_empty() {
             break outcome;
         }
     };
-    analyses.iter_mut().for_each(|a| a.finish(&mut findings));
+    pipeline.finish();
     let symbols = input.reader().symbols();
     report.stats.events += events;
     report.stats.threads += symbols.threads.entries().len();
     report.stats.traces += 1;
-    report.stats.analyses = analyses.iter().map(|a| a.name().to_owned()).collect();
-    for analysis in &analyses {
-        if let Some(Bound { what, limit, exceeded }) = analysis.bound() {
-            report.stats.bounds.push(format!(
-                "{}: {}: at most {limit} {what}, and {exceeded} times there were more: findings may be missing",
-                path.display(),
-                analysis.name()
-            ));
-        }
-    }
+    report.stats.analyses = pipeline.names().map(ToOwned::to_owned).collect();
+    let bounds = catalogue::bounds(&pipeline).map(|bound| format!("{}: {bound}", path.display()));
+    report.stats.bounds.extend(bounds);
+    let findings = pipeline.take_findings();
     findings.into_iter().for_each(|f| report.add(report::ReportedFinding::new(&f, symbols)));
     outcome
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use selvedge_analyses::hybrid::Hybrid;
+use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_explore::Plan;
 use selvedge_explore::strategies::pct;
 use selvedge_model::{Schedule, Status};
@@ -165,7 +165,8 @@ pub(crate) fn points(
 }
 
 fn look(subject: &Subject, seed: u64, interrupt: &Arc<AtomicBool>) -> Result<Observation, Failure> {
-    observe(subject, seed, OBSERVED, interrupt, || vec![Box::new(Hybrid::default())])
+    let analyses = registry::defaults(Purpose::Explore);
+    observe(subject, seed, OBSERVED, interrupt, &analyses, Settings::default())
 }
 
 /// A search for failures that depend on the schedule.

@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
+use selvedge_analyses::Entry;
+use selvedge_analyses::registry::{self, Purpose};
 use selvedge_explore::Plan;
 use selvedge_explore::directed::ATTEMPTS;
 use selvedge_explore::strategies::{dfs, pct, random};
@@ -31,7 +33,7 @@ pub struct Explore {
     schedules: u64,
     seed: u64,
     time: Option<Duration>,
-    analyses: Vec<String>,
+    analyses: Vec<&'static Entry>,
     jobs: usize,
     max_steps: usize,
     stack_size: usize,
@@ -48,7 +50,7 @@ impl Default for Explore {
             schedules: 1_000,
             seed: 0,
             time: None,
-            analyses: crate::analyses::DEFAULT.iter().map(|&a| a.to_owned()).collect(),
+            analyses: registry::defaults(Purpose::Crate),
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             max_steps: 1_000_000,
             stack_size: 512 << 10,
@@ -151,14 +153,9 @@ impl Explore {
     /// # Panics
     /// If there is no such analysis.
     pub fn analyses(mut self, names: &str) -> Explore {
-        let all = crate::analyses::all();
-        let names = if names == "all" { &all } else { names };
         let names = names.split(',').map(str::trim).filter(|n| !n.is_empty() && *n != "none");
-        self.analyses = names.map(ToOwned::to_owned).collect();
-        for name in &self.analyses {
-            let known = crate::analyses::names();
-            assert!(known.contains(&name.as_str()), "no analysis `{name}`; there are {known:?}");
-        }
+        let names: Vec<&str> = names.collect();
+        self.analyses = registry::select(&names).unwrap_or_else(|error| panic!("{error}"));
         self
     }
 
@@ -228,7 +225,7 @@ impl Explore {
 
     fn run_at(self, body: Body, here: &'static Location<'static>) -> Result<Summary, Box<Failure>> {
         let setting = Arc::new(Setting {
-            selected: self.analyses.iter().cloned().collect(),
+            selected: self.analyses.iter().copied().collect(),
             limits: Limits { steps: self.max_steps, stack_size: self.stack_size },
             test: std::thread::current().name().map(ToOwned::to_owned),
             options: self,

@@ -6,7 +6,8 @@ use selvedge_explore::Step;
 use selvedge_explore::explain::waiting_in_words;
 use selvedge_model::{Finding, Kind, Mode, Op, Schedule, SiteId, Status, Symbols, ThreadId};
 
-use crate::analyses::RACES;
+/// The analysis whose races [`ownership`](crate::exec) may make predictions of.
+const RACES: &str = selvedge_analyses::fasttrack::ENTRY.name;
 
 /// A panic of a controlled thread.
 #[derive(Clone, PartialEq, Eq, Debug)]

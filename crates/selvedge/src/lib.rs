@@ -35,8 +35,6 @@
 mod guide {}
 
 #[cfg(feature = "check")]
-mod analyses;
-#[cfg(feature = "check")]
 pub mod cell;
 #[cfg(feature = "check")]
 mod exec;

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use selvedge_model::{Held, LockId, ThreadId};
 
 use super::{Dependency, Moment};
-use crate::held::{HeldLocks, exclude_each_other};
+use crate::common::held::{HeldLocks, exclude_each_other};
 
 /// Calls `report` with every cycle, once and shortest first. False if `max_steps` kept it from seeing
 /// them all.

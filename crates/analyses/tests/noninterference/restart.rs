@@ -3,33 +3,25 @@
 use proptest::prelude::*;
 use selvedge_analyses::aerodrome::AeroDrome;
 use selvedge_analyses::atomizer::Atomizer;
-use selvedge_analyses::fasttrack::FastTrack;
-use selvedge_analyses::goodlock::Goodlock;
-use selvedge_analyses::hybrid::Hybrid;
 use selvedge_analyses::lockregions::LockRegions;
-use selvedge_analyses::lockset::Lockset;
 use selvedge_analyses::velodrome::Velodrome;
-use selvedge_analyses::views::Views;
-use selvedge_analyses::{Analysis, singletrack};
+use selvedge_analyses::{ANALYSES, Analysis, singletrack};
 use selvedge_model::{Event, Finding, Findings, RegionKind};
 
 use crate::generate::{Mix, execution, wishes};
 use crate::{cases, shown};
 
-fn analyses(kind: RegionKind) -> Vec<Box<dyn Analysis>> {
-    vec![
-        Box::new(FastTrack::new()),
-        Box::<Goodlock>::default(),
-        Box::<Hybrid>::default(),
-        Box::<Lockset>::default(),
-        Box::new(Views::new()),
+fn analyses(kind: RegionKind) -> Vec<(&'static str, Box<dyn Analysis>)> {
+    let registered = ANALYSES.iter().map(|e| (e.name, (e.new)()));
+    let others: Vec<Box<dyn Analysis>> = vec![
         Box::new(AeroDrome::of(kind)),
         Box::new(Velodrome::of(kind)),
         Box::new(Atomizer::of(kind)),
         Box::new(singletrack::SingleTrack::of(kind)),
         Box::new(singletrack::Filtered::of(kind)),
         Box::new(LockRegions::new(AeroDrome::of(kind))),
-    ]
+    ];
+    registered.chain(others.into_iter().map(|a| ("of a kind", a))).collect()
 }
 
 fn found(analysis: &mut dyn Analysis, events: &[Event]) -> Vec<Finding> {
@@ -51,10 +43,9 @@ proptest! {
         let kind = if atomic { RegionKind::Atomic } else { RegionKind::Deterministic };
         let mix = Mix { kind, early: 3, everything: true };
         let (before, now) = (execution(&before, mix), execution(&now, mix));
-        for (mut used, mut new) in analyses(kind).into_iter().zip(analyses(kind)) {
+        for ((name, mut used), (_, mut new)) in analyses(kind).into_iter().zip(analyses(kind)) {
             found(&mut *used, &before);
             used.restart();
-            let name = used.name();
             let expected = found(&mut *new, &now);
             prop_assert_eq!(found(&mut *used, &now), expected, "{}\n{}", name, shown(&now));
             prop_assert_eq!(used.bound(), new.bound());

@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use selvedge_analyses::Analysis;
+use selvedge_analyses::registry::Settings;
+use selvedge_analyses::{Entry, Pipeline};
 use selvedge_explore::rng::derive;
 use selvedge_explore::{RandomWalk, Replay, Rng, Strategy};
-use selvedge_model::{Finding, Findings, Schedule, Site, Status, Symbols, Target};
+use selvedge_model::{Finding, Schedule, Site, Status, Symbols, Target};
 use selvedge_runtime::Execution;
 use selvedge_runtime::control::{NameTable, Outcome};
 
 use super::ending::Ending;
 use super::stage::{Stage, Subject, Watched, Wishes, in_order};
+use crate::catalogue;
 use crate::exit::Failure;
 use crate::report::ReportedFinding;
 
@@ -59,10 +61,12 @@ pub(crate) fn observe(
     seed: u64,
     executions: u64,
     interrupt: &Arc<AtomicBool>,
-    analyses: impl Fn() -> Vec<Box<dyn Analysis>>,
+    analyses: &[&'static Entry],
+    settings: Settings,
 ) -> Result<Observation, Failure> {
     let wishes = Wishes { accesses: true, seed, ..Wishes::default() };
     let mut stage = Stage::new(subject, wishes, interrupt)?;
+    let mut pipeline = Pipeline::new(settings);
     let mut observation = Observation {
         symbols: Symbols::default(),
         predictions: Vec::new(),
@@ -81,7 +85,9 @@ pub(crate) fn observe(
         };
         strategy.begin(Rng::of_execution(derive(seed ^ 0x0b5e, number), 0));
         let execution = stage.controlled.run(&mut *strategy)?;
-        observation.take(&mut stage, &execution, analyses());
+        pipeline.restart();
+        pipeline.start(analyses.iter().copied());
+        observation.take(&mut stage, &execution, &mut pipeline);
         // One that is too long to be seen to its end is so the next time, too.
         if execution.outcome == Outcome::StepLimit {
             break;
@@ -96,28 +102,15 @@ pub(crate) fn observe(
 }
 
 impl Observation {
-    fn take(
-        &mut self,
-        stage: &mut Stage,
-        execution: &Execution,
-        mut analyses: Vec<Box<dyn Analysis>>,
-    ) {
+    fn take(&mut self, stage: &mut Stage, execution: &Execution, pipeline: &mut Pipeline) {
         self.executions += 1;
         self.events += execution.events.len() as u64;
         self.releases |= execution.releases_matter;
         let threads = execution.events.iter().map(|e| e.thread.index() + 1).max().unwrap_or(0);
         self.threads = self.threads.max(threads);
-        let mut findings = Findings::default();
-        for analysis in &mut analyses {
-            analysis.on_events(&execution.events, &mut findings);
-            analysis.finish(&mut findings);
-        }
-        for (name, bound) in analyses.iter().filter_map(|a| Some((a.name(), a.bound()?))) {
-            self.bound(format!(
-                "{name}: at most {} {}, and {} times there were more: findings may be missing",
-                bound.limit, bound.what, bound.exceeded
-            ));
-        }
+        pipeline.on_events(&execution.events);
+        pipeline.finish();
+        catalogue::bounds(pipeline).for_each(|bound| self.bound(bound));
         if execution.outcome == Outcome::StepLimit {
             self.bound(format!(
                 "only the first {} events of an observed execution could be looked at",
@@ -126,7 +119,7 @@ impl Observation {
         }
         let names = stage.controlled.names().snapshot();
         let symbols = stage.controlled.named(&execution.events);
-        for finding in findings {
+        for finding in pipeline.take_findings() {
             let reported = ReportedFinding::new(&finding, &symbols);
             let sites: Vec<Site> =
                 accesses(&finding).into_iter().map(|s| symbols.site(s)).collect();

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
+use selvedge_analyses::registry::Purpose;
 use selvedge_model::{Kind, Status};
 
 use super::wrapped;
@@ -81,7 +82,8 @@ fn show(example: &Example, directory: &Path) -> Result<(), Failure> {
         all: false,
         source: vec![directory.to_owned()],
     };
-    let analyses = crate::catalogue::DEFAULT.iter().map(ToString::to_string).collect();
+    let analyses = crate::catalogue::defaults(Purpose::Check);
+    let analyses = analyses.iter().map(ToString::to_string).collect();
     let report = check::analyse_all(&Check {
         traces: vec![trace],
         analyses,

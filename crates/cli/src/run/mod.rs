@@ -16,11 +16,12 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use selvedge_analyses::registry::Accesses;
 use selvedge_model::Symbols;
 use selvedge_runtime::{Form, Options, Outcome, Session};
 
 use crate::args::{Output, ReportFormat, Run};
-use crate::catalogue::{self, Accesses};
+use crate::catalogue;
 use crate::elf::{Built, Program};
 use crate::exit::{Exit, Failure, warning_label};
 use crate::report;
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         accesses: analyses.accesses == Accesses::All,
         racy_accesses: analyses.accesses == Accesses::Racy,
         function_regions,
-        races: analyses.races,
+        races: !analyses.in_program.is_empty(),
     };
     let signals = signals::hold().map_err(Failure::Output)?;
     let session = Session::start(command, form, &toolbox.libraries, options)?;
@@ -68,8 +69,8 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         .map_err(Failure::from)
         .and_then(|outcome| unobserved(&program, &outcome, &watch).map(|()| outcome));
     let outcome = outcome.inspect_err(|_| watch.was_not_observed())?;
-    if analyses.races && outcome.instrumented {
-        watch.count_analysis("races");
+    if outcome.instrumented {
+        analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
     }
     watch.ended(&program.path, outcome.status, &symbols);
     if outcome.lost > 0 {

@@ -6,12 +6,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use selvedge_analyses::Analysis;
-use selvedge_analyses::goodlock::Goodlock;
+use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_model::Symbols;
 use selvedge_runtime::{Options, Session};
 
 use super::watch::Watch;
+use crate::catalogue;
 use crate::control::halt::Halt;
 use crate::control::stage::Subject;
 use crate::exit::Failure;
@@ -26,9 +26,10 @@ pub(crate) fn observe(
     suppressions: Suppressions,
     halt: &Halt,
 ) -> Result<Report, Failure> {
-    let analyses: Vec<Box<dyn Analysis>> = vec![Box::new(Goodlock::default())];
+    let analyses = catalogue::beside_program(registry::defaults(Purpose::Run), Settings::default());
     let symbolizer = SharedSymbolizer::new(&subject.root);
-    let mut watch = Watch::new(analyses, symbolizer.clone(), suppressions, Journal::default());
+    let mut watch =
+        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, Journal::default());
     let setup = &subject.setup;
     let mut command = Command::new(&setup.program);
     command.args(&setup.arguments).current_dir(&setup.directory);

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitStatus;
 
-use selvedge_analyses::Analysis;
+use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
 use selvedge_model::{
-    Event, Finding, Findings, FirstRace, Held, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
+    Event, Finding, FirstRace, Held, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
 };
 use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome, RaceSide};
 
 use super::ending;
 use super::heap::Heap;
 use super::past::HeldBefore;
+use crate::catalogue;
 use crate::report::{Report, ReportedFinding, ReportedLock};
 use crate::store::Journal;
 use crate::suppress::Suppressions;
@@ -28,10 +29,7 @@ pub(super) struct Watched {
 
 /// Follows a run.
 pub(super) struct Watch {
-    analyses: Vec<Box<dyn Analysis>>,
-    findings: Findings,
-    /// How many of the analyses' findings have been reported already.
-    reported: usize,
+    pipeline: Pipeline,
     symbolizer: SharedSymbolizer,
     suppressions: Suppressions,
     suppressed: BTreeSet<String>,
@@ -56,15 +54,13 @@ struct Thread {
 
 impl Watch {
     pub(super) fn new(
-        analyses: Vec<Box<dyn Analysis>>,
+        pipeline: Pipeline,
         symbolizer: SharedSymbolizer,
         suppressions: Suppressions,
         journal: Journal,
     ) -> Watch {
         Watch {
-            analyses,
-            findings: Findings::default(),
-            reported: 0,
+            pipeline,
             symbolizer,
             suppressions,
             suppressed: BTreeSet::new(),
@@ -122,21 +118,14 @@ impl Watch {
 
     /// Everything that was found, stored and ready to be shown.
     pub(super) fn finish(mut self, symbols: &Symbols, outcome: &Outcome) -> Watched {
-        for analysis in &mut self.analyses {
-            analysis.finish(&mut self.findings);
-        }
+        self.pipeline.finish();
         self.report_new(symbols);
         self.final_counts(outcome);
         let stats = &mut self.report.stats;
         stats.traces = 1;
         stats.threads = self.threads.len();
-        stats.analyses.extend(self.analyses.iter().map(|a| a.name().to_owned()));
-        for (name, bound) in self.analyses.iter().filter_map(|a| Some((a.name(), a.bound()?))) {
-            stats.bounds.push(format!(
-                "{name}: at most {} {}, and {} times there were more: findings may be missing",
-                bound.limit, bound.what, bound.exceeded
-            ));
-        }
+        stats.analyses.extend(self.pipeline.names().map(ToOwned::to_owned));
+        stats.bounds.extend(catalogue::bounds(&self.pipeline));
         self.journal.finish(&self.ending, &self.report.stats);
         let mut remarks = Vec::new();
         if self.ending != "exited with 0" {
@@ -177,15 +166,11 @@ impl Watch {
             let mut places = f.places.iter().map(|p| symbols.site(p.site));
             f.kind != Kind::Deadlock || !places.any(|site| tries.only_tries(&site))
         };
-        let new: Vec<ReportedFinding> = self
-            .findings
-            .iter()
-            .skip(self.reported)
-            .filter(possible)
-            .map(|f| self.with_names(ReportedFinding::new(f, symbols), f))
-            .collect();
-        self.reported = self.findings.len();
-        new.into_iter().for_each(|f| self.add(f, &[]));
+        let new: Vec<Finding> = self.pipeline.news().filter(possible).cloned().collect();
+        for finding in new {
+            let reported = ReportedFinding::new(&finding, symbols);
+            self.add(self.with_names(reported, &finding), &[]);
+        }
     }
 
     /// Adds a finding to the report and to the store, unless it is suppressed. `modules` are the files
@@ -284,10 +269,8 @@ impl Observe for Watch {
             _ => self.synchronized = true,
         }
         self.held.on_event(event);
-        for analysis in &mut self.analyses {
-            analysis.on_event(event, &mut self.findings);
-        }
-        if self.findings.len() > self.reported {
+        self.pipeline.on_event(event);
+        if self.pipeline.has_news() {
             self.report_new(symbols);
         }
     }
@@ -330,10 +313,8 @@ impl Observe for Watch {
     }
 
     fn first_race(&mut self, race: &FirstRace, symbols: &Symbols) {
-        for analysis in &mut self.analyses {
-            analysis.on_first_race(race, &mut self.findings);
-        }
-        if self.findings.len() > self.reported {
+        self.pipeline.on_first_race(race);
+        if self.pipeline.has_news() {
             self.report_new(symbols);
         }
     }

@@ -2,12 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_analyses::Analysis;
-use selvedge_analyses::atomizer::Atomizer;
-use selvedge_analyses::goodlock::Goodlock;
-use selvedge_analyses::hybrid::Hybrid;
-use selvedge_analyses::lockregions::LockRegions;
-use selvedge_analyses::views::Views;
+use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_model::{
     Finding, Held, Kind, LockId, Mode, Range, Site, SiteId, Status, Subject as About, Symbols,
     Target, ThreadId, Waiter,
@@ -25,22 +20,6 @@ use crate::suppress::Suppressions;
 /// Controlled executions that are observed.
 const OBSERVED: u64 = 3;
 
-/// Races that happened are for the native runs to tell: what precompiled code of Rust's standard library
-/// orders is not among the events of a controlled execution, so there they are no more than predictions.
-/// Which code is taken for atomic besides marked regions is the user's to say.
-fn analyses(lock_regions: bool) -> Vec<Box<dyn Analysis>> {
-    let reduction: Box<dyn Analysis> = match lock_regions {
-        true => Box::new(LockRegions::new(Atomizer::new())),
-        false => Box::new(Atomizer::new()),
-    };
-    vec![
-        Box::new(Hybrid::default()),
-        Box::new(Goodlock::default()),
-        reduction,
-        Box::new(Views::new()),
-    ]
-}
-
 /// Observes. What has a target is in the observation, everything else in the report.
 pub(super) fn predict(
     subject: &Subject,
@@ -56,13 +35,15 @@ pub(super) fn predict(
         seen.stats.bounds.into_iter().for_each(|b| native.stats.bounds.push(b));
         seen.findings.into_iter().for_each(|f| native.add(f));
     }
-    let mut observation = observe(subject, args.budget.seed, OBSERVED, &halt.interrupt, || {
-        analyses(args.lock_regions)
-    })?;
+    // Races that happened are for the native runs to tell: what precompiled code of Rust's standard
+    // library orders is not among the events of a controlled execution.
+    let analyses = registry::defaults(Purpose::Test);
+    let settings = Settings { lock_regions: args.lock_regions, ..Settings::default() };
+    let (seed, interrupt) = (args.budget.seed, &halt.interrupt);
+    let mut observation = observe(subject, seed, OBSERVED, interrupt, &analyses, settings)?;
     observation.predictions.retain(|p| !suppressions.match_finding(&p.reported, &[]));
     let mut report = Report { stats: native.stats, ..Report::default() };
-    report.stats.analyses =
-        analyses(args.lock_regions).iter().map(|a| a.name().to_owned()).collect();
+    report.stats.analyses = analyses.iter().map(|e| e.name.to_owned()).collect();
     report.stats.events += observation.events;
     report.stats.threads = report.stats.threads.max(observation.threads);
     report.stats.bounds.extend(observation.bounds.iter().cloned());

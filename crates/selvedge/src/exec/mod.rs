@@ -31,12 +31,13 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use selvedge_analyses::registry::{Contents, Needs};
+use selvedge_analyses::{Entry, Pipeline, fasttrack};
 use selvedge_explore::{Abstraction, Choice, Driver, Pending, Rng, Step, Strategy};
 use selvedge_model::{
-    Access, Event, Findings, Fingerprint, LockId, Op, RegionKind, SiteId, Symbols, ThreadId,
+    Access, Event, Fingerprint, LockId, Op, RegionKind, SiteId, Symbols, ThreadId,
 };
 
-use crate::analyses::{Analyses, Contents, Running};
 use crate::failure::{Blocked, Cause, Panicked};
 use objects::{Barrier, Cond, Enabling, Lock, Semaphore};
 use ownership::Ownership;
@@ -173,11 +174,10 @@ pub(crate) struct Exec {
     /// How many events the analyses have seen.
     analysed: usize,
     ownership: Ownership,
-    /// Names of the analyses to run.
-    pub(crate) selected: Arc<[String]>,
-    // invariant: running only while it is over, or because the log got long.
-    analyses: Analyses,
-    pub(crate) findings: Findings,
+    /// The analyses to run.
+    pub(crate) selected: Arc<[&'static Entry]>,
+    // invariant: started only when the execution is over, or because the log got long.
+    pub(crate) pipeline: Pipeline,
     /// The log is to be kept whole.
     pub(crate) keep: bool,
     pub(crate) taken: Option<Vec<Taken>>,
@@ -244,8 +244,7 @@ impl Exec {
             analysed: 0,
             ownership: Ownership::default(),
             selected: Arc::default(),
-            analyses: Analyses::default(),
-            findings: Findings::default(),
+            pipeline: Pipeline::default(),
             keep: false,
             taken: None,
             observed: false,
@@ -293,8 +292,7 @@ impl Exec {
         self.contents = Contents::default();
         self.analysed = 0;
         self.ownership = Ownership::default();
-        self.analyses.rest();
-        self.findings = Findings::default();
+        self.pipeline.restart();
         self.observed = self.noting || self.follows;
         self.heartbeat.fetch_add(1, Ordering::Relaxed);
         let main = self.start(Some("main".into()), body, here);
@@ -592,18 +590,21 @@ impl Exec {
         if self.noting {
             match event.op {
                 Op::Read(_) | Op::Write(_) => {
-                    self.contents.accesses = true;
-                    let held = self.threads[event.thread.index()].held;
-                    self.contents.locked_accesses |= held > 0;
+                    self.contents.add(Needs::Accesses);
+                    if self.threads[event.thread.index()].held > 0 {
+                        self.contents.add(Needs::LockedAccesses);
+                    }
                 }
-                Op::RegionEnter(_, RegionKind::Atomic) => self.contents.atomic_regions = true,
+                Op::RegionEnter(_, RegionKind::Atomic) => self.contents.add(Needs::AtomicRegions),
                 Op::RegionEnter(_, RegionKind::Deterministic) => {
-                    self.contents.deterministic_regions = true;
+                    self.contents.add(Needs::DeterministicRegions);
                 }
                 Op::Acquire(..) => {
                     let held = &mut self.threads[event.thread.index()].held;
                     *held += 1;
-                    self.contents.nested_locks |= *held > 1;
+                    if *held > 1 {
+                        self.contents.add(Needs::NestedLocks);
+                    }
                 }
                 Op::Release(..) => {
                     let held = &mut self.threads[event.thread.index()].held;
@@ -627,16 +628,17 @@ impl Exec {
     /// Shows what is in the log to the analyses that have something to say about such contents.
     #[cold]
     pub(crate) fn analyse(&mut self, contents: Contents) {
-        if self.analyses.running.is_empty() {
-            self.analyses.start(&self.selected, contents);
+        if !self.pipeline.is_started() {
+            self.pipeline.start(contents.relevant(&self.selected));
         }
-        for Running { name, analysis } in &mut self.analyses.running {
-            if *name == crate::analyses::RACES {
-                self.ownership.analyse(&mut **analysis, &self.log, &mut self.findings);
+        let Exec { pipeline, ownership, log, .. } = self;
+        pipeline.each(|entry, analysis, findings| {
+            if entry.name == fasttrack::ENTRY.name {
+                ownership.analyse(analysis, log, findings);
             } else {
-                analysis.on_events(&self.log, &mut self.findings);
+                analysis.on_events(log, findings);
             }
-        }
+        });
         if !self.keep {
             self.analysed += self.log.len();
             self.log.clear();
@@ -646,10 +648,8 @@ impl Exec {
     /// The execution is over: the analyses say what they have left to say.
     pub(crate) fn finish_analyses(&mut self) {
         self.analyse(self.contents);
-        for Running { analysis, .. } in &mut self.analyses.running {
-            analysis.finish(&mut self.findings);
-        }
-        self.ownership.finish(&mut self.findings);
+        self.pipeline.finish();
+        self.ownership.finish(self.pipeline.findings());
     }
 
     /// The current thread makes a plain access.
@@ -663,7 +663,7 @@ impl Exec {
 
     /// The current thread destroys a cell.
     pub(crate) fn destroyed(&mut self, cell: Access) {
-        if self.noting && self.contents.accesses {
+        if self.noting && self.contents.has(Needs::Accesses) {
             self.ownership.end(self.current, cell, self.analysed + self.log.len());
         }
     }

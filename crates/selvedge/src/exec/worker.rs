@@ -4,12 +4,13 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use selvedge_analyses::Entry;
+use selvedge_analyses::registry::Contents;
 use selvedge_explore::{Replay, Rng, Stop, Strategy};
 use selvedge_model::{Event, Finding, Op, Schedule, Status, Symbols, ThreadId};
 
 use super::fiber::{self, Pool, with};
 use super::{Exec, Limits, Names, Taken};
-use crate::analyses::Contents;
 use crate::failure::{Cause, Panicked};
 
 /// A test body.
@@ -44,7 +45,7 @@ pub(crate) struct Worker {
     exec: Exec,
     pool: Pool,
     body: Body,
-    selected: Arc<[String]>,
+    selected: Arc<[&'static Entry]>,
     here: &'static Location<'static>,
 }
 
@@ -52,7 +53,7 @@ impl Worker {
     pub(crate) fn new(
         body: Body,
         limits: Limits,
-        selected: Arc<[String]>,
+        selected: Arc<[&'static Entry]>,
         heartbeat: Arc<AtomicU64>,
         here: &'static Location<'static>,
     ) -> Worker {
@@ -89,7 +90,7 @@ impl Worker {
         seed: u64,
         observe: Observe,
     ) -> Execution {
-        let none: Arc<[String]> = Arc::default();
+        let none: Arc<[&'static Entry]> = Arc::default();
         self.exec.selected = if observe.analyses { Arc::clone(&self.selected) } else { none };
         self.exec.noting = observe.analyses || observe.events;
         self.exec.keep = observe.events;
@@ -109,7 +110,7 @@ impl Worker {
         if exec.noting {
             exec.finish_analyses();
         }
-        let mut findings: Vec<Finding> = std::mem::take(&mut exec.findings).into_iter().collect();
+        let mut findings: Vec<Finding> = exec.pipeline.take_findings().into_iter().collect();
         let mut cause = exec.cause.take().or_else(|| unhandled_panic(exec));
         if cause.is_none()
             && let Some(i) = findings.iter().position(|f| f.status >= Status::Observed)

@@ -7,12 +7,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
+use selvedge_analyses::Entry;
+use selvedge_analyses::registry::Contents;
 use selvedge_explore::rng::derive;
 use selvedge_explore::{Budget, Coverage, Directed, Strategy, minimise};
 use selvedge_model::{Finding, FindingId, Schedule, Status, Target};
 
 use super::{Explore, Summary};
-use crate::analyses::{Contents, relevant_names};
 use crate::exec::worker::{Body, Execution, Observe, Worker};
 use crate::exec::{Limits, Names};
 use crate::failure::{Cause, Failure};
@@ -23,7 +24,7 @@ pub(super) struct Setting {
     pub(super) options: Explore,
     pub(super) body: Body,
     pub(super) limits: Limits,
-    pub(super) selected: Arc<[String]>,
+    pub(super) selected: Arc<[&'static Entry]>,
     pub(super) here: &'static Location<'static>,
     pub(super) test: Option<String>,
     /// The least execution, counted within its shard, that has failed.
@@ -266,7 +267,8 @@ impl Shard<'_> {
         self.summary.complete = strategy.coverage() == Coverage::Complete;
         self.summary.classes = strategy.classes();
         self.summary.executions = self.executions;
-        self.summary.analyses = relevant_names(&self.setting.selected, self.contents);
+        let relevant = self.contents.relevant(&self.setting.selected);
+        self.summary.analyses = relevant.map(|e| e.name).collect();
         Ok(std::mem::take(&mut self.summary))
     }
 

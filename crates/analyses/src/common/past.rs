@@ -4,7 +4,7 @@ use selvedge_model::{
     Finding, Findings, Kind, Place, Range, Role, SiteId, Status, Subject, Target, ThreadId,
 };
 
-use crate::held::{HeldLocks, LockSet};
+use crate::common::held::{HeldLocks, LockSet};
 
 /// A plain access of the past.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

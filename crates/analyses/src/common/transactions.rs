@@ -23,7 +23,7 @@ use std::collections::BinaryHeap;
 
 use selvedge_model::{Place, Role, SiteId, ThreadId};
 
-use crate::conflicts::Mark;
+use crate::common::conflicts::Mark;
 
 /// A node of which it is known whether it is still there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -24,7 +24,7 @@
 use rustc_hash::FxHashMap;
 use selvedge_model::{BarrierId, Event, LockId, Mode, Op, Role, ThreadId};
 
-use crate::shadow::Shadow;
+use crate::common::shadow::Shadow;
 
 /// An operation as an analysis remembers it. The default stands for none.
 pub trait Mark: Clone + Default + PartialEq {

@@ -1,0 +1,25 @@
+//! What algorithms share.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`order`] | which events happened before which |
+//! | [`held`] | which thread holds which locks |
+//! | [`shadow`] | something remembered for every byte of memory |
+//! | [`conflicts`] | which operations conflict with which earlier ones |
+//! | `accesses` | the last accesses to some memory, as FastTrack keeps them |
+//! | `past` | the accesses to some memory that may still race |
+//! | `transactions` | which transactions come before which |
+//! | `bits`, `ops`, `role` | small sets of bits, patterns for operations, what an operation does |
+
+#[macro_use]
+mod ops;
+
+pub(crate) mod accesses;
+pub(crate) mod bits;
+pub mod conflicts;
+pub mod held;
+pub mod order;
+pub(crate) mod past;
+pub(crate) mod role;
+pub mod shadow;
+pub(crate) mod transactions;
