@@ -35,7 +35,7 @@ pub struct Entry {
     /// Whether the search goes through schedules one by one, so that it cannot be shared out.
     pub systematic: bool,
     /// Makes one, with the argument or its default.
-    pub new: fn(Option<usize>) -> Box<dyn Strategy>,
+    pub new: fn(Option<usize>) -> Box<dyn Strategy + Send>,
 }
 
 /// A number that a strategy takes.
@@ -87,7 +87,7 @@ impl Plan {
     }
 
     /// The strategy, for one search.
-    pub fn strategy(&self) -> Box<dyn Strategy> {
+    pub fn strategy(&self) -> Box<dyn Strategy + Send> {
         (self.entry.new)(self.effective())
     }
 

@@ -217,6 +217,12 @@ pub trait Resolve {
         None
     }
 
+    /// Whether a place is in a library, and not in the user's code.
+    fn is_library(&self, site: &Site) -> bool {
+        let _ = site;
+        false
+    }
+
     /// What to call the synchronization object at `addr`, if it has a name.
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
         let _ = (addr, modules);

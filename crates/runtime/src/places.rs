@@ -1,10 +1,11 @@
 //! What addresses of code mean: sites, steps of locks, functions. Each is asked for once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use selvedge_model::schedule::landmark;
 use selvedge_model::{Region, RegionId, RegionKind, Site, SiteId, Symbols};
 
+use crate::control::CodePlace;
 use crate::modules::{LockStep, Modules, Resolve};
 use crate::wire::CALLERS;
 
@@ -24,12 +25,20 @@ pub struct Places {
     functions: HashMap<(u64, RegionKind), RegionId>,
     /// Return addresses whose callers do not matter.
     alone: Vec<u64>,
+    /// The code behind each site that was executed, wherever it is loaded.
+    executed: HashMap<Site, BTreeSet<CodePlace>>,
 }
 
 impl Places {
     /// Code may be elsewhere now.
     pub fn clear(&mut self) {
-        *self = Places { alone: std::mem::take(&mut self.alone), ..Places::default() };
+        let (alone, executed) = (std::mem::take(&mut self.alone), std::mem::take(&mut self.executed));
+        *self = Places { alone, executed, ..Places::default() };
+    }
+
+    /// The code behind each site that was executed.
+    pub fn executed(&self) -> &HashMap<Site, BTreeSet<CodePlace>> {
+        &self.executed
     }
 
     /// The sites of these return addresses are what they are without callers.
@@ -59,7 +68,7 @@ impl Names<'_> {
     /// The site of a call, and its landmark.
     pub fn site(&mut self, code: Code) -> (SiteId, u16) {
         let Names { symbols, modules, resolver, places, .. } = self;
-        let Places { sites, alone, .. } = &mut **places;
+        let Places { sites, alone, executed, .. } = &mut **places;
         *sites.entry(code).or_insert_with(|| {
             let (pc, callers) = code;
             let callers = if alone.contains(&pc) { [0; CALLERS] } else { callers };
@@ -67,6 +76,9 @@ impl Names<'_> {
                 0 => Site::Label("?".into()),
                 _ => resolver.site_within(pc, &callers, modules),
             };
+            if let Some(code) = CodePlace::of(pc, modules) {
+                executed.entry(site.clone()).or_default().insert(code);
+            }
             let landmark = landmark(&site);
             (SiteId(symbols.sites.intern(site)), landmark)
         })

@@ -54,6 +54,15 @@ impl Abstraction for Trivial {
     }
 }
 
+impl Abstraction for Box<dyn Abstraction> {
+    fn thread(&self, thread: ThreadId) -> u64 {
+        (**self).thread(thread)
+    }
+    fn lock(&self, lock: LockId) -> u64 {
+        (**self).lock(lock)
+    }
+}
+
 /// One thread of the cycle in terms that outlive the execution.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Role {

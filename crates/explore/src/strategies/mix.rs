@@ -13,7 +13,7 @@ use crate::{Pct, Pos, RandomWalk, Rng, Strategy, Surw, Wraps};
 /// Strategies in turn.
 #[allow(missing_debug_implementations)]
 pub struct Mix {
-    strategies: [Box<dyn Strategy>; 5],
+    strategies: [Box<dyn Strategy + Send>; 5],
     /// Where in [`TURNS`] the execution that began last is; none before the first.
     turn: Option<usize>,
 }
@@ -23,7 +23,7 @@ const TURNS: [usize; 8] = [1, 2, 3, 4, 1, 2, 3, 0];
 
 impl Default for Mix {
     fn default() -> Mix {
-        let strategies: [Box<dyn Strategy>; 5] = [
+        let strategies: [Box<dyn Strategy + Send>; 5] = [
             Box::new(RandomWalk::default()),
             Box::new(Pct::default()),
             Box::new(Pos::default()),

@@ -53,6 +53,10 @@ pub(crate) struct Outcome {
     /// The final variables.
     pub vars: Vec<(u64, i64)>,
     pub cut: bool,
+    /// What happened.
+    pub events: Vec<Event>,
+    /// What each thread would do next at the end.
+    pub pending: Vec<Pending>,
 }
 
 struct Thread {
@@ -104,13 +108,21 @@ impl<S> std::ops::Deref for Search<S> {
 /// Runs one execution; none if the search is over.
 pub(crate) fn run<S: Strategy>(program: &Program, search: &mut Search<S>) -> Option<Outcome> {
     search.budget.begin(&mut search.strategy).then(|| {
-        let threads =
-            program.iter().map(|_| Thread { at: 0, register: 0, yielded: false }).collect();
-        let mut system =
-            System { program, threads, vars: Default::default(), owner: Default::default() };
         search.driver.clear();
-        system.run(&mut search.strategy, &mut search.driver)
+        execute(program, &mut search.strategy, &mut search.driver)
     })
+}
+
+/// Runs one execution under a strategy that has begun.
+pub(crate) fn execute(
+    program: &Program,
+    strategy: &mut dyn Strategy,
+    driver: &mut Driver,
+) -> Outcome {
+    let threads = program.iter().map(|_| Thread { at: 0, register: 0, yielded: false }).collect();
+    let mut system =
+        System { program, threads, vars: Default::default(), owner: Default::default() };
+    system.run(strategy, driver)
 }
 
 /// Runs all executions of a search.
@@ -133,6 +145,7 @@ impl System<'_> {
                 [] => {
                     strategy.end(&pending);
                     outcome.deadlock = pending.iter().any(|p| p.step != Step::Ended);
+                    outcome.pending = pending;
                     break;
                 }
                 [only] => only,
@@ -155,7 +168,9 @@ impl System<'_> {
             self.execute(thread.index(), &mut outcome);
             if let Some(op) = op {
                 let site = pending[thread.index()].site;
-                strategy.observe(&Event { thread, site, op });
+                let event = Event { thread, site, op };
+                strategy.observe(&event);
+                outcome.events.push(event);
             }
             running = Some(thread);
             if outcome.trace.len() > 20_000 {

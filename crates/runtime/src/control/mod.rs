@@ -33,6 +33,8 @@ use crate::places::{Names as CodeNames, Places};
 use crate::session::{Error, refusal};
 use crate::shm::{RegionTable, Shm};
 
+mod ending;
+mod executor;
 mod gdb;
 pub mod history;
 pub mod memory;
@@ -42,8 +44,9 @@ mod outside;
 mod run;
 mod shorten;
 
+pub use executor::{WatchList, Watched, relocated};
 pub use names::{NameTable, Names, Scheme};
-pub use outside::{Cause, Nondeterminism};
+pub use outside::Cause;
 pub use selvedge_injected::control::wire;
 pub use shorten::Sought;
 
@@ -70,8 +73,8 @@ pub struct Settings {
     pub debugger: Option<Debugger>,
     /// Where the program runs; where this process does if nothing is said.
     pub directory: Option<PathBuf>,
-    /// Ends an execution early once it is true: whoever runs it gets [`Error::Interrupted`].
-    pub interrupt: Arc<AtomicBool>,
+    /// An execution ends early, with [`Error::Interrupted`], once one of these is true.
+    pub interrupts: Vec<Arc<AtomicBool>>,
 }
 
 impl Default for Settings {
@@ -85,8 +88,14 @@ impl Default for Settings {
             function_regions: false,
             debugger: None,
             directory: None,
-            interrupt: Arc::default(),
+            interrupts: Vec::new(),
         }
+    }
+}
+
+impl Settings {
+    fn is_interrupted(&self) -> bool {
+        self.interrupts.iter().any(|i| i.load(Ordering::Relaxed))
     }
 }
 
@@ -208,7 +217,7 @@ impl Execution {
 }
 
 /// A place in the code, wherever it is loaded.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CodePlace {
     /// The file.
     pub module: PathBuf,
@@ -252,6 +261,10 @@ pub struct Controlled {
     region_table: RegionTable,
     resolver: Box<dyn Resolve>,
     watched: Vec<CodePlace>,
+    /// The accesses that the last execution of the engine had as scheduling points.
+    points: WatchList,
+    /// What the last execution of the engine asked for outside.
+    asked: (Vec<Uncontrolled>, u32),
     names: Names,
     /// What the ids of the execution that ran last stand for.
     last: Objects,
@@ -289,6 +302,8 @@ impl Controlled {
             region_table: RegionTable::default(),
             resolver: Box::new(ByModule),
             watched: Vec::new(),
+            points: WatchList::default(),
+            asked: Default::default(),
             names: Names::default(),
             last: Objects::default(),
         })
@@ -477,7 +492,7 @@ impl Controlled {
             }
             memory::wait(&c.bell, bell, Duration::from_millis(2));
             self.tell_regions();
-            if self.settings.interrupt.load(Ordering::Relaxed) {
+            if self.settings.is_interrupted() {
                 self.stop();
                 return Err(Error::Interrupted);
             }

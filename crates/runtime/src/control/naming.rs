@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use selvedge_model::{Access, Event, Op, Range, Site, SiteId, Symbols};
+use selvedge_model::{Access, CondId, Event, Op, Range, Site, SiteId, Symbols};
 
 use super::Controlled;
 use crate::numbering::GRANULE;
@@ -23,6 +23,13 @@ impl Controlled {
         self.name_variables(events, &mut symbols);
         self.symbols.sites = symbols.sites.clone();
         symbols
+    }
+
+    /// Whether a condition variable of the execution that ran last has a name.
+    pub(super) fn is_named(&mut self, cond: CondId) -> bool {
+        let Controlled { resolver, modules, last, .. } = self;
+        let object = last.decoder.conds.all().get(cond.index());
+        object.is_some_and(|&(addr, _)| resolver.object(addr, modules).is_some())
     }
 
     /// The first is `main`; others are called by their function, if that is the program's own.

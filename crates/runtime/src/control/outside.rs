@@ -10,12 +10,8 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use selvedge_explore::explain::{op_in_words, short_name};
-use selvedge_model::{Event, Symbols};
-
 use super::wire::source;
-use super::{Controlled, Difference, Execution, Uncontrolled};
-use crate::session::Error;
+use super::{Controlled, Uncontrolled};
 
 /// Why two executions of one schedule differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,67 +45,21 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Two executions of one schedule that differ.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Nondeterminism {
-    /// Where it shows first.
-    pub difference: Difference,
-    /// The most probable cause.
-    pub cause: Cause,
-}
-
-impl Nondeterminism {
-    /// In words, by the names of the executions.
-    pub fn in_words(&self, symbols: &Symbols) -> String {
-        let event = |event: Option<Event>| match event {
-            Some(e) => format!(
-                "`{}` of thread {} at {}",
-                op_in_words(e.op, symbols),
-                short_name(e.thread, symbols),
-                symbols.site(e.site)
-            ),
-            None => "the end".to_owned(),
-        };
-        let Difference { index, expected, found } = self.difference;
-        format!(
-            "the same schedule does not always do the same: event {} was {}, and another time {}; {}",
-            index + 1,
-            event(expected),
-            event(found),
-            self.cause
-        )
+impl Cause {
+    /// Why executions differ of which one waited outside, that asked for these sources, and that differ
+    /// only when the program is started anew or also when it is not.
+    pub(super) fn of(waited: Option<&Uncontrolled>, sources: u32, anew: bool) -> Cause {
+        match waited {
+            Some(what) => Cause::Waited(what.clone()),
+            None if sources & source::PROCESS != 0 => Cause::Process,
+            None if sources & source::PROC != 0 => Cause::Proc,
+            None if anew => Cause::Addresses,
+            None => Cause::Unknown,
+        }
     }
 }
 
 impl Controlled {
-    /// Executes a schedule again, `times` in the same way and as often in a program that is started
-    /// anew, and says how that differs from `execution`, if it does.
-    pub fn unrepeatable(
-        &mut self,
-        execution: &Execution,
-        times: usize,
-    ) -> Result<Option<Nondeterminism>, Error> {
-        for round in 0..2 * times {
-            let anew = round >= times;
-            if anew {
-                self.stop();
-            }
-            let (again, _) = self.replay(&execution.schedule)?;
-            let Some(difference) = again.difference(&execution.events) else { continue };
-            let mut waited = execution.uncontrolled.iter().chain(&again.uncontrolled);
-            let sources = execution.sources | again.sources;
-            let cause = match waited.next() {
-                Some(what) => Cause::Waited(what.clone()),
-                None if sources & source::PROCESS != 0 => Cause::Process,
-                None if sources & source::PROC != 0 => Cause::Proc,
-                None if anew => Cause::Addresses,
-                None => Cause::Unknown,
-            };
-            return Ok(Some(Nondeterminism { difference, cause }));
-        }
-        Ok(None)
-    }
-
     pub(super) fn sources(&self) -> u32 {
         self.memory.control().sources.load(Ordering::Relaxed)
     }

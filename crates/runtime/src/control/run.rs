@@ -123,7 +123,7 @@ impl Run<'_> {
             if self.begin.elapsed() > self.program.settings.time {
                 break End::Because(Outcome::TimeLimit);
             }
-            if self.program.settings.interrupt.load(Ordering::Relaxed) {
+            if self.program.settings.is_interrupted() {
                 self.program.stop();
                 return Err(Error::Interrupted);
             }

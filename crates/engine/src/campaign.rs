@@ -1,0 +1,362 @@
+//! Observe, predict, confirm, judge, explore: the whole search for bugs of one program.
+//!
+//! Attempts at predictions come in waves: the first attempt at every prediction, then the second at
+//! those that are not confirmed, and so on. What is left of the budget goes into undirected executions.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use selvedge_explore::{Coverage, Divergence};
+use selvedge_model::{FindingId, Schedule, Status, Verdict};
+
+use crate::confirm::{Attempt, Confirmed, Confirmer, Prediction, Trial};
+use crate::ending::{Ending, Key};
+use crate::executor::{Ask, Executor, Factory, Heartbeat, Noted, Nondeterminism};
+use crate::failures::{Failures, Found};
+use crate::harm::{Harm, Left};
+use crate::replay::{Effort, Replayed, Sought, follow, shortened, unforced};
+use crate::search::{Run, Search};
+use crate::shards::{Error, Halt, Shards};
+
+/// The part of the budget that may go into directed executions, in percent.
+const DIRECTED: u64 = 70;
+/// If so many executions in a row do not end, none will.
+const HOPELESS: u64 = 3;
+
+/// How much a campaign may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The most executions.
+    pub schedules: u64,
+    /// The most at the same time.
+    pub jobs: usize,
+    /// The most directed executions for one prediction.
+    pub attempts: u64,
+}
+
+/// Who wants to know, while the campaign runs.
+pub trait Host<P> {
+    /// Whether to stop: the time is over, or the user wants it.
+    fn is_over(&self) -> bool;
+    /// Whether the time for directed executions is over.
+    fn is_late(&self) -> bool;
+    /// Something new is known of the prediction of that index.
+    fn attempted(&mut self, index: usize, attempted: &Attempted);
+    /// A failure was first seen to depend on the schedule.
+    fn found(&mut self, found: &Found<P>);
+    /// So many executions so far, with so many findings.
+    fn progress(&mut self, executions: u64, found: usize);
+}
+
+/// What is known of a prediction so far.
+#[derive(Clone, Debug, Default)]
+pub struct Attempted {
+    /// Attempts that were made.
+    pub attempts: u64,
+    /// The target was reached, but the replay did not show it; where it diverged, if it did.
+    pub unstable: Option<Option<Divergence>>,
+    /// It happened.
+    pub confirmed: Option<Confirmed>,
+    /// After how many executions of the campaign.
+    pub after: Option<u64>,
+}
+
+impl Attempted {
+    /// What to say of a prediction whose status was `before`.
+    pub fn status<N, P>(&self, prediction: &Prediction<N, P>, before: Status) -> Status {
+        match &self.confirmed {
+            // That two regions belong together is a suspicion, and only harm confirms it.
+            Some(c) if prediction.is_suspicion() && c.harm == Harm::Nothing => Status::Unconfirmed,
+            Some(_) => Status::Confirmed,
+            None if before == Status::Predicted && self.attempts > 0 => Status::Unconfirmed,
+            None => before,
+        }
+    }
+
+    /// Whether it matters, if it happened.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.confirmed.as_ref().map(|c| match c.harm {
+            Harm::Nothing => Verdict::Benign,
+            Harm::Output | Harm::Exit | Harm::Failure => Verdict::Harmful,
+        })
+    }
+}
+
+/// What the undirected part searches.
+pub struct Undirected<P> {
+    /// The strategy, and what to search with it.
+    pub search: Search<P>,
+    /// Stop at the first failure.
+    pub until_failure: bool,
+    /// Failures that are confirmed already, and need not be found again.
+    pub known: Vec<FindingId>,
+}
+
+/// A search for the bugs of one program.
+pub struct Campaign<F: Factory> {
+    /// Makes the executors.
+    pub factory: Arc<F>,
+    /// How much it may use.
+    pub budget: Budget,
+    /// How executions ended.
+    pub failures: Failures<PointsOf<F>>,
+    /// Executions that are not among the failures' count: observed ones and replays.
+    pub besides: u64,
+    /// What was not under control, each once.
+    pub uncontrolled: Vec<String>,
+    /// The same schedule did not always do the same.
+    pub nondeterminism: Option<Nondeterminism>,
+}
+
+/// The scheduling points of a factory's executors.
+pub type PointsOf<F> = <<F as Factory>::Executor as Executor>::Points;
+/// The names of a factory's executors.
+pub type NamesOf<F> = <<F as Factory>::Executor as Executor>::Names;
+/// A prediction for a factory's executors.
+pub type PredictionOf<F> = Prediction<NamesOf<F>, PointsOf<F>>;
+
+/// Why a campaign ended without an answer.
+#[derive(Debug)]
+pub enum Problem<E> {
+    /// An execution could not be run, or stalled.
+    Halt(Halt<E>),
+    /// No execution ended within its limits.
+    Endless,
+}
+
+impl<E> From<Halt<E>> for Problem<E> {
+    fn from(halt: Halt<E>) -> Problem<E> {
+        Problem::Halt(halt)
+    }
+}
+
+impl<F: Factory> Campaign<F> {
+    /// One that has not begun.
+    pub fn new(factory: Arc<F>, budget: Budget) -> Campaign<F> {
+        Campaign {
+            factory,
+            budget,
+            failures: Failures::default(),
+            besides: 0,
+            uncontrolled: Vec::new(),
+            nondeterminism: None,
+        }
+    }
+
+    /// Executions so far.
+    pub fn executions(&self) -> u64 {
+        self.besides + self.failures.executions()
+    }
+
+    /// An executor on this thread.
+    pub fn executor(&self) -> Result<F::Executor, Error<F>> {
+        self.factory.make(Heartbeat::default())
+    }
+
+    /// One more execution; its number, from 1.
+    pub fn count(&mut self, run: &Run, points: &PointsOf<F>) -> u64 {
+        for what in &run.uncontrolled {
+            if !self.uncontrolled.contains(what) {
+                self.uncontrolled.push(what.clone());
+            }
+        }
+        let number = self.executions() + 1;
+        self.failures.add(number, &run.ending, &run.schedule, points);
+        number
+    }
+
+    /// The observed execution in which no thread is stopped before it blocks is one like others.
+    pub fn count_baseline(&mut self, left: &Left, schedule: &Schedule) {
+        self.besides = self.besides.saturating_sub(1);
+        let number = self.executions() + 1;
+        self.failures.add(number, &left.ending, schedule, &PointsOf::<F>::default());
+    }
+
+    /// Tries to confirm all predictions, and says what came of each.
+    pub fn confirm(
+        &mut self,
+        predictions: &Arc<Vec<PredictionOf<F>>>,
+        confirmer: Confirmer,
+        host: &mut dyn Host<PointsOf<F>>,
+    ) -> Result<Vec<Attempted>, Halt<Error<F>>> {
+        let mut attempted: Vec<Attempted> = vec![Attempted::default(); predictions.len()];
+        let confirmer = Arc::new(confirmer);
+        let most = self.budget.schedules.saturating_mul(DIRECTED) / 100;
+        for attempt in 0..self.budget.attempts {
+            let is_open = |&i: &usize| attempted[i].confirmed.is_none();
+            let open: Vec<usize> = (0..predictions.len()).filter(is_open).collect();
+            if open.is_empty() || self.executions() >= most || host.is_late() {
+                break;
+            }
+            let (all, confirmer) = (Arc::clone(predictions), Arc::clone(&confirmer));
+            let wave = Shards {
+                factory: Arc::clone(&self.factory),
+                numbers: open.len() as u64,
+                states: open,
+                workers: self.budget.jobs,
+                pinned: false,
+                stall: None,
+                work: Arc::new(move |executor: &mut F::Executor, i: &mut usize, _| {
+                    let trial = confirmer.attempt(executor, &all[*i], *i as u64, attempt)?;
+                    Ok(Some((*i, trial)))
+                }),
+            };
+            let host = RefCell::new(&mut *host);
+            wave.run(
+                || host.borrow().is_late(),
+                |_, (i, trial)| {
+                    self.take(&mut attempted[i], trial, &predictions[i].points);
+                    host.borrow_mut().attempted(i, &attempted[i]);
+                    let found = attempted.iter().filter(|a| a.confirmed.is_some()).count();
+                    host.borrow_mut().progress(self.executions(), found);
+                    // However many the last wave has begun, the budget counts.
+                    if self.executions() < most {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                },
+            )?;
+        }
+        Ok(attempted)
+    }
+
+    fn take(&mut self, attempted: &mut Attempted, trial: Trial, points: &PointsOf<F>) {
+        attempted.attempts += 1;
+        let numbers: Vec<u64> = trial.runs.iter().map(|run| self.count(run, points)).collect();
+        self.besides += trial.replays;
+        match trial.attempt {
+            Attempt::Missed => {}
+            Attempt::Unstable(divergence) => attempted.unstable = Some(divergence),
+            Attempt::Confirmed(confirmed) => {
+                attempted.after = numbers.first().copied();
+                attempted.confirmed = Some(*confirmed);
+            }
+        }
+    }
+
+    /// Runs undirected executions, after a first one in which no thread is stopped before it blocks.
+    pub fn explore(
+        &mut self,
+        undirected: Undirected<PointsOf<F>>,
+        host: &mut dyn Host<PointsOf<F>>,
+    ) -> Result<Coverage, Problem<Error<F>>> {
+        let Undirected { search, until_failure, known } = undirected;
+        let points = search.points.clone();
+        let first = self.first(&search).map_err(Halt::Failed)?;
+        let mut stored: Vec<FindingId> = Vec::new();
+        let mut hopeless = false;
+        let mut each = |campaign: &mut Self, run: &Run, host: &mut dyn Host<PointsOf<F>>| {
+            campaign.count(run, &points);
+            let found = campaign.found(&known);
+            for new in found.iter().filter(|f| !stored.contains(&f.id)) {
+                host.found(new);
+            }
+            stored = found.iter().map(|f| f.id).collect();
+            host.progress(campaign.executions(), found.len());
+            let failures = &campaign.failures;
+            hopeless = failures.executions() >= HOPELESS && failures.never_ends();
+            let enough = until_failure && !found.is_empty();
+            if enough || hopeless { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        if each(self, &first, host).is_break() {
+            return if hopeless { Err(Problem::Endless) } else { Ok(Coverage::default()) };
+        }
+        let factory = Arc::clone(&self.factory);
+        let host = RefCell::new(host);
+        let searched = search.run(
+            &factory,
+            || host.borrow().is_over(),
+            |_, step| each(self, &step.run, &mut **host.borrow_mut()),
+        )?;
+        if hopeless { Err(Problem::Endless) } else { Ok(searched.coverage) }
+    }
+
+    /// The execution in which no thread is stopped before it blocks, and whether it can be repeated.
+    fn first(&mut self, search: &Search<PointsOf<F>>) -> Result<Run, Error<F>> {
+        let mut executor = self.executor()?;
+        let ask = Ask {
+            seed: search.seed,
+            releases: search.releases,
+            noted: Noted::Events,
+            points: search.points.clone(),
+            time: None,
+        };
+        let execution = unforced(&mut executor, &ask)?;
+        if search.repeat {
+            self.nondeterminism = executor.repeat(&execution, &ask)?;
+        }
+        Ok(Run::new(&mut executor, execution))
+    }
+
+    /// The failures that depend on the schedule and are not known from elsewhere.
+    pub fn found(&self, known: &[FindingId]) -> Vec<Found<PointsOf<F>>> {
+        let mut found = self.failures.found();
+        found.retain(|f| !known.contains(&f.id));
+        found
+    }
+
+    /// Whether the schedule of a failure shows it again; if so, a shorter one that does.
+    pub fn settle(
+        &self,
+        executor: &mut F::Executor,
+        found: &Found<PointsOf<F>>,
+        effort: Effort,
+    ) -> Result<Settled, Error<F>> {
+        let sought = Sought {
+            failure: Some(found.id),
+            usual_exit: self.failures.usual_exit(),
+            ..Sought::default()
+        };
+        let ask = Ask { noted: Noted::Events, points: found.times.points.clone(), ..Ask::default() };
+        let schedule = &found.times.schedule;
+        if let Some(shown) = shortened(executor, schedule, &sought, effort, &ask)? {
+            return Ok(Settled::Shown(Box::new(shown)));
+        }
+        let again = follow(executor, schedule, &sought, &ask)?;
+        Ok(if again.shown {
+            Settled::Shown(Box::new(again))
+        } else {
+            Settled::Otherwise(Box::new(again.ending), again.divergence)
+        })
+    }
+}
+
+/// What replaying the schedule of a failure led to.
+#[derive(Debug)]
+pub enum Settled {
+    /// It happened again, by this schedule.
+    Shown(Box<Replayed>),
+    /// Something else happened, and where the schedule could not be followed.
+    Otherwise(Box<Ending>, Option<Divergence>),
+}
+
+/// A confirmed prediction by the schedule that shows it with the most harm, as short as can be had; none
+/// if it does not show it any more.
+pub fn explain<X: Executor>(
+    executor: &mut X,
+    prediction: &Prediction<X::Names, X::Points>,
+    confirmed: &Confirmed,
+    effort: Effort,
+) -> Result<Option<Replayed>, X::Error> {
+    let ask = Ask { noted: Noted::Events, points: prediction.points.clone(), ..Ask::default() };
+    let sought = prediction.sought();
+    let known = confirmed.orders.iter().map(|o| &o.schedule).chain([&confirmed.schedule]);
+    let mut shown = None;
+    for schedule in known {
+        let again = follow(executor, schedule, &sought, &ask)?;
+        let fails = again.ending.key != Key::Exited(0);
+        if again.shown {
+            // The one that confirmed it comes last.
+            shown = Some(schedule);
+            if fails {
+                break;
+            }
+        }
+    }
+    let Some(schedule) = shown else { return Ok(None) };
+    shortened(executor, schedule, &sought, effort, &ask)
+}

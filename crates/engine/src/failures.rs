@@ -1,0 +1,152 @@
+//! Which endings depend on the schedule, and so are findings.
+//!
+//! A program that fails in the same way under every schedule has a bug, but none of concurrency. An exit
+//! code other than 0 may be what the program always says: it is a failure only where other schedules
+//! exit with 0, or if none does, otherwise than the first one.
+
+use std::collections::BTreeMap;
+
+use selvedge_model::{FindingId, Schedule};
+
+use crate::ending::{Ending, Key};
+
+/// The endings of executions, told in the order of their numbers.
+#[derive(Debug)]
+pub struct Failures<P> {
+    executions: u64,
+    exits: BTreeMap<i32, Times<P>>,
+    /// The code of the first execution that ended by itself.
+    first_exit: Option<i32>,
+    failures: Vec<(Ending, Times<P>)>,
+}
+
+/// When something was first seen, and how often.
+#[derive(Clone, Debug)]
+pub struct Times<P> {
+    /// How often.
+    pub count: u64,
+    /// The number of the first execution, from 1.
+    pub first: u64,
+    /// What it followed.
+    pub schedule: Schedule,
+    /// The accesses that were scheduling points.
+    pub points: P,
+}
+
+/// A failure that depends on the schedule.
+#[derive(Clone, Debug)]
+pub struct Found<P> {
+    /// How it fails.
+    pub ending: Ending,
+    /// Its identity.
+    pub id: FindingId,
+    /// When and how often.
+    pub times: Times<P>,
+    /// Of so many executions.
+    pub of: u64,
+}
+
+impl<P> Default for Failures<P> {
+    fn default() -> Failures<P> {
+        Failures { executions: 0, exits: BTreeMap::new(), first_exit: None, failures: Vec::new() }
+    }
+}
+
+impl<P: Clone> Failures<P> {
+    /// Execution `number` ended so.
+    pub fn add(&mut self, number: u64, ending: &Ending, schedule: &Schedule, points: &P) {
+        self.executions += 1;
+        let times =
+            || Times { count: 0, first: number, schedule: schedule.clone(), points: points.clone() };
+        match ending.key {
+            Key::Exited(code) => {
+                self.first_exit.get_or_insert(code);
+                self.exits.entry(code).or_insert_with(times).count += 1;
+            }
+            Key::Failed(_) => match self.failures.iter_mut().find(|(e, _)| e.key == ending.key) {
+                Some((_, times)) => times.count += 1,
+                None => self.failures.push((ending.clone(), Times { count: 1, ..times() })),
+            },
+        }
+    }
+
+    /// How many executions there were.
+    pub fn executions(&self) -> u64 {
+        self.executions
+    }
+
+    /// Whether every execution was cut off.
+    pub fn never_ends(&self) -> bool {
+        self.exits.is_empty() && self.failures.iter().all(|(e, _)| e.is_limit())
+    }
+
+    /// The exit code of an execution in which nothing went wrong, so far as that can be known.
+    pub fn usual_exit(&self) -> Option<i32> {
+        if self.exits.contains_key(&0) { Some(0) } else { self.first_exit }
+    }
+
+    /// The failures that depend on the schedule, in the order in which they were first seen.
+    pub fn found(&self) -> Vec<Found<P>> {
+        let of = self.executions;
+        let failures = self.failures.iter().filter(|(_, t)| t.count < of).cloned();
+        let usual = self.usual_exit();
+        let exits = self.exits.iter().filter_map(|(&code, times)| {
+            let usual = usual.filter(|&usual| usual != code)?;
+            Some((Ending::odd_exit(code, usual), times.clone()))
+        });
+        let mut found: Vec<Found<P>> = failures
+            .chain(exits)
+            .filter_map(|(ending, times)| match ending.key {
+                Key::Failed(id) => Some(Found { ending, id, times, of }),
+                Key::Exited(_) => None,
+            })
+            .collect();
+        found.sort_by_key(|f| f.times.first);
+        found
+    }
+
+    /// How the program fails under every schedule, if it does.
+    pub fn always(&self) -> Option<&Ending> {
+        self.failures.iter().find(|(_, t)| t.count == self.executions).map(|(e, _)| e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exits(codes: &[i32]) -> Failures<()> {
+        let mut failures = Failures::default();
+        for (number, &code) in (1..).zip(codes) {
+            failures.add(number, &Ending::exited(code), &Schedule::default(), &());
+        }
+        failures
+    }
+
+    fn found(failures: &Failures<()>) -> Vec<(u64, u64, Key)> {
+        failures.found().iter().map(|f| (f.times.first, f.times.count, f.ending.key)).collect()
+    }
+
+    #[test]
+    fn a_code_is_a_failure_only_where_another_schedule_succeeds() {
+        assert_eq!(found(&exits(&[3, 3, 3])), []);
+        let one = Ending::odd_exit(1, 0).key;
+        assert_eq!(found(&exits(&[0, 1, 0, 1])), [(2, 2, one)]);
+        assert_eq!(found(&exits(&[1, 1, 0])), [(1, 2, one)], "also if the first one fails");
+        assert_eq!(found(&exits(&[3, 4, 3])), [(2, 1, Ending::odd_exit(4, 3).key)]);
+    }
+
+    #[test]
+    fn what_happens_always_is_not_a_finding() {
+        let failure = Ending::odd_exit(9, 0);
+        let mut failures = Failures::default();
+        for number in 1..4 {
+            failures.add(number, &failure, &Schedule::default(), &());
+        }
+        assert!(failures.found().is_empty());
+        assert_eq!(failures.always().map(|e| e.key), Some(failure.key));
+        failures.add(4, &Ending::exited(0), &Schedule::default(), &());
+        assert_eq!(failures.found().len(), 1);
+        assert!(failures.always().is_none());
+    }
+}

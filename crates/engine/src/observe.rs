@@ -1,0 +1,168 @@
+//! Observed executions become predictions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use selvedge_analyses::pipeline::{Pipeline, Reached};
+use selvedge_analyses::registry::{Entry, Settings};
+use selvedge_explore::rng::derive;
+use selvedge_explore::{RandomWalk, Rng};
+use selvedge_model::{Finding, FindingId, Schedule, Site, Status, Symbols};
+
+use crate::confirm::Prediction;
+use crate::ending::Ending;
+use crate::executor::{Ask, Execution, Executor, Noted, Points, execute};
+use crate::harm::Left;
+use crate::replay::unforced;
+
+/// What observed executions let expect.
+pub struct Observation<X: Executor> {
+    /// What the analyses found, in the order in which they did, each once.
+    pub seen: Vec<Seen<X::Names, X::Points>>,
+    /// The places that were executed, and what makes accesses there scheduling points.
+    pub points: HashMap<Site, X::Points>,
+    /// What the execution left behind in which no thread is stopped before it blocks, and its schedule.
+    pub baseline: Option<(Left, Schedule)>,
+    /// Whether a thread could notice when others release a lock.
+    pub releases: bool,
+    /// How many executions there were.
+    pub executions: u64,
+    /// How many events.
+    pub events: u64,
+    /// The most threads of one of them.
+    pub threads: usize,
+    /// What kept the analyses from seeing everything.
+    pub bounds: Vec<Reached>,
+    /// An execution was cut off after so many events.
+    pub cut_off: Option<usize>,
+}
+
+/// Something that the analyses found.
+#[derive(Clone, Debug)]
+pub struct Seen<N, P> {
+    /// Its identity.
+    pub id: FindingId,
+    /// What they found.
+    pub finding: Finding,
+    /// The names in it.
+    pub symbols: Arc<Symbols>,
+    /// What a directed execution needs, if it has something to aim at.
+    pub prediction: Option<Prediction<N, P>>,
+}
+
+/// Runs the program so many times, noting every access that can be seen, and shows the events to these
+/// analyses. The first time no thread is
+/// stopped before it blocks, after that at random.
+pub fn observe<X: Executor>(
+    executor: &mut X,
+    seed: u64,
+    executions: u64,
+    (analyses, settings): (&[&'static Entry], Settings),
+) -> Result<Observation<X>, X::Error> {
+    let mut pipeline = Pipeline::new(settings);
+    let mut observation = Observation {
+        seen: Vec::new(),
+        points: HashMap::new(),
+        baseline: None,
+        releases: false,
+        executions: 0,
+        events: 0,
+        threads: 0,
+        bounds: Vec::new(),
+        cut_off: None,
+    };
+    let ask = Ask { seed, noted: Noted::Accesses, ..Ask::default() };
+    for number in 0..executions {
+        let execution = match number {
+            0 => unforced(executor, &ask)?,
+            n => {
+                let rng = Rng::new(derive(seed ^ 0x0b5e, n));
+                let mut random = RandomWalk::default();
+                let Some(execution) = execute(executor, &mut random, rng, &ask)? else { break };
+                execution
+            }
+        };
+        pipeline.restart();
+        pipeline.start(analyses.iter().copied());
+        observation.take(executor, &execution, &mut pipeline);
+        // One that is too long to be seen to its end is so the next time, too.
+        if execution.cut_off {
+            break;
+        }
+    }
+    Ok(observation)
+}
+
+impl<X: Executor> Observation<X> {
+    fn take(&mut self, executor: &mut X, execution: &Execution, pipeline: &mut Pipeline) {
+        self.executions += 1;
+        self.events += execution.events.len() as u64;
+        self.releases |= execution.releases_matter;
+        let threads = execution.events.iter().map(|e| e.thread.index() + 1).max().unwrap_or(0);
+        self.threads = self.threads.max(threads);
+        pipeline.on_events(&execution.events);
+        pipeline.finish();
+        for bound in pipeline.bounds() {
+            if !self.bounds.contains(&bound) {
+                self.bounds.push(bound);
+            }
+        }
+        if execution.cut_off {
+            self.cut_off = Some(execution.events.len());
+        }
+        self.points = executor.points();
+        let names = executor.names();
+        let symbols = Arc::new(executor.named(execution));
+        for finding in pipeline.take_findings() {
+            self.add(finding, &symbols, &names);
+        }
+        if self.baseline.is_none() {
+            let ending = Ending::of(executor, execution);
+            let left = Left::new(ending, &execution.output);
+            self.baseline = Some((left, execution.schedule.clone()));
+        }
+    }
+
+    fn add(&mut self, finding: Finding, symbols: &Arc<Symbols>, names: &X::Names) {
+        let id = finding.id(symbols);
+        if let Some(known) = self.seen.iter_mut().find(|s| s.id == id) {
+            // The target stays, with the names of its own execution.
+            known.finding.occurrences += finding.occurrences;
+            known.finding.status = known.finding.status.max(finding.status);
+            for analysis in finding.analyses {
+                if !known.finding.analyses.contains(&analysis) {
+                    known.finding.analyses.push(analysis);
+                }
+            }
+            return;
+        }
+        let prediction = finding.target.as_ref().map(|target| {
+            let target = target.map(|&site| symbols.site(site));
+            let points = self.points_at(target.accesses());
+            Prediction { id, kind: finding.kind, target, names: Some(names.clone()), points }
+        });
+        self.seen.push(Seen { id, finding, symbols: Arc::clone(symbols), prediction });
+    }
+
+    /// What makes accesses at these places scheduling points.
+    pub fn points_at<'a>(&self, sites: impl IntoIterator<Item = &'a Site>) -> X::Points {
+        let mut points = X::Points::default();
+        sites.into_iter().filter_map(|s| self.points.get(s)).for_each(|p| points.add(p));
+        points
+    }
+
+    /// The accesses that may race.
+    pub fn racing(&self) -> X::Points {
+        let mut points = X::Points::default();
+        for seen in &self.seen {
+            let is_race = matches!(seen.finding.target, Some(selvedge_model::Target::Race { .. }));
+            if let Some(prediction) = &seen.prediction
+                && is_race
+                && seen.finding.status >= Status::Predicted
+            {
+                points.add(&prediction.points);
+            }
+        }
+        points
+    }
+}

@@ -1,0 +1,139 @@
+//! The same schedule again, and shorter ones that show the same.
+
+use std::time::{Duration, Instant};
+
+use selvedge_explore::{Divergence, Replay, Rng, Strategy, Trivial, Witness, minimise};
+use selvedge_model::{FindingId, Schedule, Site, Target};
+
+use crate::ending::{Ending, Key};
+use crate::executor::{Ask, Execution, Executor, execute};
+
+/// A candidate may take this much longer than the execution that it is to replace, and at least this.
+const PATIENCE: (u32, Duration) = (20, Duration::from_millis(500));
+
+/// What an execution has to show to be as good as another.
+#[derive(Clone, Debug, Default)]
+pub struct Sought {
+    /// The state that it reaches, if any.
+    pub target: Option<Target<Site>>,
+    /// The failure that it ends in, if any.
+    pub failure: Option<FindingId>,
+    /// The exit code that makes others failures.
+    pub usual_exit: Option<i32>,
+}
+
+/// A schedule that was followed.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// What happened.
+    pub execution: Execution,
+    /// How it ended.
+    pub ending: Ending,
+    /// Where the schedule could not be followed.
+    pub divergence: Option<Divergence>,
+    /// It showed what was sought; if nothing was, whether it failed.
+    pub shown: bool,
+}
+
+/// Follows a schedule and looks for what is sought.
+pub fn follow<X: Executor>(
+    executor: &mut X,
+    schedule: &Schedule,
+    sought: &Sought,
+    ask: &Ask<X::Points>,
+) -> Result<Replayed, X::Error> {
+    let ask = ask.clone().following(schedule);
+    let mut replay = Replay::new(schedule);
+    let (execution, divergence, witnessed) = match &sought.target {
+        Some(target) => {
+            let target = target.map(|site| executor.site(site));
+            let mut witness = Witness::new(replay, &target, &Trivial, Trivial);
+            let execution = run(executor, &mut witness, &ask)?;
+            (execution, witness.strategy.divergence(), witness.witnessed())
+        }
+        None => {
+            let execution = run(executor, &mut replay, &ask)?;
+            (execution, replay.divergence(), true)
+        }
+    };
+    let ending = Ending::of(executor, &execution);
+    let fails = match sought.failure {
+        Some(id) => ending.is(id, sought.usual_exit),
+        None => sought.target.is_some() || ending.key != Key::Exited(0),
+    };
+    Ok(Replayed { execution, ending, divergence, shown: witnessed && fails })
+}
+
+fn run<X: Executor>(
+    executor: &mut X,
+    strategy: &mut dyn Strategy,
+    ask: &Ask<X::Points>,
+) -> Result<Execution, X::Error> {
+    strategy.begin(Rng::new(ask.seed));
+    executor.run(strategy, ask)
+}
+
+/// How much making a schedule shorter is worth.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// The most executions.
+    pub executions: usize,
+    /// The most time.
+    pub time: Duration,
+}
+
+/// Follows a schedule that shows what is sought, and then looks for one with fewer preemptions that shows
+/// it too and ends in the same way. None if the schedule given does not show it.
+///
+/// Guarantee: what is returned showed it when it was followed last.
+pub fn shortened<X: Executor>(
+    executor: &mut X,
+    schedule: &Schedule,
+    sought: &Sought,
+    effort: Effort,
+    ask: &Ask<X::Points>,
+) -> Result<Option<Replayed>, X::Error> {
+    let begin = Instant::now();
+    let first = follow(executor, schedule, sought, ask)?;
+    if !first.shown {
+        return Ok(None);
+    }
+    let time = (begin.elapsed() * PATIENCE.0).max(PATIENCE.1);
+    let quick = Ask { noted: Default::default(), time: Some(time), ..ask.clone() };
+    let mut failed = None;
+    let result = minimise(schedule.clone(), effort.executions, |candidate| {
+        if failed.is_some() || begin.elapsed() > effort.time || !executor.is_usable() {
+            return None;
+        }
+        match follow(executor, candidate, sought, &quick) {
+            Ok(other) if other.shown && other.ending.key == first.ending.key => {
+                Some(other.execution.schedule)
+            }
+            Ok(_) => None,
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        }
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if result.schedule == *schedule || !executor.is_usable() {
+        return Ok(Some(first));
+    }
+    let shorter = follow(executor, &result.schedule, sought, ask)?;
+    Ok(Some(if shorter.shown { shorter } else { first }))
+}
+
+/// Runs the execution in which no thread is stopped before it blocks.
+pub fn unforced<X: Executor>(
+    executor: &mut X,
+    ask: &Ask<X::Points>,
+) -> Result<Execution, X::Error> {
+    let schedule =
+        Schedule { seed: ask.seed, releases: ask.releases, ..Schedule::default() };
+    let mut replay = Replay::new(&schedule);
+    let execution = execute(executor, &mut replay, Rng::new(ask.seed), ask)?;
+    Ok(execution.expect("a replay always begins"))
+}

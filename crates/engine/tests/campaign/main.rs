@@ -1,0 +1,257 @@
+//! The whole campaign on the simulated system: what is confirmed happens, what cannot happen is not
+//! confirmed, and the number of cores changes nothing.
+
+#![allow(missing_docs)]
+
+mod simulated;
+#[path = "../../../explore/tests/strategies/system.rs"]
+#[allow(dead_code)] // The strategies' own tests use more of it.
+mod system;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use selvedge_analyses::registry::{self, Settings};
+use selvedge_engine::campaign::{Problem, Settled, Undirected, explain};
+use selvedge_engine::observe::observe;
+use selvedge_engine::{
+    Attempted, Budget, Campaign, Confirmer, Effort, Found, Harm, Heartbeat, Host, Key, Prediction,
+    Search, Sought, executor::Factory, replay,
+};
+use selvedge_explore::{Plan, Trivial};
+use selvedge_model::{FindingId, Kind};
+use simulated::Programs;
+use system::{Instr, Program};
+
+struct Quiet;
+
+impl Host<()> for Quiet {
+    fn is_over(&self) -> bool {
+        false
+    }
+    fn is_late(&self) -> bool {
+        false
+    }
+    fn attempted(&mut self, _index: usize, _attempted: &Attempted) {}
+    fn found(&mut self, _found: &Found<()>) {}
+    fn progress(&mut self, _executions: u64, _found: usize) {}
+}
+
+/// What a campaign tells.
+#[derive(PartialEq, Debug, Default)]
+struct Told {
+    predictions: Vec<(FindingId, Kind)>,
+    /// Of each prediction: attempts, after how many executions, harm, schedule.
+    attempted: Vec<(u64, Option<u64>, Option<Harm>, Option<String>)>,
+    failures: Vec<(FindingId, u64, u64, String)>,
+    executions: u64,
+}
+
+const EFFORT: Effort = Effort { executions: 50, time: std::time::Duration::from_secs(60) };
+
+fn campaign(program: &Program, seed: u64, jobs: usize) -> Told {
+    let factory = Arc::new(Programs(Arc::new(program.clone())));
+    let budget = Budget { seed, schedules: 60, jobs, attempts: 5 };
+    let mut campaign = Campaign::new(Arc::clone(&factory), budget);
+    let mut executor = campaign.executor().expect("a simulation");
+    let analyses = registry::select(&["hybrid", "deadlocks", "reduction"]).expect("they exist");
+    let analyses = (&analyses[..], Settings::default());
+    let observation = observe(&mut executor, seed, 3, analyses).expect("a simulation");
+    campaign.besides = observation.executions;
+    let (usual, schedule) = observation.baseline.clone().expect("an execution was observed");
+    campaign.count_baseline(&usual, &schedule);
+    let predictions: Vec<Prediction<Trivial, ()>> =
+        observation.seen.iter().filter_map(|s| s.prediction.clone()).collect();
+    let predictions = Arc::new(predictions);
+    let confirmer =
+        Confirmer { seed, input: seed, releases: observation.releases, usual: Some(usual) };
+    let attempted = campaign.confirm(&predictions, confirmer, &mut Quiet).expect("a simulation");
+    for (prediction, attempted) in predictions.iter().zip(&attempted) {
+        if let Some(confirmed) = &attempted.confirmed {
+            let shown = explain(&mut executor, prediction, confirmed, EFFORT).expect("a simulation");
+            let shown = shown.expect("what was confirmed can be shown");
+            assert!(shown.shown);
+            assert!(shown.execution.schedule.preemptions() <= confirmed.schedule.preemptions());
+        }
+    }
+    let plan = Plan::default();
+    let undirected = Undirected {
+        search: Search {
+            strategy: Arc::new(move |_| plan.strategy()),
+            systematic: false,
+            seed,
+            vary_input: false,
+            schedules: budget.schedules.saturating_sub(campaign.executions() + 1),
+            jobs,
+            points: (),
+            releases: observation.releases,
+            attempts: 0,
+            repeat: true,
+            stall: None,
+        },
+        until_failure: false,
+        known: Vec::new(),
+    };
+    match campaign.explore(undirected, &mut Quiet) {
+        Ok(_) | Err(Problem::Endless) => {}
+        Err(Problem::Halt(halt)) => panic!("{halt:?}"),
+    }
+    let found = campaign.found(&[]);
+    for failure in &found {
+        let settled = campaign.settle(&mut executor, failure, EFFORT).expect("a simulation");
+        assert!(matches!(settled, Settled::Shown(_)), "{failure:?} does not replay");
+    }
+    Told {
+        predictions: predictions.iter().map(|p| (p.id, p.kind)).collect(),
+        attempted: attempted
+            .iter()
+            .map(|a| {
+                let c = a.confirmed.as_ref();
+                let schedule = c.map(|c| c.schedule.to_string());
+                (a.attempts, a.after, c.map(|c| c.harm), schedule)
+            })
+            .collect(),
+        failures: found
+            .iter()
+            .map(|f| (f.id, f.times.first, f.times.count, f.times.schedule.to_string()))
+            .collect(),
+        executions: campaign.executions(),
+    }
+}
+
+use Instr::{Acquire, FailIf, Inc, Load, Read, Release, Store, StoreNext, Write};
+
+fn opposite() -> Program {
+    let thread = |a, b| vec![Acquire(a), Acquire(b), Inc(0), Release(b), Release(a)];
+    vec![thread(1, 2), thread(2, 1)]
+}
+
+fn same_order() -> Program {
+    let thread = || vec![Acquire(1), Acquire(2), Inc(0), Release(2), Release(1)];
+    vec![thread(), thread()]
+}
+
+#[test]
+fn a_deadlock_is_predicted_confirmed_and_harmful_and_its_twin_is_not() {
+    let told = campaign(&opposite(), 1, 2);
+    let at = told.predictions.iter().position(|p| p.1 == Kind::Deadlock).expect("predicted");
+    assert_eq!(told.attempted[at].2, Some(Harm::Failure));
+    let twin = campaign(&same_order(), 1, 2);
+    assert!(twin.predictions.iter().all(|p| p.1 != Kind::Deadlock));
+    assert_eq!(twin.failures, []);
+}
+
+#[test]
+fn a_race_is_judged_by_what_its_orders_lead_to() {
+    // Two plain accesses whose order shows nowhere, and two whose order decides a test.
+    let benign: Program = vec![vec![Write(3), Inc(0)], vec![Read(3), Inc(1)]];
+    let told = campaign(&benign, 1, 1);
+    let races: Vec<_> = told.predictions.iter().zip(&told.attempted).collect();
+    assert!(races.iter().any(|(p, a)| p.1 == Kind::DataRace && a.2 == Some(Harm::Nothing)));
+    let harmful: Program =
+        vec![vec![Write(3), Store(0, 1)], vec![Read(3), FailIf(0, 0)]];
+    let told = campaign(&harmful, 1, 1);
+    let races: Vec<_> = told.predictions.iter().zip(&told.attempted).collect();
+    assert!(races.iter().any(|(p, a)| p.1 == Kind::DataRace && a.2 > Some(Harm::Nothing)));
+}
+
+#[test]
+fn an_update_that_is_lost_under_some_schedules_is_a_failure_with_a_schedule() {
+    let mut lost: Program = vec![vec![Load(0), StoreNext(0)], vec![Load(0), StoreNext(0)]];
+    lost[0].push(Instr::Await(1, 1));
+    lost[0].push(FailIf(0, 1));
+    lost[1].push(Store(1, 1));
+    let told = campaign(&lost, 3, 2);
+    assert_eq!(told.failures.len(), 1, "{told:?}");
+}
+
+#[test]
+fn the_number_of_cores_changes_nothing() {
+    for program in [opposite(), same_order()] {
+        let one = campaign(&program, 7, 1);
+        for jobs in [2, 3, 8] {
+            assert_eq!(campaign(&program, 7, jobs), one);
+        }
+    }
+}
+
+fn instr() -> impl Strategy<Value = Vec<Instr>> {
+    prop_oneof![
+        (0..3u64).prop_map(|x| vec![Inc(x)]),
+        (0..3u64).prop_map(|x| vec![Read(x)]),
+        (0..3u64).prop_map(|x| vec![Write(x)]),
+        (0..2u32, 0..3u64).prop_map(|(l, x)| vec![Acquire(l), Write(x), Release(l)]),
+        (0..3u32, 0..3u32, 0..3u64).prop_filter("two locks", |(a, b, _)| a != b).prop_map(
+            |(a, b, x)| vec![Acquire(a), Acquire(b), Inc(x), Release(b), Release(a)]
+        ),
+        (0..3u64, 0..3i64).prop_map(|(x, v)| vec![FailIf(x, v)]),
+        (0..3u64).prop_map(|x| vec![Load(x), StoreNext(x)]),
+    ]
+}
+
+fn program() -> impl Strategy<Value = Program> {
+    let thread = proptest::collection::vec(instr(), 1..4).prop_map(|parts| parts.concat());
+    proptest::collection::vec(thread, 2..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// What a campaign confirms, a fresh executor shows again by the schedule alone; failures likewise;
+    /// and no deadlock is confirmed in a program none of whose schedules deadlocks.
+    #[test]
+    fn what_is_confirmed_happens(program in program(), seed in 0..1000u64) {
+        let told = campaign(&program, seed, 2);
+        prop_assert_eq!(&campaign(&program, seed, 3), &told, "the number of cores decides");
+        let all = every_ending(&program);
+        let factory = Programs(Arc::new(program.clone()));
+        let mut fresh = factory.make(Heartbeat::default()).expect("a simulation");
+        for ((id, kind), (_, _, harm, schedule)) in told.predictions.iter().zip(&told.attempted) {
+            let Some(schedule) = schedule else { continue };
+            let schedule = schedule.parse().expect("a schedule");
+            if *kind == Kind::Deadlock {
+                prop_assert_eq!(*harm, Some(Harm::Failure));
+                prop_assert!(all.contains(&Key::Failed(*id)));
+                let sought = Sought { failure: Some(*id), ..Sought::default() };
+                let again = replay::follow(&mut fresh, &schedule, &sought, &Default::default());
+                prop_assert!(again.expect("a simulation").shown);
+            }
+        }
+        for (id, .., schedule) in &told.failures {
+            let schedule = schedule.parse().expect("a schedule");
+            let sought = Sought { failure: Some(*id), usual_exit: Some(0), ..Sought::default() };
+            let again = replay::follow(&mut fresh, &schedule, &sought, &Default::default());
+            let again = again.expect("a simulation");
+            prop_assert!(all.contains(&again.ending.key));
+        }
+    }
+}
+
+/// How the program can end, by trying every schedule.
+fn every_ending(program: &Program) -> Vec<Key> {
+    let factory = Arc::new(Programs(Arc::new(program.clone())));
+    let plan: Plan = "dpor".parse().expect("a strategy");
+    let search = Search {
+        strategy: Arc::new(move |_| plan.strategy()),
+        systematic: true,
+        seed: 0,
+        vary_input: false,
+        schedules: 100_000,
+        jobs: 1,
+        points: (),
+        releases: false,
+        attempts: 0,
+        repeat: false,
+        stall: None,
+    };
+    let mut keys = Vec::new();
+    let each = |_, step: selvedge_engine::search::Step| {
+        if !keys.contains(&step.run.ending.key) {
+            keys.push(step.run.ending.key);
+        }
+        std::ops::ControlFlow::Continue(())
+    };
+    let searched = search.run(&factory, || false, each).expect("a simulation");
+    assert_eq!(searched.coverage, selvedge_explore::Coverage::Complete);
+    keys
+}

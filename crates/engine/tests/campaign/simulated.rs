@@ -1,0 +1,193 @@
+//! The simulated system of the strategies' tests as an [`Executor`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use selvedge_engine::executor::{Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Outcome};
+use selvedge_explore::{Driver, Replay, Rng, Step, Strategy, Trivial};
+use selvedge_model::{
+    Blocked, Failure, Finding, Kind, LockId, Op, Place, Role, Site, SiteId, Status, Subject, Symbols,
+    ThreadId,
+};
+
+use crate::system::{self, Program};
+
+/// Runs one program.
+pub(crate) struct Simulated {
+    program: Arc<Program>,
+    heartbeat: Heartbeat,
+    /// Which sites have become places that the tests of the engine can name.
+    symbols: Symbols,
+    ids: HashMap<SiteId, SiteId>,
+}
+
+pub(crate) struct Programs(pub(crate) Arc<Program>);
+
+impl Factory for Programs {
+    type Executor = Simulated;
+
+    fn make(&self, heartbeat: Heartbeat) -> Result<Simulated, String> {
+        let program = Arc::clone(&self.0);
+        let mut symbols = Symbols::default();
+        let mut ids = HashMap::new();
+        // Each executor has ids of its own, as the real ones do.
+        let order: Vec<SiteId> = (0..program.len())
+            .flat_map(|t| (0..=program[t].len()).map(move |at| system::site(t, at)))
+            .collect();
+        let skip = std::ptr::from_ref(&heartbeat) as usize / 64 % order.len().max(1);
+        for &site in order.iter().cycle().skip(skip).take(order.len()) {
+            let label = format!("{}.c:{}", site.0 / 1000, site.0 % 1000 + 1);
+            ids.insert(site, SiteId(symbols.sites.intern(Site::parse(&label))));
+        }
+        Ok(Simulated { program, heartbeat, symbols, ids })
+    }
+
+    fn interrupt(&self, _on: bool) {}
+}
+
+/// Gives a strategy the ids of this executor.
+struct Translated<'a> {
+    strategy: &'a mut dyn Strategy,
+    ids: &'a HashMap<SiteId, SiteId>,
+}
+
+impl Translated<'_> {
+    fn pending(&self, pending: &[selvedge_explore::Pending]) -> Vec<selvedge_explore::Pending> {
+        let id = |s: SiteId| self.ids.get(&s).copied().unwrap_or(s);
+        pending.iter().map(|p| selvedge_explore::Pending { site: id(p.site), ..*p }).collect()
+    }
+}
+
+impl Strategy for Translated<'_> {
+    fn begin(&mut self, _rng: Rng) -> bool {
+        true
+    }
+    fn choose(&mut self, choice: &selvedge_explore::Choice<'_>) -> ThreadId {
+        let pending = self.pending(choice.pending);
+        self.strategy.choose(&selvedge_explore::Choice { pending: &pending, ..*choice })
+    }
+    fn follows_steps(&self) -> bool {
+        self.strategy.follows_steps()
+    }
+    fn step(&mut self, thread: ThreadId, pending: &[selvedge_explore::Pending]) {
+        let pending = self.pending(pending);
+        self.strategy.step(thread, &pending);
+    }
+    fn observe(&mut self, event: &selvedge_model::Event) {
+        let site = self.ids.get(&event.site).copied().unwrap_or(event.site);
+        self.strategy.observe(&selvedge_model::Event { site, ..*event });
+    }
+    fn end(&mut self, pending: &[selvedge_explore::Pending]) {
+        let pending = self.pending(pending);
+        self.strategy.end(&pending);
+    }
+}
+
+impl Executor for Simulated {
+    type Error = String;
+    type Names = Trivial;
+    type NamesNow = Trivial;
+    type Points = ();
+
+    fn run(&mut self, strategy: &mut dyn Strategy, ask: &Ask<()>) -> Result<Execution, String> {
+        self.heartbeat.beat();
+        let mut driver = Driver::default();
+        let mut translated = Translated { strategy, ids: &self.ids };
+        let end = system::execute(&self.program, &mut translated, &mut driver);
+        let mut schedule = driver.schedule;
+        (schedule.seed, schedule.releases) = (ask.seed, ask.releases);
+        let id = |site: SiteId| self.ids.get(&site).copied().unwrap_or(site);
+        let outcome = if end.deadlock {
+            Outcome::Failed(Box::new(deadlock(&end, &id)))
+        } else if end.cut {
+            Outcome::Failed(Box::new(failure(Kind::Hang, Failure::Steps(20_000), Vec::new())))
+        } else {
+            Outcome::Exited(i32::from(end.failed))
+        };
+        let events: Vec<_> = end
+            .events
+            .iter()
+            .map(|e| selvedge_model::Event { site: id(e.site), ..*e })
+            .collect();
+        Ok(Execution {
+            outcome,
+            choices: schedule.len(),
+            steps: end.trace.len(),
+            schedule,
+            events,
+            stops: driver.stops,
+            last: ThreadId(end.trace.last().copied().unwrap_or(0)),
+            findings: Vec::new(),
+            analyses: Vec::new(),
+            output: format!("{:?}", end.vars).into_bytes(),
+            errors: Vec::new(),
+            releases_matter: false,
+            cut_off: end.cut,
+            uncontrolled: Vec::new(),
+        })
+    }
+
+    fn named(&mut self, _execution: &Execution) -> Symbols {
+        self.symbols.clone()
+    }
+
+    fn names(&self) -> Trivial {
+        Trivial
+    }
+
+    fn names_now(&self) -> Trivial {
+        Trivial
+    }
+
+    fn site(&mut self, site: &Site) -> SiteId {
+        SiteId(self.symbols.sites.intern(site.clone()))
+    }
+
+    fn points(&self) -> HashMap<Site, ()> {
+        self.symbols.sites.entries().iter().map(|s| (s.clone(), ())).collect()
+    }
+
+    fn repeat(
+        &mut self,
+        execution: &Execution,
+        ask: &Ask<()>,
+    ) -> Result<Option<Nondeterminism>, String> {
+        let mut replay = Replay::new(&execution.schedule);
+        replay.begin(Rng::new(0));
+        let again = self.run(&mut replay, ask)?;
+        assert_eq!(again.difference(execution), None, "the simulation is deterministic");
+        Ok(None)
+    }
+}
+
+fn failure(kind: Kind, failure: Failure, places: Vec<Place>) -> Finding {
+    Finding {
+        kind,
+        status: Status::Observed,
+        verdict: None,
+        analyses: vec!["schedules"],
+        subject: Subject::Program(failure),
+        places,
+        target: None,
+        occurrences: 1,
+    }
+}
+
+fn deadlock(end: &system::Outcome, id: &impl Fn(SiteId) -> SiteId) -> Finding {
+    let wants = |step: Step| match step {
+        Step::Do(Op::Acquire(lock, _)) => Some(lock),
+        _ => None,
+    };
+    let waits = (0..).zip(&end.pending).filter_map(|(t, p)| Some((t, p, wants(p.step)?)));
+    let part: Vec<Blocked> = waits
+        .map(|(thread, pending, lock): (u32, _, LockId)| Blocked {
+            thread: ThreadId(thread),
+            site: id(pending.site),
+            wants: Role::Acquire(lock),
+            holds: Vec::new(),
+            waits_for: None,
+        })
+        .collect();
+    let places = part.iter().map(Blocked::place).collect();
+    failure(Kind::Deadlock, Failure::Stuck { part, others: Vec::new() }, places)
+}

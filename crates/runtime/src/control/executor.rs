@@ -1,0 +1,185 @@
+//! A native program as an [`Executor`] of the engine.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use selvedge_engine::{Ask, Executor, Noted, Nondeterminism, Points};
+use selvedge_explore::{Replay, Rng, Strategy};
+use selvedge_model::{Site, SiteId, Symbols};
+
+use super::names::{NameTable, Names};
+use super::outside::Cause;
+use super::{CodePlace, Controlled, Execution, Outcome, Uncontrolled};
+use crate::session::Error;
+
+/// An access that is a scheduling point, as it is found again in another process or build.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Watched {
+    /// Its code.
+    pub code: CodePlace,
+    /// Its place in the source.
+    pub site: Site,
+}
+
+/// The accesses that are scheduling points, in the order of their code.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct WatchList(Arc<Vec<Watched>>);
+
+impl WatchList {
+    /// These, each once.
+    pub fn new(mut list: Vec<Watched>) -> WatchList {
+        list.sort_by(|a, b| a.code.cmp(&b.code));
+        list.dedup_by(|a, b| a.code == b.code);
+        WatchList(Arc::new(list))
+    }
+
+    /// All of them.
+    pub fn list(&self) -> &[Watched] {
+        &self.0
+    }
+}
+
+impl Points for WatchList {
+    fn add(&mut self, more: &WatchList) {
+        if !more.0.is_empty() {
+            *self = WatchList::new(self.0.iter().chain(&*more.0).cloned().collect());
+        }
+    }
+}
+
+/// To wait in one of these is to be about to end: `exit` and `exit_group`.
+const ENDS: [u32; 2] = [60, 231];
+
+/// What was not under control, each once, in words.
+fn uncontrolled(execution: &Execution) -> Vec<String> {
+    let ends = |u: &&Uncontrolled| {
+        let Uncontrolled::SystemCall { number, .. } = u;
+        number.is_some_and(|n| ENDS.contains(&n))
+    };
+    let list = execution.uncontrolled.iter().filter(|u| !ends(u)).map(ToString::to_string);
+    list.collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+impl Controlled {
+    /// The place among those executed that a place of an earlier build has become: the same, or the
+    /// nearest line of the same function, file and column.
+    pub fn relocated(&self, site: &Site) -> Option<Site> {
+        relocated(site, self.places.executed().keys()).cloned()
+    }
+}
+
+/// See [`Controlled::relocated`].
+pub fn relocated<'a>(
+    site: &Site,
+    known: impl IntoIterator<Item = &'a Site> + Clone,
+) -> Option<&'a Site> {
+    if let Some(same) = known.clone().into_iter().find(|k| *k == site) {
+        return Some(same);
+    }
+    let was = site.frame()?;
+    let file = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    let like = |k: &&Site| {
+        k.frame().is_some_and(|is| {
+            is.function == was.function
+                && is.column == was.column
+                && file(&is.file) == file(&was.file)
+        })
+    };
+    let distance = |k: &&Site| k.frame().map_or(u32::MAX, |is| is.line.abs_diff(was.line));
+    known.into_iter().filter(like).min_by_key(distance)
+}
+
+impl Executor for Controlled {
+    type Error = Error;
+    type Names = NameTable;
+    type NamesNow = Names;
+    type Points = WatchList;
+
+    fn run(
+        &mut self,
+        strategy: &mut dyn Strategy,
+        ask: &Ask<WatchList>,
+    ) -> Result<selvedge_engine::Execution, Error> {
+        if self.points != ask.points {
+            let places: Vec<CodePlace> =
+                ask.points.list().iter().map(|w| w.code.clone()).collect();
+            self.watch(&places)?;
+            self.points = ask.points.clone();
+        }
+        (self.seed, self.releases) = (ask.seed, ask.releases);
+        self.settings.accesses = ask.noted == Noted::Accesses;
+        let limit = self.settings.time;
+        self.settings.time = ask.time.map_or(limit, |t| t.min(limit));
+        let execution = Controlled::run(self, strategy);
+        self.settings.time = limit;
+        let execution = execution?;
+        let outcome = self.outcome(&execution);
+        self.asked = (execution.uncontrolled.clone(), execution.sources);
+        Ok(selvedge_engine::Execution {
+            outcome,
+            uncontrolled: uncontrolled(&execution),
+            cut_off: execution.outcome == Outcome::StepLimit,
+            choices: execution.schedule.len(),
+            steps: execution.events.len(),
+            schedule: execution.schedule,
+            events: execution.events,
+            stops: execution.stops,
+            last: execution.last,
+            findings: Vec::new(),
+            analyses: Vec::new(),
+            output: execution.stdout,
+            errors: execution.stderr,
+            releases_matter: execution.releases_matter,
+        })
+    }
+
+    fn named(&mut self, execution: &selvedge_engine::Execution) -> Symbols {
+        Controlled::named(self, &execution.events)
+    }
+
+    fn names(&self) -> NameTable {
+        Controlled::names(self).snapshot()
+    }
+
+    fn names_now(&self) -> Names {
+        Controlled::names(self)
+    }
+
+    fn site(&mut self, site: &Site) -> SiteId {
+        let site = self.relocated(site).unwrap_or_else(|| site.clone());
+        SiteId(self.symbols.sites.intern(site))
+    }
+
+    fn points(&self) -> HashMap<Site, WatchList> {
+        let list = |(site, codes): (&Site, &BTreeSet<CodePlace>)| {
+            let watched = |code: &CodePlace| Watched { code: code.clone(), site: site.clone() };
+            (site.clone(), WatchList::new(codes.iter().map(watched).collect()))
+        };
+        self.places.executed().iter().map(list).collect()
+    }
+
+    fn repeat(
+        &mut self,
+        execution: &selvedge_engine::Execution,
+        ask: &Ask<WatchList>,
+    ) -> Result<Option<Nondeterminism>, Error> {
+        /// Executions in the same process, and as many in one that is started anew.
+        const TIMES: usize = 2;
+        let (waited, sources) = std::mem::take(&mut self.asked);
+        for round in 0..2 * TIMES {
+            let anew = round >= TIMES;
+            if anew {
+                self.stop();
+            }
+            let mut replay = Replay::new(&execution.schedule);
+            replay.begin(Rng::default());
+            let again = Executor::run(self, &mut replay, ask)?;
+            let Some(difference) = execution.difference(&again) else { continue };
+            let waited = waited.first().or(self.asked.0.first());
+            let cause = Cause::of(waited, sources | self.asked.1, anew).to_string();
+            let symbols = Arc::new(Executor::named(self, &again));
+            return Ok(Some(Nondeterminism { difference, cause, symbols }));
+        }
+        Ok(None)
+    }
+}
