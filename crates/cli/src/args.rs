@@ -5,10 +5,12 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use selvedge_explore::Plan;
 use selvedge_explore::plan::UnknownStrategy;
 use selvedge_model::Status;
+use selvedge_report::{FORMATS, Format};
 
 use crate::catalogue;
 use crate::claims::RegionOptions;
@@ -99,6 +101,10 @@ pub(crate) struct RunOptions {
     /// The analyses to run, separated by commas; `all` is every one
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::DEFAULT_FOR_RUN)]
     pub(crate) analyses: Vec<String>,
+    /// How to print the findings; other formats than text go to standard output, and the program's
+    /// own output to standard error
+    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
+    pub(crate) format: &'static Format,
     /// Exit with 1 if there is a finding at least this sure
     #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
     pub(crate) fail_on: FailOn,
@@ -298,11 +304,14 @@ pub(crate) struct CargoArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct Recall {
-    /// For people (the default)
-    #[arg(long, conflicts_with = "json")]
+    /// How to print the findings
+    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
+    pub(crate) format: &'static Format,
+    /// The same as `--format text`
+    #[arg(long, conflicts_with_all = ["json", "format"])]
     pub(crate) text: bool,
-    /// For programs, see the README
-    #[arg(long)]
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
     /// The run to report on, instead of the last one
     #[arg(long, value_name = "ID")]
@@ -321,8 +330,8 @@ pub(crate) struct Recall {
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Output {
     /// How to print the findings
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ReportFormat,
+    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
+    pub(crate) format: &'static Format,
     /// Exit with 1 if there is a finding at least this sure
     #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
     pub(crate) fail_on: FailOn,
@@ -334,12 +343,11 @@ pub(crate) struct Output {
     pub(crate) source: Vec<PathBuf>,
 }
 
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ReportFormat {
-    /// For people
-    Text,
-    /// For programs, see the README
-    Json,
+/// A format of reports by its name.
+fn format() -> impl TypedValueParser<Value = &'static Format> {
+    let values = FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.about));
+    PossibleValuesParser::new(values)
+        .map(|name| Format::named(&name).expect("a possible value is the name of a format"))
 }
 
 /// The least sure status that fails.

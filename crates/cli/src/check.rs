@@ -1,28 +1,28 @@
 //! `selvedge check`: analyses over recorded traces, in one pass for all of them.
 
-use std::io::Write;
 use std::path::Path;
 
-use selvedge_analyses::Bound;
+use selvedge_analyses::Analysis;
 use selvedge_model::Findings;
+use selvedge_report::{Bound, Case, Report};
 
-use crate::args::{Check, Output, ReportFormat};
+use crate::args::Check;
 use crate::catalogue;
 use crate::claims::Renamed;
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
-use crate::report::{self, Report};
+use crate::terminal::print;
 
 /// Analyses the traces and prints what was found. A trace that turns out to be unreadable half-way is
 /// a failure, after the findings up to there have been printed.
 pub(crate) fn run(args: &Check) -> Result<Exit, Failure> {
     let mut report = Report::default();
     let outcome = analyse_into(args, &mut report);
-    if outcome.is_ok() || !report.findings.is_empty() {
+    if outcome.is_ok() || !report.cases.is_empty() {
         print(&report, &args.output)?;
     }
     outcome?;
-    let failed = report.findings.iter().any(|f| args.output.fail_on.fails(f.status));
+    let failed = report.cases.iter().any(|f| args.output.fail_on.fails(f.status));
     Ok(if failed { Exit::Findings } else { Exit::Clean })
 }
 
@@ -62,29 +62,21 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     report.stats.traces += 1;
     report.stats.analyses = analyses.iter().map(|a| a.name().to_owned()).collect();
     for analysis in &analyses {
-        if let Some(Bound { what, limit, exceeded }) = analysis.bound() {
-            report.stats.bounds.push(format!(
-                "{}: {}: at most {limit} {what}, and {exceeded} times there were more: findings may be missing",
-                path.display(),
-                analysis.name()
-            ));
-        }
+        let trace = Some(path.display().to_string());
+        report.stats.bounds.extend(bound(&**analysis, trace));
     }
-    findings.into_iter().for_each(|f| report.add(report::ReportedFinding::new(&f, symbols)));
+    findings.into_iter().for_each(|f| report.add(Case::new(&f, symbols)));
     outcome
 }
 
-/// Prints a report to standard output.
-pub(crate) fn print(report: &Report, output: &Output) -> Result<(), Failure> {
-    match output.format {
-        ReportFormat::Text => {
-            let text = report::text::render(report, output);
-            anstream::stdout().write_all(text.as_bytes())?;
-        }
-        ReportFormat::Json => {
-            let mut out = std::io::stdout().lock();
-            out.write_all(report::json::render(report).as_bytes())?;
-        }
-    }
-    Ok(())
+/// What keeps an analysis from finding all that it promises, if anything does.
+pub(crate) fn bound(analysis: &dyn Analysis, trace: Option<String>) -> Option<Bound> {
+    let bound = analysis.bound()?;
+    Some(Bound::Analysis {
+        trace,
+        analysis: analysis.name().to_owned(),
+        what: bound.what.to_owned(),
+        limit: bound.limit,
+        exceeded: bound.exceeded,
+    })
 }

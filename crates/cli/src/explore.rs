@@ -7,21 +7,24 @@ use std::sync::atomic::AtomicBool;
 use selvedge_analyses::hybrid::Hybrid;
 use selvedge_explore::Plan;
 use selvedge_model::{Schedule, Status};
+use selvedge_report::{
+    Case, Effort, NotReplayed, Note, Report, Stats, Watched, interleaving, words,
+};
 use selvedge_runtime::Execution;
+use selvedge_runtime::control::Difference;
 
 use crate::args::Explore;
-use crate::check;
-use crate::control::account;
 use crate::control::halt::Halt;
 use crate::control::lanes::{self, Done, Job};
 use crate::control::meeting::Meeting;
 use crate::control::observe::{Observation, observe};
-use crate::control::stage::{Stage, Subject, Watched, Wishes};
+use crate::control::stage::{Stage, Subject, Wishes};
 use crate::control::tally::{Found, Tally};
+use crate::control::{account, ending};
 use crate::exit::{Exit, Failure, unless_interrupted};
 use crate::progress::Schedules;
-use crate::report::{Effort, Report, ReportedFinding};
 use crate::store::{self, Journal};
+use crate::terminal;
 
 /// So many executions are looked at for accesses that may race.
 const OBSERVED: u64 = 3;
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
     let report = match outcome {
         Ok(report) => report,
         Err(failure) => {
-            journal.finish("could not be controlled", &crate::report::Stats::default());
+            journal.finish("could not be controlled", &Stats::default());
             return Err(failure);
         }
     };
@@ -67,11 +70,11 @@ pub(crate) fn conclude(
 ) -> Result<Exit, Failure> {
     let mut output = output.clone();
     output.source.push(subject.root.clone());
-    check::print(report, &output)?;
+    terminal::print(report, &output)?;
     if let Some(shortcoming) = subject.shortcoming() {
         anstream::eprintln!("{shortcoming}");
     }
-    let failed = report.findings.iter().any(|f| output.fail_on.fails(f.status));
+    let failed = report.cases.iter().any(|f| output.fail_on.fails(f.status));
     Ok(match halt.signal() {
         _ if failed => Exit::Findings,
         Some(_) => Exit::Interrupted,
@@ -279,7 +282,7 @@ impl Search<'_> {
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = self.remarks.clone();
         if let Some(fault) = self.tally.always() {
-            let summary = fault.finding(Status::Observed, self.by).summary();
+            let summary = words::summary(fault);
             remarks.push(format!(
                 "it fails in the same way under all {} schedules, so this is no concurrency bug: {summary}",
                 self.tally.executions()
@@ -298,7 +301,7 @@ impl Search<'_> {
         &self,
         wishes: &Wishes,
         journal: &mut Journal,
-    ) -> Result<Vec<ReportedFinding>, Failure> {
+    ) -> Result<Vec<Case>, Failure> {
         let found = self.found();
         if found.is_empty() {
             return Ok(Vec::new());
@@ -315,14 +318,13 @@ impl Search<'_> {
         for one in &found {
             let mut finding = one.finding(self.by);
             match &mut stage {
-                None => finding.notes.push("its schedule was not replayed: interrupted".to_owned()),
+                None => finding.notes.push(Note::NotReplayed(NotReplayed::Interrupted)),
                 Some(stage) => match replays(stage, one, self.tally.usual_exit()) {
                     Ok(()) => {
                         finding.status = Status::Confirmed;
-                        let root = &self.subject.root;
-                        unless_interrupted(account::complete(stage, &mut finding, root))?;
+                        unless_interrupted(account::complete(stage, &mut finding))?;
                     }
-                    Err(why) => finding.notes.push(why),
+                    Err(why) => finding.notes.push(Note::NotReplayed(why)),
                 },
             }
             journal.add(&finding);
@@ -336,7 +338,11 @@ impl Search<'_> {
 fn repeated(stage: &mut Stage, first: &Execution) -> Result<Option<String>, Failure> {
     const TIMES: usize = 2;
     let found = unless_interrupted(stage.controlled.unrepeatable(first, TIMES))?;
-    Ok(found.flatten().map(|n| n.in_words(&stage.controlled.named(&[]))))
+    Ok(found.flatten().map(|n| {
+        let Difference { index, expected, found } = n.difference;
+        let symbols = stage.controlled.named(&[]);
+        interleaving::differ(index, [expected, found], &n.cause, &symbols)
+    }))
 }
 
 /// The schedule that forces nothing.
@@ -345,25 +351,24 @@ fn unforced(job: &Job<'_>) -> Schedule {
 }
 
 /// Whether a failure happens again, or what happens instead.
-fn replays(stage: &mut Stage, found: &Found, usual: Option<i32>) -> Result<(), String> {
-    stage.watch(&found.times.watched).map_err(|e| format!("not replayed: {e}"))?;
+fn replays(stage: &mut Stage, found: &Found, usual: Option<i32>) -> Result<(), NotReplayed> {
+    let failed = |e: String| NotReplayed::Failed(e);
+    stage.watch(&found.times.watched).map_err(|e| failed(e.to_string()))?;
     let (execution, divergence) =
-        stage.controlled.replay(&found.times.schedule).map_err(|e| format!("not replayed: {e}"))?;
+        stage.controlled.replay(&found.times.schedule).map_err(|e| failed(e.to_string()))?;
     let done = Done::new(stage, execution);
     if same(&done.ending, found, usual) {
         return Ok(());
     }
-    let diverged = divergence.map_or(String::new(), |d| format!(", and the replay diverged {d}"));
-    Err(format!(
-        "its schedule does not replay it: it led to {}{diverged}; something in the program is not under control",
-        done.ending.words()
-    ))
+    let diverged = divergence.map(|d| d.to_string());
+    Err(NotReplayed::Otherwise { outcome: done.ending.outcome(), diverged })
 }
 
-fn same(ending: &crate::control::ending::Ending, found: &Found, usual: Option<i32>) -> bool {
-    use crate::control::ending::{Ending, Fault};
-    match ending {
-        Ending::Failed(fault) => fault.id == found.fault.id,
-        Ending::Exit(code) => usual.is_some_and(|u| Fault::exit(*code, u).id == found.fault.id),
+fn same(ended: &ending::Ending, found: &Found, usual: Option<i32>) -> bool {
+    match ended {
+        ending::Ending::Failed(fault) => fault.id == found.fault.id,
+        ending::Ending::Exit(code) => {
+            usual.is_some_and(|u| ending::exit(*code, u).id == found.fault.id)
+        }
     }
 }

@@ -11,17 +11,17 @@ use std::sync::atomic::AtomicBool;
 
 use selvedge_explore::Divergence;
 use selvedge_model::{Object, Range, Schedule, Site, SiteId, Symbols, Target};
+use selvedge_report::{Case, Watched, format, words};
 use selvedge_runtime::Execution;
 
 use crate::args::Replay;
-use crate::control::account;
-use crate::control::debug;
-use crate::control::ending::{Ending, Fault};
+use crate::control::ending::{self, Ending};
 use crate::control::halt::Halt;
-use crate::control::stage::{RECORDS, Stage, Subject, Watched, Wishes, in_order, relocated};
+use crate::control::stage::{RECORDS, Stage, Subject, Wishes, in_order, relocated};
+use crate::control::{account, debug};
 use crate::exit::{Exit, Failure, warning_label};
-use crate::report::{Aim, ReportedFinding};
 use crate::store::{self, Store};
+use crate::terminal;
 
 /// Replays, and says what happened.
 pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
@@ -62,8 +62,10 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
         if round == 0 || replayed.again != (happened == round) {
             tell(&replayed, finding.as_ref());
             let Replayed { execution, symbols, .. } = &replayed;
-            let text = account::account(execution, symbols, finding.as_ref(), &subject.root);
-            anstream::eprint!("{text}");
+            let rows = account::interleaving(execution, symbols, finding.as_ref());
+            let root = std::slice::from_ref(&subject.root);
+            let mut sources = terminal::sources(root);
+            anstream::eprint!("{}", format::interleaving(&rows, &mut sources, terminal::width()));
         }
         happened += u64::from(replayed.again);
         if args.gdb {
@@ -82,7 +84,7 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
 struct Again {
     subject: Subject,
     schedule: Schedule,
-    finding: Option<ReportedFinding>,
+    finding: Option<Case>,
     watched: Vec<Watched>,
 }
 
@@ -120,7 +122,7 @@ fn stored(args: &Replay) -> Result<Again, Failure> {
         several => {
             let lines: Vec<String> = several
                 .iter()
-                .map(|(run, f)| format!("  {} {} (run {run})", f.id, f.summary()))
+                .map(|(run, f)| format!("  {} {} (run {run})", f.id, words::summary(f)))
                 .collect();
             return Err(Failure::Usage(format!(
                 "{prefix} is the beginning of several ids:\n{}",
@@ -186,10 +188,9 @@ pub(crate) struct Replayed {
 pub(crate) fn follow(
     stage: &mut Stage,
     schedule: &Schedule,
-    finding: Option<&ReportedFinding>,
+    finding: Option<&Case>,
 ) -> Result<Replayed, Failure> {
-    let aim = finding.and_then(|f| f.control.as_ref()).and_then(|c| c.aim.as_ref());
-    let Some(aim) = aim else {
+    let Some(aim) = finding.and_then(Case::aim) else {
         let (execution, divergence) = stage.controlled.replay(schedule)?;
         let edited = stage.edited;
         return Ok(judged(stage, execution, divergence, |ending| match finding {
@@ -214,15 +215,15 @@ fn judged(
 }
 
 /// Whether an ending is the failure that a finding tells of, in a program that may be edited.
-fn is_of(ending: &Ending, finding: &ReportedFinding, edited: bool) -> bool {
+fn is_of(ending: &Ending, finding: &Case, edited: bool) -> bool {
     match ending {
         Ending::Failed(fault) => fault.id == finding.id || edited && has_moved(fault, finding),
-        Ending::Exit(code) => Fault::exit(*code, 0).id == finding.id,
+        Ending::Exit(code) => ending::exit(*code, 0).id == finding.id,
     }
 }
 
 /// Whether a failure is the one of a finding, at lines that an edit has moved.
-fn has_moved(fault: &Fault, finding: &ReportedFinding) -> bool {
+fn has_moved(fault: &Case, finding: &Case) -> bool {
     let now: Vec<&Site> = fault.places.iter().map(|p| &p.site).collect();
     fault.kind == finding.kind
         && fault.subject == finding.subject
@@ -235,43 +236,37 @@ fn has_moved(fault: &Fault, finding: &ReportedFinding) -> bool {
 pub(crate) fn watched(
     stage: &mut Stage,
     schedule: &Schedule,
-    aim: &Aim,
+    aim: &Target<Site>,
 ) -> Result<(Execution, Option<Divergence>, bool), Failure> {
     let target = target(stage, aim);
     Ok(stage.controlled.replay_to(schedule, &target)?)
 }
 
 /// A stored target in terms of a stage.
-fn target(stage: &mut Stage, aim: &Aim) -> Target {
+fn target(stage: &mut Stage, aim: &Target<Site>) -> Target {
     let known = stage.sites();
-    let mut id = |site: &Site| {
+    let mut target = aim.map(|site| {
         let site = relocated(site, &known).unwrap_or(site).clone();
         SiteId(stage.controlled.symbols.sites.intern(site))
-    };
-    match aim {
-        Aim::Race { first, second } => Target::Race { first: id(first), second: id(second) },
-        Aim::Split { first, second, between } => Target::Split {
-            region: None,
-            first: id(first),
-            second: id(second),
-            between: between.as_ref().map(&mut id),
-            // The strategy goes by sites, whatever they use.
-            object: Object::Memory(Range { start: 0, len: 0 }),
-        },
+    });
+    // Regions and objects have other ids in every execution; the strategy goes by sites.
+    if let Target::Split { region, object, .. } = &mut target {
+        (*region, *object) = (None, Object::Memory(Range { start: 0, len: 0 }));
     }
+    target
 }
 
-fn tell(replayed: &Replayed, finding: Option<&ReportedFinding>) {
+fn tell(replayed: &Replayed, finding: Option<&Case>) {
     let ending = replayed.ending.words();
     match finding {
         Some(finding) if replayed.again => {
-            anstream::eprintln!("it happened again: {} ({})", finding.summary(), finding.id);
-            if finding.control.as_ref().is_some_and(|c| c.aim.is_some()) {
+            anstream::eprintln!("it happened again: {} ({})", words::summary(finding), finding.id);
+            if finding.aim().is_some() {
                 anstream::eprintln!("the program ended with {ending}");
             }
         }
         Some(finding) => {
-            anstream::eprintln!("it did not happen: {} ({})", finding.summary(), finding.id);
+            anstream::eprintln!("it did not happen: {} ({})", words::summary(finding), finding.id);
             anstream::eprintln!("the program ended with {ending}");
         }
         None => anstream::eprintln!("the program ended with {ending}"),

@@ -1,6 +1,6 @@
 //! How an execution of a program fails, whoever ran it: the subject of a finding that shows by itself.
 
-use crate::{Held, LockId, Place, Role, SiteId, ThreadId};
+use crate::{Held, LockId, Mode, Place, Role, SiteId, ThreadId};
 
 /// How an execution failed. What it leaves behind is in ids and numbers; words are for a renderer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,6 +78,8 @@ pub struct Blocked {
     pub site: SiteId,
     /// What it cannot do.
     pub wants: Role,
+    /// In which mode, if it is a lock.
+    pub mode: Mode,
     /// What it holds, outermost first.
     pub holds: Vec<Held>,
     /// Whom it waits for, where that is known: the holder of a lock, the thread to be joined.

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use selvedge_explore::Step;
-use selvedge_explore::explain::waiting_in_words;
-use selvedge_model::{Finding, Kind, Mode, Op, Schedule, SiteId, Status, Symbols, ThreadId};
+use selvedge_model::{Finding, Kind, Mode, Op, Schedule, Site, SiteId, Status, Symbols, ThreadId};
+use selvedge_report::{Act, Case, advice, words};
 
 use crate::analyses::RACES;
+use crate::report;
 
 /// A panic of a controlled thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,8 +33,8 @@ pub struct Blocked {
     pub name: String,
     /// What it cannot do.
     pub step: Step,
-    /// Where: `file:line:column`.
-    pub at: String,
+    /// Where.
+    pub site: Site,
     /// Who holds what it waits for, or is waited for itself.
     pub holder: Option<(ThreadId, String)>,
 }
@@ -112,8 +113,8 @@ impl Cause {
 
     /// Whether two executions failed in the same way.
     pub(crate) fn same(&self, other: &Cause) -> bool {
-        fn places(list: &[Blocked]) -> Vec<&str> {
-            let mut places: Vec<&str> = list.iter().map(|b| b.at.as_str()).collect();
+        fn places(list: &[Blocked]) -> Vec<String> {
+            let mut places: Vec<String> = list.iter().map(|b| b.site.to_string()).collect();
             places.sort_unstable();
             places
         }
@@ -202,8 +203,8 @@ pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
                     Some((_, name)) => format!(", held by {name}"),
                     None => String::new(),
                 };
-                let waits = waiting_in_words(b.step, symbols);
-                format!("\n  {} {waits} at {}{holder}", b.name, b.at)
+                let waits = Act::of_step(b.step, symbols).waiting();
+                format!("\n  {} {waits} at {}{holder}", b.name, b.site)
             })
             .collect()
     };
@@ -214,7 +215,10 @@ pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
         Cause::Deadlock(list) if list.iter().any(|b| waits_behind(b, list)) => {
             format!("deadlock: threads wait in a circle, readers behind writers{}", blocked(list))
         }
-        Cause::Deadlock(list) => format!("deadlock: no thread can go on{}", blocked(list)),
+        Cause::Deadlock(list) => {
+            let advice = advised(&report::stuck(list, symbols));
+            format!("deadlock: no thread can go on{}{advice}", blocked(list))
+        }
         Cause::Leak(list) => {
             format!(
                 "threads leaked: the test body returned, and these wait for ever{}",
@@ -255,23 +259,14 @@ pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
     }
 }
 
-/// A finding in words: what and where.
+/// A finding in words: what, where, why and what helps.
 pub(crate) fn finding_in_words(finding: &Finding, symbols: &Symbols) -> String {
-    use selvedge_model::Role;
-    let role = |role: Role| match role {
-        Role::Read => "reads".to_owned(),
-        Role::Write => "writes".to_owned(),
-        Role::AtomicRead => "atomically reads".to_owned(),
-        Role::AtomicWrite => "atomically writes".to_owned(),
-        Role::Acquire(lock) => format!("locks {}", lock.0),
-        other => format!("{other:?}").to_lowercase(),
-    };
-    let places: String = finding
+    let case = report::case(finding, symbols);
+    let places: String = case
         .places
         .iter()
-        .map(|p| format!("\n  thread {} {} at {}", p.thread.0, role(p.role), symbols.site(p.site)))
+        .map(|p| format!("\n  {}: {}", p.site, words::sentence(case.kind, p)))
         .collect();
-    let by = finding.analyses.join(", ");
     // `races` predicts nothing by itself: see `exec::ownership`.
     let perhaps = match finding.analyses[..] {
         [RACES] if finding.status < Status::Observed => {
@@ -279,5 +274,19 @@ pub(crate) fn finding_in_words(finding: &Finding, symbols: &Symbols) -> String {
         }
         _ => "",
     };
-    format!("{}, {} by {by}{places}{perhaps}", finding.kind.name(), finding.status.name())
+    format!(
+        "{}: {} ({}), found by {}{places}{perhaps}{}",
+        case.id,
+        words::summary(&case),
+        case.status.name(),
+        case.analyses.join(", "),
+        advised(&case)
+    )
+}
+
+/// Why it is a bug, and what helps.
+fn advised(case: &Case) -> String {
+    let why = advice::why(case).map(|why| format!("\n  why: {why}"));
+    let help = advice::missing(case).map(|help| format!("\n  help: {help}"));
+    [why, help].into_iter().flatten().collect()
 }

@@ -1,20 +1,18 @@
-//! How a finding happens: its schedule with as few preemptions as can be, and the interleaving in words.
+//! How a finding happens: its schedule with as few preemptions as can be, and the interleaving.
 
-use std::fmt::Write;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use selvedge_explore::minimise;
-use selvedge_model::{Schedule, Site, Status, Symbols};
+use selvedge_model::schedule::landmark;
+use selvedge_model::{Ended, Schedule, Site, SiteId, Status, Symbols};
+use selvedge_report::{Case, End, Explanation, How, Interleaving, Outcome, Story, explain};
 use selvedge_runtime::Execution;
+use selvedge_runtime::control::Outcome as Ran;
 
-use super::ending::Ending;
+use super::ending::{Ending, blocked};
 use super::stage::Stage;
 use crate::exit::Failure;
 use crate::replay::follow;
-use crate::report::interleaving;
-use crate::report::sources::Sources;
-use crate::report::{Aim, ReportedFinding};
 use crate::store::Journal;
 
 /// The most executions that making a schedule shorter is worth.
@@ -28,30 +26,23 @@ const PATIENCE: (u32, Duration) = (20, Duration::from_millis(500));
 
 /// Gives a finding whose schedule replays it a shorter one, and an account of how it happens. If the
 /// schedule does not replay it, the finding stays as it is.
-pub(crate) fn complete(
-    stage: &mut Stage,
-    finding: &mut ReportedFinding,
-    root: &Path,
-) -> Result<(), Failure> {
+pub(crate) fn complete(stage: &mut Stage, finding: &mut Case) -> Result<(), Failure> {
     let Some((schedule, ending)) = worst(stage, finding)? else { return Ok(()) };
     let schedule = shortened(stage, finding, schedule, &ending)?;
     let shown = follow(stage, &schedule, Some(finding))?;
     if !shown.again {
         return Ok(());
     }
-    let text = account(&shown.execution, &shown.symbols, Some(finding), root);
+    let rows = interleaving(&shown.execution, &shown.symbols, Some(finding));
     if let Some(control) = &mut finding.control {
         control.schedule = Some(schedule.to_string());
-        control.interleaving = text;
+        control.how = Some(How::Rows(rows));
     }
     Ok(())
 }
 
 /// A schedule that shows the finding, and how it ends: in a failure, if one of its orders does.
-fn worst(
-    stage: &mut Stage,
-    finding: &ReportedFinding,
-) -> Result<Option<(Schedule, String)>, Failure> {
+fn worst(stage: &mut Stage, finding: &Case) -> Result<Option<(Schedule, Outcome)>, Failure> {
     let Some(control) = &finding.control else { return Ok(None) };
     let known = control.orders.iter().map(|o| &o.schedule).chain(&control.schedule);
     let mut first = None;
@@ -61,7 +52,7 @@ fn worst(
             continue;
         }
         let fails = !matches!(replayed.ending, Ending::Exit(0));
-        let found = (schedule, replayed.ending.words());
+        let found = (schedule, replayed.ending.outcome());
         if fails {
             return Ok(Some(found));
         }
@@ -75,15 +66,14 @@ fn worst(
 /// too.
 pub(crate) fn complete_all(
     stage: &mut Stage,
-    findings: &mut [ReportedFinding],
-    root: &Path,
+    findings: &mut [Case],
     journal: &mut Journal,
 ) -> Result<(), Failure> {
     let confirmed = findings.iter_mut().filter(|f| f.status == Status::Confirmed);
     for finding in confirmed.take(EXPLAINED) {
         let watched = finding.control.as_ref().map(|c| c.watched.clone()).unwrap_or_default();
         stage.watch(&watched)?;
-        complete(stage, finding, root)?;
+        complete(stage, finding)?;
         journal.add(finding);
     }
     Ok(())
@@ -93,9 +83,9 @@ pub(crate) fn complete_all(
 /// ends in the same way.
 fn shortened(
     stage: &mut Stage,
-    finding: &ReportedFinding,
+    finding: &Case,
     schedule: Schedule,
-    ending: &str,
+    ending: &Outcome,
 ) -> Result<Schedule, Failure> {
     let begin = Instant::now();
     follow(stage, &schedule, Some(finding))?;
@@ -109,7 +99,7 @@ fn shortened(
         }
         match follow(stage, candidate, Some(finding)) {
             Ok(replayed) => {
-                let same = replayed.again && replayed.ending.words() == ending;
+                let same = replayed.again && replayed.ending.outcome() == *ending;
                 same.then_some(replayed.execution.schedule)
             }
             Err(error) => {
@@ -123,32 +113,51 @@ fn shortened(
 }
 
 /// The interleaving of an execution that shows a finding, or just ended as it did.
-pub(crate) fn account(
+pub(crate) fn interleaving(
     execution: &Execution,
     symbols: &Symbols,
-    finding: Option<&ReportedFinding>,
-    root: &Path,
-) -> String {
-    let places = finding.map(places).unwrap_or_default();
-    let preemptions = match execution.stops.len() {
-        0 => "threads run until they have to wait".to_owned(),
-        1 => "1 preemption".to_owned(),
-        n => format!("{n} preemptions"),
-    };
-    let mut sources = Sources::new(std::slice::from_ref(&root.to_owned()));
-    let mut text = String::new();
-    let _ = writeln!(text, "how it happens ({preemptions}):");
-    text.push_str(&interleaving::text(execution, symbols, &places, &mut sources, None));
-    text
+    finding: Option<&Case>,
+) -> Interleaving {
+    let explanation = explained(execution, symbols, finding);
+    Interleaving::new(&explanation, execution.stops.len(), symbols)
 }
 
-/// The places that make the finding.
-pub(crate) fn places(finding: &ReportedFinding) -> Vec<Site> {
-    match finding.control.as_ref().and_then(|c| c.aim.as_ref()) {
-        Some(Aim::Race { first, second }) => vec![first.clone(), second.clone()],
-        Some(Aim::Split { first, second, between }) => {
-            [first].into_iter().chain(between).chain([second]).cloned().collect()
-        }
-        None => finding.places.iter().map(|p| p.site.clone()).collect(),
-    }
+/// What matters of such an execution.
+pub(crate) fn explained(
+    execution: &Execution,
+    symbols: &Symbols,
+    finding: Option<&Case>,
+) -> Explanation {
+    let critical = finding.map(Case::critical).unwrap_or_default();
+    let places: Vec<SiteId> = critical.iter().filter_map(|site| id(site, symbols)).collect();
+    let waiting = match &execution.outcome {
+        Ran::Deadlock(waiting) => blocked(waiting),
+        _ => Vec::new(),
+    };
+    let ending = match execution.outcome {
+        Ran::Exited(0) | Ran::Deadlock(_) => None,
+        Ran::Exited(code) => Some(End::Process(Ended::Code(code))),
+        Ran::Signaled(signal) => Some(End::Process(Ended::Signal(signal))),
+        Ran::StepLimit => Some(End::Endless),
+        Ran::TimeLimit => Some(End::Late),
+    };
+    explain(&Story {
+        events: &execution.events,
+        stops: &execution.stops,
+        blocked: &waiting,
+        places: &places,
+        ending: ending.map(|how| (execution.last, how)),
+    })
+}
+
+/// The id of a site; in a program that was edited since, of the place that it has become.
+fn id(site: &Site, symbols: &Symbols) -> Option<SiteId> {
+    let sites = symbols.sites.entries();
+    let function = |s: &Site| s.frame().map(|f| f.function.clone());
+    let moved = |s: &Site| landmark(s) == landmark(site) && function(s) == function(site);
+    let found = sites.iter().position(|s| s == site).or_else(|| {
+        let mut alike = (0..sites.len()).filter(|&i| moved(&sites[i]));
+        alike.next().filter(|_| alike.next().is_none())
+    })?;
+    Some(SiteId(u32::try_from(found).ok()?))
 }

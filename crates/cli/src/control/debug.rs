@@ -7,17 +7,15 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use selvedge_explore::Step;
-use selvedge_explore::explain::{Row, Story, explain};
-use selvedge_model::{Event, Op, Schedule, SiteId, Symbols, ThreadId};
-use selvedge_runtime::control::{Debugger, Outcome};
+use selvedge_model::{Event, Role, Schedule, SiteId, Symbols, ThreadId};
+use selvedge_report::Case;
+use selvedge_report::explain::Row;
+use selvedge_runtime::control::Debugger;
 
-use super::account::places;
+use super::account::explained;
 use super::stage::{Stage, Subject, Wishes};
 use crate::exit::Failure;
 use crate::replay::Replayed;
-use crate::report::ReportedFinding;
-use crate::report::interleaving;
 
 /// Runs gdb until it ends. `replayed` is the same execution without it; `commands` are what gdb does
 /// once the program has stopped, nothing to ask the user.
@@ -26,21 +24,21 @@ pub(crate) fn run(
     wishes: Wishes,
     schedule: &Schedule,
     replayed: &Replayed,
-    finding: Option<&ReportedFinding>,
+    finding: Option<&Case>,
     commands: &[String],
 ) -> Result<(), Failure> {
     // At gdb's prompt the interrupt key is gdb's, and we are in its way.
     let ignored = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, ignored)?;
-    let before = breakpoints(replayed, finding);
-    let points = before.iter().filter(|line| line.starts_with("break")).count();
+    let points = breakpoints(replayed, finding);
     anstream::eprintln!(
         "the program runs under gdb with the same schedule; {} set",
-        match points {
+        match points.len() {
             1 => "1 breakpoint is".to_owned(),
             n => format!("{n} breakpoints are"),
         }
     );
+    let before = points.iter().flat_map(Breakpoint::commands).collect();
     let debugger = Debugger { before, after: commands.to_vec(), batch: !commands.is_empty() };
     let wishes = Wishes { debugger: Some(debugger), ..wishes };
     let mut stage = Stage::new(subject, wishes, &Arc::default())?;
@@ -51,22 +49,9 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Commands that set a breakpoint at each critical point.
-fn breakpoints(replayed: &Replayed, finding: Option<&ReportedFinding>) -> Vec<String> {
+/// A breakpoint at each critical point.
+fn breakpoints(replayed: &Replayed, finding: Option<&Case>) -> Vec<Breakpoint> {
     let Replayed { execution, symbols, .. } = replayed;
-    let sites = finding.map(places).unwrap_or_default();
-    let blocked = match &execution.outcome {
-        Outcome::Deadlock(blocked) => blocked.iter().map(|b| (b.thread, b.pending)).collect(),
-        _ => Vec::new(),
-    };
-    let places = interleaving::ids(&sites, symbols);
-    let story = Story {
-        events: &execution.events,
-        stops: &execution.stops,
-        blocked: &blocked,
-        places: &places,
-        ending: None,
-    };
     let mut points: Vec<(SiteId, usize)> = Vec::new();
     let mut add = |site: SiteId, arrival: usize| {
         let visits = visits(&execution.events, site, arrival);
@@ -77,14 +62,14 @@ fn breakpoints(replayed: &Replayed, finding: Option<&ReportedFinding>) -> Vec<St
     };
     let mut found = false;
     let mut critical = 0..execution.events.len();
-    for row in explain(&story).rows {
+    for row in explained(execution, symbols, finding).rows {
         let (site, arrival) = match row {
             Row::Does { event, critical: true } => {
                 let at = critical.find(|&i| execution.events[i] == event).unwrap_or(0);
                 (event.site, arrival(&execution.events[..at], event.thread))
             }
-            Row::Waits { thread, next, .. } if !matches!(next.step, Step::Do(Op::Join(_))) => {
-                (next.site, arrival(&execution.events, thread))
+            Row::Waits(waiting) if !matches!(waiting.wants, Role::Join(_)) => {
+                (waiting.site, arrival(&execution.events, waiting.thread))
             }
             _ => continue,
         };
@@ -97,7 +82,7 @@ fn breakpoints(replayed: &Replayed, finding: Option<&ReportedFinding>) -> Vec<St
             add(stop.next.site, arrival(&execution.events[..stop.at], stop.thread));
         }
     }
-    commands(&points, symbols)
+    points.iter().filter_map(|&(site, visits)| Breakpoint::new(site, visits, symbols)).collect()
 }
 
 /// When a thread came to where it is: after its last event.
@@ -111,15 +96,26 @@ fn visits(events: &[Event], site: SiteId, before: usize) -> usize {
     (0..events.len()).filter(|&i| events[i].site == site && earlier(i)).count()
 }
 
-fn commands(points: &[(SiteId, usize)], symbols: &Symbols) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (site, visits) in points {
-        let site = symbols.site(*site);
-        let Some(frame) = site.frame().filter(|f| f.line > 0) else { continue };
-        lines.push(format!("break {}:{}", frame.file, frame.line));
-        if *visits > 0 {
-            lines.push(format!("ignore $bpnum {visits}"));
-        }
+/// A line at which gdb stops.
+struct Breakpoint {
+    line: String,
+    /// So many visits before are passed over.
+    visits: usize,
+}
+
+impl Breakpoint {
+    fn new(site: SiteId, visits: usize, symbols: &Symbols) -> Option<Breakpoint> {
+        let site = symbols.site(site);
+        let frame = site.frame().filter(|f| f.line > 0)?;
+        Some(Breakpoint { line: format!("{}:{}", frame.file, frame.line), visits })
     }
-    lines
+
+    /// As gdb wants it.
+    fn commands(&self) -> Vec<String> {
+        let mut commands = vec![format!("break {}", self.line)];
+        if self.visits > 0 {
+            commands.push(format!("ignore $bpnum {}", self.visits));
+        }
+        commands
+    }
 }

@@ -4,13 +4,15 @@
 //! panic writes, threads that all wait, an execution that does not end. Its identity is its kind and its
 //! places, or what it says where it has no place.
 
-use selvedge_explore::Step;
-use selvedge_model::{FindingId, Frame, Kind, Op, Site, Status, Symbols, ThreadId};
+use selvedge_model::{
+    Blocked, Ended, Failure, Finding, FindingId, Frame, Kind, Place, Role, Site, Status, Subject,
+    Symbols, ThreadId,
+};
+use selvedge_report::words;
+use selvedge_report::{self as report, Case};
 use selvedge_runtime::Execution;
-use selvedge_runtime::control::{Blocked, Crash, Outcome, Uncontrolled};
+use selvedge_runtime::control::{self, Crash, Outcome, Uncontrolled};
 
-use crate::report::{ReportedFinding, ReportedPlace, ReportedRole};
-use crate::run::ending::name as signal_name;
 use crate::symbolize;
 
 /// How an execution ended.
@@ -19,25 +21,10 @@ pub(crate) enum Ending {
     /// With an exit code, and nothing that says why if it is not 0.
     Exit(i32),
     /// In a way that no program wants.
-    Failed(Box<Fault>),
-}
-
-/// A failure of an execution.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Fault {
-    pub(crate) id: String,
-    pub(crate) kind: Kind,
-    pub(crate) subject: Vec<String>,
-    pub(crate) places: Vec<ReportedPlace>,
-    pub(crate) notes: Vec<String>,
-    /// The execution was cut off because it took too long, which another machine may see otherwise.
-    pub(crate) limit: bool,
+    Failed(Box<Case>),
 }
 
 const SIGABRT: i32 = 6;
-const SIGSEGV: i32 = 11;
-/// Addresses below this are a null pointer's, or those of fields behind one.
-const NULL_PAGE: u64 = 4096;
 /// How much of a message is worth repeating.
 const MESSAGE: usize = 300;
 
@@ -45,71 +32,71 @@ impl Ending {
     /// Of an execution, whose names are `symbols`.
     pub(crate) fn new(execution: &Execution, symbols: &Symbols) -> Ending {
         let stderr = String::from_utf8_lossy(&execution.stderr);
-        match &execution.outcome {
-            Outcome::Exited(0) => Ending::Exit(0),
+        let case = match &execution.outcome {
+            Outcome::Exited(0) => return Ending::Exit(0),
             // Rust's test harness keeps what a test says back, and shows it on standard output.
             Outcome::Exited(code) => match message(&stderr)
                 .or_else(|| rust_panic(&String::from_utf8_lossy(&execution.stdout)))
             {
-                Some(message) => failed_assertion(message, &format!("exit code {code}")),
-                None => Ending::Exit(*code),
+                Some(message) => failed_assertion(message, Ended::Code(*code)),
+                None => return Ending::Exit(*code),
             },
             Outcome::Signaled(signal) => match message(&stderr) {
                 Some(message) if *signal == SIGABRT => {
-                    failed_assertion(message, &signal_name(*signal))
+                    failed_assertion(message, Ended::Signal(*signal))
                 }
                 _ => crash(*signal, &stderr, execution.crash.as_ref(), symbols),
             },
-            Outcome::Deadlock(blocked) => deadlock(blocked, symbols),
-            Outcome::StepLimit => endless(format!(
-                "no end after {} steps",
-                execution.schedule.len().max(execution.events.len())
-            )),
-            Outcome::TimeLimit => endless("no end within the time for one execution".to_owned()),
+            Outcome::Deadlock(waiting) => deadlock(waiting, symbols),
+            Outcome::StepLimit => {
+                let steps = execution.schedule.len().max(execution.events.len());
+                case(Kind::Hang, Failure::Steps(steps as u64), Vec::new(), symbols)
+            }
+            // The limit is the user's own, and not worth repeating.
+            Outcome::TimeLimit => case(Kind::Hang, Failure::Time(0), Vec::new(), symbols),
+        };
+        Ending::Failed(Box::new(case))
+    }
+
+    /// In terms that can be stored.
+    pub(crate) fn outcome(&self) -> report::Outcome {
+        match self {
+            Ending::Exit(code) => report::Outcome::Exit(*code),
+            Ending::Failed(case) => {
+                report::Outcome::Failed { kind: case.kind, subject: case.subject.clone() }
+            }
         }
     }
 
-    /// In a few words, for comparisons of executions: `exit code 1`.
+    /// In a few words: `exit code 1`.
     pub(crate) fn words(&self) -> String {
-        match self {
-            Ending::Exit(code) => format!("exit code {code}"),
-            Ending::Failed(fault) => fault.finding(Status::Observed, "explore").summary(),
-        }
+        words::outcome(&self.outcome())
     }
 }
 
-impl Fault {
-    /// As a finding.
-    pub(crate) fn finding(&self, status: Status, by: &str) -> ReportedFinding {
-        ReportedFinding {
-            id: self.id.clone(),
-            kind: self.kind,
-            status,
-            verdict: None,
-            analyses: vec![by.to_owned()],
-            subject: self.subject.clone(),
-            notes: self.notes.clone(),
-            places: self.places.clone(),
-            occurrences: 1,
-            control: None,
-        }
-    }
+/// A failure as a case.
+fn case(kind: Kind, failure: Failure, places: Vec<Place>, symbols: &Symbols) -> Case {
+    let finding = Finding {
+        kind,
+        status: Status::Observed,
+        verdict: None,
+        analyses: Vec::new(),
+        subject: Subject::Program(failure),
+        places,
+        target: None,
+        occurrences: 1,
+    };
+    Case::new(&finding, symbols)
+}
 
-    /// An exit code that only some schedules lead to.
-    pub(crate) fn exit(code: i32, usual: i32) -> Fault {
-        let subject = vec![format!("exit code {code}, where other schedules exit with {usual}")];
-        Fault::new(Kind::Assertion, subject, Vec::new(), &[format!("exit code {code}")])
-    }
+/// An exit code that only some schedules lead to.
+pub(crate) fn exit(code: i32, usual: i32) -> Case {
+    case(Kind::Assertion, Failure::Exit { code, usual }, Vec::new(), &Symbols::default())
+}
 
-    /// `says` is what tells it from others if it has no places.
-    fn new(kind: Kind, subject: Vec<String>, places: Vec<ReportedPlace>, says: &[String]) -> Fault {
-        let sites: Vec<String> = match places.as_slice() {
-            [] => says.to_vec(),
-            places => places.iter().map(|p| p.site.to_string()).collect(),
-        };
-        let id = FindingId::new(kind, sites).to_string();
-        Fault { id, kind, subject, places, notes: Vec::new(), limit: false }
-    }
+/// A failure as a finding.
+pub(crate) fn found(case: &Case, status: Status, by: &str) -> Case {
+    Case { status, analyses: vec![by.to_owned()], ..case.clone() }
 }
 
 /// What a failed assertion or a panic says.
@@ -174,80 +161,78 @@ fn uncaught(stderr: &str) -> Option<Message> {
     Some(Message { what, site: None, thread: None })
 }
 
-fn failed_assertion(message: Message, how: &str) -> Ending {
-    let Message { mut what, site, thread } = message;
-    if what.len() > MESSAGE {
-        let end = (0..=MESSAGE).rev().find(|&i| what.is_char_boundary(i)).unwrap_or(0);
-        what.truncate(end);
-        what.push('…');
+fn failed_assertion(message: Message, ended: Ended) -> Case {
+    let Message { what: mut text, site, thread } = message;
+    if text.len() > MESSAGE {
+        let end = (0..=MESSAGE).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
     }
-    let place = site.map(|site| failing(thread.unwrap_or_default(), site));
-    let says = [what.clone()];
-    let mut fault = Fault::new(Kind::Assertion, vec![what], place.into_iter().collect(), &says);
-    fault.notes.push(format!("the program ended with {how}"));
-    Ending::Failed(Box::new(fault))
+    let failure = Failure::Message { text, thread: thread.clone(), ended: Some(ended) };
+    let mut case = case(Kind::Assertion, failure, Vec::new(), &Symbols::default());
+    if let Some(site) = site {
+        case.id = FindingId::new(case.kind, [site.to_string()]).to_string();
+        let thread = thread.unwrap_or_default();
+        case.places.push(report::Place::bare(thread, site, report::Role::Fail));
+    }
+    case
 }
 
-fn failing(thread: String, site: Site) -> ReportedPlace {
-    ReportedPlace::new(thread, site, ReportedRole { name: "fail".into(), object: None })
-}
-
-/// Where a signal met the program.
-fn place(crash: &Crash, symbols: &Symbols) -> ReportedPlace {
-    let thread = crash.thread.map(|t| symbols.thread(t)).unwrap_or_default();
-    let place = failing(thread, symbols.site(crash.site));
-    ReportedPlace { approximate: crash.approximate, ..place }
-}
-
-fn crash(signal: i32, stderr: &str, known: Option<&Crash>, symbols: &Symbols) -> Ending {
-    let name = signal_name(signal);
+fn crash(number: i32, stderr: &str, known: Option<&Crash>, symbols: &Symbols) -> Case {
     // The last words of the C library or of a sanitizer say more than the signal.
-    let last = stderr.lines().map(str::trim).rfind(|l| !l.is_empty());
-    let places = known.map(|c| place(c, symbols)).into_iter().collect();
-    let mut fault = Fault::new(Kind::Crash, vec![name.clone()], places, &[name]);
-    if signal == SIGSEGV && known.and_then(|c| c.addr).is_some_and(|addr| addr < NULL_PAGE) {
-        fault.notes.push("it used a null pointer".to_owned());
+    let said = stderr.lines().map(str::trim).rfind(|l| !l.is_empty()).map(str::to_owned);
+    let failure = Failure::Signal { number, address: known.and_then(|c| c.addr), said };
+    let place = |c: &Crash| Place {
+        thread: c.thread.unwrap_or(ThreadId(0)),
+        site: c.site,
+        role: Role::Fail,
+        held: Vec::new(),
+    };
+    let places = known.map(place).into_iter().collect();
+    let mut case = case(Kind::Crash, failure, places, symbols);
+    for (place, known) in case.places.iter_mut().zip(known) {
+        (place.held, place.approximate) = (None, known.approximate);
+        if known.thread.is_none() {
+            place.thread.clear();
+        }
     }
-    fault.notes.extend(last.map(|line| format!("it said: {line}")));
-    Ending::Failed(Box::new(fault))
+    case
 }
 
-fn endless(what: String) -> Ending {
-    let mut fault = Fault::new(Kind::Hang, vec![what], Vec::new(), &["limit".to_owned()]);
-    fault.limit = true;
-    Ending::Failed(Box::new(fault))
+/// What threads wait for, in terms of findings.
+pub(crate) fn blocked(waiting: &[control::Blocked]) -> Vec<Blocked> {
+    let one = |b: &control::Blocked| {
+        let (wants, mode) = b.pending.step.awaited();
+        let (thread, site, waits_for) = (b.thread, b.pending.site, b.waits_for);
+        Blocked { thread, site, wants, mode, holds: b.holds.clone(), waits_for }
+    };
+    waiting.iter().map(one).collect()
 }
 
-fn deadlock(blocked: &[Blocked], symbols: &Symbols) -> Ending {
-    let circle = circle(blocked);
-    let is_join = |b: &&Blocked| matches!(b.pending.step, Step::Do(Op::Join(_)));
-    // Who joins a thread that waits is not why it waits, nor is a library that waits for all of them.
-    let is_users = |b: &&Blocked| {
-        let site = symbols.site(b.pending.site);
-        site.frame().is_none_or(|f| !symbolize::is_library(&f.file))
+fn deadlock(waiting: &[control::Blocked], symbols: &Symbols) -> Case {
+    let all = blocked(waiting);
+    let circle = circle(&all);
+    // A thread that joins one that waits is not why it waits, nor is a library that waits for all.
+    let matters = |b: &&Blocked| {
+        let site = symbols.site(b.site);
+        let is_users = site.frame().is_none_or(|f| !symbolize::is_library(f));
+        !matches!(b.wants, Role::Join(_)) && is_users
     };
-    let matters = |b: &&Blocked| !is_join(b) && is_users(b);
-    let part: Vec<&Blocked> = match circle.as_slice() {
-        [] if blocked.iter().any(|b| matters(&b)) => blocked.iter().filter(matters).collect(),
-        [] => blocked.iter().collect(),
-        circle => circle.to_vec(),
+    let part: Vec<Blocked> = match circle.as_slice() {
+        [] if all.iter().any(|b| matters(&b)) => all.iter().filter(matters).cloned().collect(),
+        [] => all.clone(),
+        circle => circle.iter().map(|&b| b.clone()).collect(),
     };
-    let wanted = |b: &&Blocked| match b.pending.step {
-        Step::Do(Op::Acquire(lock, _)) => Some(symbols.lock(lock)),
-        _ => None,
-    };
-    let subject: Vec<String> = part.iter().filter_map(wanted).collect();
-    let places: Vec<ReportedPlace> = part.iter().map(|b| waiting(b, symbols)).collect();
-    let mut fault = Fault::new(Kind::Deadlock, subject, places, &["nobody".to_owned()]);
-    let others = blocked.iter().filter(|b| part.iter().all(|p| p.thread != b.thread));
-    fault.notes = others.map(|b| waits(b, symbols)).collect();
-    Ending::Failed(Box::new(fault))
+    let takes_part = |b: &Blocked| part.iter().any(|p| p.thread == b.thread);
+    let others = all.iter().filter(|b| !takes_part(b)).cloned().collect();
+    let places = part.iter().map(Blocked::place).collect();
+    case(Kind::Deadlock, Failure::Stuck { part, others }, places, symbols)
 }
 
 /// Threads each of which waits for a lock that the next one holds, if there are any.
 fn circle(blocked: &[Blocked]) -> Vec<&Blocked> {
     let of = |thread: ThreadId| blocked.iter().find(|b| b.thread == thread);
-    let wants = |b: &Blocked| matches!(b.pending.step, Step::Do(Op::Acquire(..)));
+    let wants = |b: &Blocked| b.lock().is_some();
     for start in blocked.iter().filter(|b| wants(b)) {
         let mut members = vec![start];
         let mut at = start;
@@ -263,48 +248,6 @@ fn circle(blocked: &[Blocked]) -> Vec<&Blocked> {
         }
     }
     Vec::new()
-}
-
-fn waiting(b: &Blocked, symbols: &Symbols) -> ReportedPlace {
-    let (name, object) = waited_for(b, symbols);
-    let role = ReportedRole { name: name.into(), object };
-    let place = ReportedPlace::new(symbols.thread(b.thread), symbols.site(b.pending.site), role);
-    place.holding(&b.holds, symbols)
-}
-
-/// What a thread is about to do, as a role, and to what.
-fn waited_for(b: &Blocked, symbols: &Symbols) -> (&'static str, Option<String>) {
-    match b.pending.step {
-        Step::Do(Op::Acquire(lock, _)) => ("acquire", Some(symbols.lock(lock))),
-        Step::Do(Op::Join(thread)) => ("join", Some(symbols.thread(thread))),
-        // Without a name it may as well be the inside of a lock.
-        Step::Do(Op::Wake(cond)) if symbols.cond(cond).starts_with("condition ") => ("sleep", None),
-        Step::Do(Op::Wake(cond)) => ("await", Some(symbols.cond(cond))),
-        Step::Do(Op::Wait(semaphore)) => ("wait", Some(symbols.semaphore(semaphore))),
-        Step::Do(Op::Leave(barrier, _) | Op::Arrive(barrier, _)) => {
-            ("leave", Some(symbols.barrier(barrier)))
-        }
-        _ => ("sleep", None),
-    }
-}
-
-fn waits(b: &Blocked, symbols: &Symbols) -> String {
-    let (_, object) = waited_for(b, symbols);
-    let what = match (b.pending.step, object) {
-        (Step::Do(Op::Join(_)), Some(thread)) => format!("thread {thread} to end"),
-        (Step::Do(Op::Wake(_)), Some(cond)) => format!("a notification on `{cond}`"),
-        (_, Some(object)) => format!("`{object}`"),
-        (_, None) => "somebody to wake it".to_owned(),
-    };
-    let holder = match b.waits_for {
-        Some(t) if t == b.thread => ", which it holds itself".to_owned(),
-        Some(t) if !matches!(b.pending.step, Step::Do(Op::Join(_))) => {
-            format!(", which thread {} holds", symbols.thread(t))
-        }
-        _ => String::new(),
-    };
-    let site = symbols.site(b.pending.site);
-    format!("thread {} waits for {what}{holder}, at {site}", symbols.thread(b.thread))
 }
 
 /// To wait in one of these is to be about to end: `exit` and `exit_group`.

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use selvedge_explore::{Choice, Meet, Pending, Strategy};
 use selvedge_model::{Event, Site, SiteId, ThreadId};
+use selvedge_report::Watched;
 
 use super::observe::Observation;
-use super::stage::Watched;
 use crate::exit::Failure;
 
 /// Where threads are to meet.

@@ -8,13 +8,14 @@ use selvedge_analyses::Analysis;
 use selvedge_explore::rng::derive;
 use selvedge_explore::{RandomWalk, Replay};
 use selvedge_model::{Finding, Findings, Schedule, Site, Status, Symbols, Target};
+use selvedge_report::{Bound, Case, Watched};
 use selvedge_runtime::Execution;
 use selvedge_runtime::control::{NameTable, Outcome};
 
 use super::ending::Ending;
-use super::stage::{Stage, Subject, Watched, Wishes, in_order};
+use super::stage::{Stage, Subject, Wishes, in_order};
+use crate::check;
 use crate::exit::Failure;
-use crate::report::ReportedFinding;
 
 /// What observed executions let expect.
 pub(crate) struct Observation {
@@ -29,15 +30,15 @@ pub(crate) struct Observation {
     pub(crate) executions: u64,
     pub(crate) events: u64,
     pub(crate) threads: usize,
-    /// What kept the analyses from seeing everything, in words.
-    pub(crate) bounds: Vec<String>,
+    /// What kept the analyses from seeing everything.
+    pub(crate) bounds: Vec<Bound>,
 }
 
 /// A finding of an analysis, with what a directed execution needs.
 #[derive(Clone)]
 pub(crate) struct Prediction {
     pub(crate) finding: Finding,
-    pub(crate) reported: ReportedFinding,
+    pub(crate) reported: Case,
     /// The names of the execution that it comes from; nothing if that was not a controlled one.
     pub(crate) names: Option<NameTable>,
     /// The code of its accesses.
@@ -111,25 +112,16 @@ impl Observation {
             analysis.on_events(&execution.events, &mut findings);
             analysis.finish(&mut findings);
         }
-        for (name, bound) in analyses.iter().filter_map(|a| Some((a.name(), a.bound()?))) {
-            self.bound(format!(
-                "{name}: at most {} {}, and {} times there were more: findings may be missing",
-                bound.limit, bound.what, bound.exceeded
-            ));
-        }
+        analyses.iter().filter_map(|a| check::bound(&**a, None)).for_each(|b| self.bound(b));
         if execution.outcome == Outcome::StepLimit {
-            self.bound(format!(
-                "only the first {} events of an observed execution could be looked at",
-                execution.events.len()
-            ));
+            self.bound(Bound::Beginning(execution.events.len() as u64));
         }
         let names = stage.controlled.names().snapshot();
         let symbols = stage.controlled.named(&execution.events);
         for finding in findings {
-            let reported = ReportedFinding::new(&finding, &symbols);
-            let sites: Vec<Site> =
-                accesses(&finding).into_iter().map(|s| symbols.site(s)).collect();
-            let watched = Arc::new(stage.code_of(&sites));
+            let reported = Case::new(&finding, &symbols);
+            let accesses = reported.target.as_ref().map(Target::accesses).unwrap_or_default();
+            let watched = Arc::new(stage.code_of(accesses));
             self.add(Prediction { finding, reported, names: Some(names.clone()), watched });
         }
         if self.baseline.is_none() {
@@ -141,9 +133,9 @@ impl Observation {
         }
     }
 
-    fn bound(&mut self, text: String) {
-        if !self.bounds.contains(&text) {
-            self.bounds.push(text);
+    fn bound(&mut self, bound: Bound) {
+        if !self.bounds.contains(&bound) {
+            self.bounds.push(bound);
         }
     }
 
@@ -172,16 +164,5 @@ impl Observation {
                 && p.finding.status >= Status::Predicted
         });
         in_order(races.flat_map(|p| p.watched.iter().cloned()).collect())
-    }
-}
-
-/// The sites at which a target wants threads to stop before an access.
-fn accesses(finding: &Finding) -> Vec<selvedge_model::SiteId> {
-    match &finding.target {
-        Some(Target::Race { first, second }) => vec![*first, *second],
-        Some(Target::Split { first, second, between, .. }) => {
-            [Some(*first), Some(*second), *between].into_iter().flatten().collect()
-        }
-        Some(Target::Deadlock(_)) | None => Vec::new(),
     }
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use selvedge_model::{Site, Symbols};
+use selvedge_report::Watched;
 use selvedge_runtime::control::{CodePlace, Debugger};
 use selvedge_runtime::{Controlled, Form, Libraries, Modules, Resolve, Settings};
 use serde::{Deserialize, Serialize};
@@ -135,19 +136,9 @@ fn build(program: &Path) -> String {
     format!("{:x}-{hash:016x}", bytes.len())
 }
 
-/// A place whose accesses are scheduling points, as the store keeps it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Watched {
-    pub(crate) module: PathBuf,
-    pub(crate) offset: u64,
-    /// By which the place is found again in another build.
-    pub(crate) site: Site,
-}
-
-impl Watched {
-    fn code(&self) -> CodePlace {
-        CodePlace { module: self.module.clone(), offset: self.offset }
-    }
+/// Where the accesses of a place are in the program.
+fn code(place: &Watched) -> CodePlace {
+    CodePlace { module: place.module.clone(), offset: place.offset }
 }
 
 /// What a stage is to do.
@@ -209,7 +200,7 @@ impl Stage {
 
     /// Makes accesses at these places scheduling points, instead of those named before.
     pub(crate) fn watch(&mut self, watched: &[Watched]) -> Result<(), Failure> {
-        let places: Vec<CodePlace> = watched.iter().map(Watched::code).collect();
+        let places: Vec<CodePlace> = watched.iter().map(code).collect();
         self.controlled.watch(&places)?;
         Ok(())
     }

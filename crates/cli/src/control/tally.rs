@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use selvedge_model::{Schedule, Status};
 
-use super::ending::{Ending, Fault};
-use super::stage::Watched;
-use crate::report::{Control, ReportedFinding};
+use selvedge_report::{Case, Control, Watched};
+
+use super::ending::{self, Ending};
 
 /// The endings of executions, told in the order of their numbers.
 #[derive(Default, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
     exits: BTreeMap<i32, Times>,
     /// The code of the first execution that ended by itself.
     first_exit: Option<i32>,
-    faults: Vec<(Fault, Times)>,
+    faults: Vec<(Case, Times)>,
 }
 
 /// When something was first seen, and how often.
@@ -37,7 +37,7 @@ pub(crate) struct Times {
 /// A failure that depends on the schedule.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Found {
-    pub(crate) fault: Fault,
+    pub(crate) fault: Case,
     pub(crate) times: Times,
     /// Of so many executions.
     pub(crate) of: u64,
@@ -78,7 +78,7 @@ impl Tally {
 
     /// Whether every execution was cut off.
     pub(crate) fn never_ends(&self) -> bool {
-        self.exits.is_empty() && self.faults.iter().all(|(f, _)| f.limit)
+        self.exits.is_empty() && self.faults.iter().all(|(f, _)| f.subject.is_limit())
     }
 
     /// The exit code of an execution in which nothing went wrong, so far as that can be known.
@@ -93,7 +93,7 @@ impl Tally {
         let usual = self.usual_exit();
         let exits = self.exits.iter().filter_map(|(&code, times)| {
             let usual = usual.filter(|&usual| usual != code)?;
-            Some((Fault::exit(code, usual), times.clone()))
+            Some((ending::exit(code, usual), times.clone()))
         });
         let mut found: Vec<Found> =
             faults.chain(exits).map(|(fault, times)| Found { fault, times, of }).collect();
@@ -102,15 +102,15 @@ impl Tally {
     }
 
     /// How the program fails under every schedule, if it does.
-    pub(crate) fn always(&self) -> Option<&Fault> {
+    pub(crate) fn always(&self) -> Option<&Case> {
         self.faults.iter().find(|(_, t)| t.count == self.executions).map(|(f, _)| f)
     }
 }
 
 impl Found {
     /// As a finding that has happened; that its schedule replays it is for others to say.
-    pub(crate) fn finding(&self, by: &str) -> ReportedFinding {
-        let mut finding = self.fault.finding(Status::Observed, by);
+    pub(crate) fn finding(&self, by: &str) -> Case {
+        let mut finding = ending::found(&self.fault, Status::Observed, by);
         finding.occurrences = self.times.count;
         finding.control = Some(Control {
             schedule: Some(self.times.schedule.to_string()),
@@ -138,7 +138,8 @@ mod tests {
 
     fn subjects(tally: &Tally) -> Vec<(u64, u64, String)> {
         let found = tally.found();
-        found.iter().map(|f| (f.times.first, f.times.count, f.fault.subject[0].clone())).collect()
+        let subject = |f: &Found| selvedge_report::words::names(&f.fault.subject).remove(0);
+        found.iter().map(|f| (f.times.first, f.times.count, subject(f))).collect()
     }
 
     #[test]
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_happens_always_is_no_finding() {
-        let fault = Fault::exit(9, 0);
+        let fault = ending::exit(9, 0);
         let mut tally = Tally::default();
         for number in 1..4 {
             let ending = Ending::Failed(Box::new(fault.clone()));

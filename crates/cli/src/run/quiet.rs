@@ -9,13 +9,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_model::Symbols;
+use selvedge_report::Report;
 use selvedge_runtime::{Options, Session};
 
 use super::watch::Watch;
 use crate::control::halt::Halt;
 use crate::control::stage::Subject;
 use crate::exit::Failure;
-use crate::report::Report;
 use crate::store::Journal;
 use crate::suppress::Suppressions;
 use crate::symbolize::SharedSymbolizer;

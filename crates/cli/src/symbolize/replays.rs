@@ -218,8 +218,9 @@ fn a_deadlock_is_minimised_and_explained() {
     assert_eq!(divergence, None);
     assert!(execution.outcome.is_like(&found.outcome));
     let symbols = program.named(&execution.events);
-    let mut sources = crate::report::sources::Sources::new(std::slice::from_ref(&here.0));
-    let text =
-        crate::report::interleaving::text(&execution, &symbols, &[], &mut sources, Some(120));
-    insta::assert_snapshot!("deadlock", anstream::adapter::strip_str(&text));
+    let rows = crate::control::account::interleaving(&execution, &symbols, None);
+    let mut sources = crate::terminal::sources(std::slice::from_ref(&here.0));
+    let text = selvedge_report::format::interleaving(&rows, &mut sources, 120);
+    let (_, text) = text.split_once('\n').expect("a heading and rows");
+    insta::assert_snapshot!("deadlock", anstream::adapter::strip_str(text));
 }

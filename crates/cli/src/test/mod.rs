@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use selvedge_explore::Plan;
 use selvedge_model::Status;
+use selvedge_report::{Case, Effort, Report, Stats};
 
 use crate::args::Test;
 use crate::control::account;
@@ -27,7 +28,6 @@ use crate::control::tally::Tally;
 use crate::exit::{Exit, Failure, unless_interrupted};
 use crate::explore::{self, Search};
 use crate::progress::Schedules;
-use crate::report::{Effort, Report, ReportedFinding, Stats};
 use crate::store::Journal;
 use crate::suppress::Suppressions;
 
@@ -58,7 +58,7 @@ fn test(
     let budget = &args.budget;
     let mut progress = Schedules::new(budget.schedules);
     let (observation, mut report) = predict::predict(subject, args, suppressions, halt)?;
-    for finding in &report.findings {
+    for finding in &report.cases {
         journal.add(finding);
     }
     let watched = observation.racing();
@@ -79,14 +79,13 @@ fn test(
     if halt.signal().is_none() && findings.iter().any(|f| f.status == Status::Confirmed) {
         let symbols = observation.symbols.clone();
         let wishes = Wishes { seed: budget.seed, symbols, ..Wishes::default() };
-        let completed = Stage::new(subject, wishes, &halt.interrupt).and_then(|mut stage| {
-            account::complete_all(&mut stage, &mut findings, &subject.root, journal)
-        });
+        let completed = Stage::new(subject, wishes, &halt.interrupt)
+            .and_then(|mut stage| account::complete_all(&mut stage, &mut findings, journal));
         unless_interrupted(completed)?;
     }
     let confirmed = findings.iter().filter(|f| f.status == Status::Confirmed);
     search.known = confirmed.map(|f| f.id.clone()).collect();
-    report.findings = findings.into_iter().chain(report.findings).collect();
+    report.cases = findings.into_iter().chain(report.cases).collect();
     let wishes = Wishes {
         seed: budget.seed,
         symbols: observation.symbols.clone(),
@@ -126,23 +125,23 @@ fn test(
 
 /// Adds a failure that undirected schedules have shown. One that directed executions have tried in vain
 /// keeps what is known of that.
-fn add(report: &mut Report, mut failure: ReportedFinding) -> &ReportedFinding {
-    let at = match report.findings.iter().position(|f| f.id == failure.id) {
+fn add(report: &mut Report, mut failure: Case) -> &Case {
+    let at = match report.cases.iter().position(|f| f.id == failure.id) {
         Some(at) => {
-            let known = &report.findings[at];
+            let known = &report.cases[at];
             if let (Some(control), Some(before)) = (&mut failure.control, &known.control) {
                 control.attempts = before.attempts;
             }
             failure.analyses = known.analyses.iter().cloned().chain(failure.analyses).collect();
-            report.findings[at] = failure;
+            report.cases[at] = failure;
             at
         }
         None => {
-            report.findings.push(failure);
-            report.findings.len() - 1
+            report.cases.push(failure);
+            report.cases.len() - 1
         }
     };
-    &report.findings[at]
+    &report.cases[at]
 }
 
 /// The observed execution in which threads run until they block is an execution like others.

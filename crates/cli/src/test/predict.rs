@@ -9,16 +9,15 @@ use selvedge_analyses::hybrid::Hybrid;
 use selvedge_analyses::lockregions::LockRegions;
 use selvedge_analyses::views::Views;
 use selvedge_model::{
-    Finding, Held, Kind, LockId, Mode, Range, Site, SiteId, Status, Subject as About, Symbols,
-    Target, ThreadId, Waiter,
+    Finding, Kind, Range, Site, SiteId, Status, Subject as About, Symbols, Target,
 };
+use selvedge_report::{Case, Report};
 
 use crate::args::Test;
 use crate::control::halt::Halt;
 use crate::control::observe::{Observation, Prediction, observe};
 use crate::control::stage::{Subject, in_order};
 use crate::exit::Failure;
-use crate::report::{Report, ReportedFinding};
 use crate::run::quiet;
 use crate::suppress::Suppressions;
 
@@ -54,7 +53,7 @@ pub(super) fn predict(
         native.stats.events += seen.stats.events;
         native.stats.threads = native.stats.threads.max(seen.stats.threads);
         seen.stats.bounds.into_iter().for_each(|b| native.stats.bounds.push(b));
-        seen.findings.into_iter().for_each(|f| native.add(f));
+        seen.cases.into_iter().for_each(|f| native.add(f));
     }
     let mut observation = observe(subject, args.budget.seed, OBSERVED, &halt.interrupt, || {
         analyses(args.lock_regions)
@@ -66,7 +65,7 @@ pub(super) fn predict(
     report.stats.events += observation.events;
     report.stats.threads = report.stats.threads.max(observation.threads);
     report.stats.bounds.extend(observation.bounds.iter().cloned());
-    for finding in native.findings {
+    for finding in native.cases {
         match target(&finding, &mut observation.symbols) {
             Some(target) => adopt(finding, target, &mut observation),
             None => report.add(finding),
@@ -82,7 +81,7 @@ pub(super) fn predict(
 }
 
 /// A native finding becomes a prediction for controlled executions.
-fn adopt(reported: ReportedFinding, target: Target, observation: &mut Observation) {
+fn adopt(reported: Case, target: Target, observation: &mut Observation) {
     let sites: Vec<&Site> = match reported.kind {
         Kind::DataRace => reported.places.iter().map(|p| &p.site).collect(),
         _ => Vec::new(),
@@ -98,13 +97,11 @@ fn adopt(reported: ReportedFinding, target: Target, observation: &mut Observatio
                 analyses.push(analysis);
             }
         }
-        let held: Vec<_> =
-            known.reported.places.iter().map(|p| (p.held.clone(), p.held_unknown)).collect();
-        known.reported = ReportedFinding { status, analyses, ..reported };
-        for (place, (held, unknown)) in known.reported.places.iter_mut().zip(held) {
-            if place.held_unknown {
-                (place.held, place.held_unknown) = (held, unknown);
-            }
+        let held: Vec<_> = known.reported.places.iter().map(|p| p.held.clone()).collect();
+        let target = known.reported.target.take();
+        known.reported = Case { status, analyses, target, ..reported };
+        for (place, held) in known.reported.places.iter_mut().zip(held) {
+            place.held = place.held.take().or(held);
         }
         return;
     }
@@ -123,34 +120,7 @@ fn adopt(reported: ReportedFinding, target: Target, observation: &mut Observatio
 }
 
 /// What to aim at to make a native finding happen, by its sites.
-fn target(finding: &ReportedFinding, symbols: &mut Symbols) -> Option<Target> {
-    if finding.status < Status::Predicted {
-        return None;
-    }
-    let mut id = |site: &Site| SiteId(symbols.sites.intern(site.clone()));
-    match (finding.kind, finding.places.as_slice()) {
-        (Kind::DataRace, [a, b]) => Some(Target::Race { first: id(&a.site), second: id(&b.site) }),
-        (Kind::Deadlock, places) if places.iter().all(|p| p.role.name == "acquire") => {
-            let mut locks: Vec<String> = Vec::new();
-            let mut lock = |name: &str| {
-                let at = locks.iter().position(|l| l == name).unwrap_or(locks.len());
-                if at == locks.len() {
-                    locks.push(name.to_owned());
-                }
-                LockId(at as u32)
-            };
-            let waiter = |(i, p): (usize, &crate::report::ReportedPlace)| {
-                let wanted = p.role.object.as_deref().unwrap_or_default();
-                let holds = p
-                    .held
-                    .iter()
-                    .map(|h| Held { lock: lock(&h.name), mode: h.mode, site: id(&h.site) })
-                    .collect();
-                let wants = Held { lock: lock(wanted), mode: Mode::Exclusive, site: id(&p.site) };
-                Waiter { thread: ThreadId(i as u32), holds, wants }
-            };
-            Some(Target::Deadlock(places.iter().enumerate().map(waiter).collect()))
-        }
-        _ => None,
-    }
+fn target(finding: &Case, symbols: &mut Symbols) -> Option<Target> {
+    let aim = finding.target.as_ref().filter(|_| finding.status >= Status::Predicted)?;
+    Some(aim.map(|site| SiteId(symbols.sites.intern(site.clone()))))
 }

@@ -9,17 +9,17 @@ use std::sync::Arc;
 use selvedge_explore::deadlocks::Trivial;
 use selvedge_explore::rng::derive;
 use selvedge_explore::{Abstraction, Directed};
-use selvedge_model::{Kind, Schedule, Target};
+use selvedge_model::{Kind, Schedule, Site, Target};
+use selvedge_report::{Harm, NotReplayed, Order, Which};
 use selvedge_runtime::Execution;
 
-use super::verdict::{Harm, Result as Left};
+use super::verdict::Result as Left;
 use crate::control::ending::Ending;
 use crate::control::lanes::Done;
 use crate::control::observe::Prediction;
 use crate::control::stage::Stage;
 use crate::exit::Failure;
 use crate::replay;
-use crate::report::{Aim, Order};
 
 /// Further executions that look for harm once a target is confirmed.
 const JUDGED: u64 = 4;
@@ -45,7 +45,7 @@ pub(super) struct Trial {
 pub(super) enum Outcome {
     Missed,
     /// The target was reached, but the replay did not show it.
-    Unstable(String),
+    Unstable(NotReplayed),
     Confirmed(Box<Confirmed>),
 }
 
@@ -56,14 +56,13 @@ pub(super) struct Confirmed {
     /// What each order led to.
     pub(super) orders: Vec<Order>,
     pub(super) harm: Harm,
-    pub(super) aim: Option<Aim>,
 }
 
 /// One execution that aims at the target.
 struct Aimed {
     reached: bool,
-    /// Which order was taken, in words.
-    order: String,
+    /// Which order was taken.
+    which: Which,
     left: Left,
     schedule: Schedule,
     done: Done,
@@ -105,8 +104,7 @@ impl Court {
             }
         }
         trial.runs.extend(seen.into_iter().map(|a| a.done));
-        let aim = aim_of(stage, prediction);
-        trial.outcome = Outcome::Confirmed(Box::new(Confirmed { schedule, orders, harm, aim }));
+        trial.outcome = Outcome::Confirmed(Box::new(Confirmed { schedule, orders, harm }));
         Ok(trial)
     }
 
@@ -165,22 +163,23 @@ impl Court {
 
     /// What each order led to at worst, and the worst of all.
     fn orders(&self, seen: &[Aimed]) -> (Vec<Order>, Harm) {
-        let mut orders: Vec<(Harm, Order)> = Vec::new();
+        let mut orders: Vec<Order> = Vec::new();
         for aimed in seen.iter().filter(|a| a.reached) {
             let harm = self.harm(aimed);
             let order = Order {
-                order: aimed.order.clone(),
-                outcome: aimed.left.words(harm),
+                which: aimed.which.clone(),
+                harm,
+                outcome: aimed.left.ending.outcome(),
                 schedule: aimed.schedule.to_string(),
             };
-            match orders.iter_mut().find(|(_, o)| o.order == order.order) {
-                None => orders.push((harm, order)),
-                Some(known) if known.0 < harm => *known = (harm, order),
+            match orders.iter_mut().find(|o| o.which == order.which) {
+                None => orders.push(order),
+                Some(known) if known.harm < harm => *known = order,
                 Some(_) => {}
             }
         }
-        let worst = orders.iter().map(|(h, _)| *h).max().unwrap_or(Harm::Nothing);
-        (orders.into_iter().map(|(_, o)| o).collect(), worst)
+        let worst = orders.iter().map(|o| o.harm).max().unwrap_or(Harm::Nothing);
+        (orders, worst)
     }
 }
 
@@ -194,18 +193,18 @@ fn run<A: Abstraction>(
     let execution = stage.controlled.run(&mut directed)?;
     let execution = execution.ok_or(selvedge_runtime::Error::NotControlled)?;
     let symbols = stage.controlled.named(&execution.events);
-    let order = match directed.order() {
+    let which = match directed.order() {
         Some([(thread, site), _]) => {
-            format!("thread {} first, at {}", symbols.thread(thread), symbols.site(site))
+            Which::First { thread: symbols.thread(thread), site: symbols.site(site) }
         }
-        None => "when it happens".to_owned(),
+        None => Which::Only,
     };
     let Execution { schedule, stdout, .. } = &execution;
     let (schedule, stdout) = (schedule.clone(), stdout.clone());
     let done = Done::new(stage, execution);
     let left = Left::new(done.ending.clone(), &stdout);
     let reached = directed.reached() && is_predicted(&done.ending, prediction);
-    Ok(Aimed { reached, order, left, schedule, done })
+    Ok(Aimed { reached, which, left, schedule, done })
 }
 
 /// Whether an execution that was in the target's state shows the prediction: of a deadlock, that the
@@ -224,7 +223,7 @@ fn again(
     stage: &mut Stage,
     prediction: &Prediction,
     aimed: &Aimed,
-) -> Result<Result<(), String>, Failure> {
+) -> Result<Result<(), NotReplayed>, Failure> {
     let (witnessed, divergence) = match aim_of(stage, prediction) {
         Some(aim) => {
             let (_, divergence, witnessed) = replay::watched(stage, &aimed.schedule, &aim)?;
@@ -236,29 +235,17 @@ fn again(
             (is_predicted(&done.ending, prediction), divergence)
         }
     };
-    Ok(match (witnessed, divergence) {
-        (true, _) => Ok(()),
-        (false, Some(divergence)) => Err(format!(
-            "it happened once, but its schedule does not replay it: it diverged {divergence}"
-        )),
-        (false, None) => Err("it happened once, but its schedule does not replay it".to_owned()),
+    Ok(match witnessed {
+        true => Ok(()),
+        false => Err(NotReplayed::Once { diverged: divergence.map(|d| d.to_string()) }),
     })
 }
 
-/// The target in terms that outlive the execution.
-fn aim_of(stage: &Stage, prediction: &Prediction) -> Option<Aim> {
-    let site = |id| stage.controlled.symbols.site(id);
-    match prediction.finding.target.as_ref()? {
-        Target::Race { first, second } => {
-            Some(Aim::Race { first: site(*first), second: site(*second) })
-        }
-        Target::Split { first, second, between, .. } => Some(Aim::Split {
-            first: site(*first),
-            second: site(*second),
-            between: between.map(site),
-        }),
-        Target::Deadlock(_) => None,
-    }
+/// The target in terms that outlive the execution; nothing for a deadlock, which shows by itself.
+fn aim_of(stage: &Stage, prediction: &Prediction) -> Option<Target<Site>> {
+    let target = prediction.finding.target.as_ref()?;
+    let aim = target.map(|&id| stage.controlled.symbols.site(id));
+    (!matches!(aim, Target::Deadlock(_))).then_some(aim)
 }
 
 /// Shared by those who hold trials.

@@ -4,16 +4,9 @@
 //! that the undisturbed execution does not show is harm. So is other output, unless the same lines merely
 //! come in another order, as they do where several threads print.
 
-use crate::control::ending::Ending;
+use selvedge_report::Harm;
 
-/// How bad what an order led to is, harmless first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Harm {
-    Nothing,
-    Output,
-    Exit,
-    Failure,
-}
+use crate::control::ending::Ending;
 
 /// What an execution left behind.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,15 +33,6 @@ impl Result {
             (Ending::Exit(_), Ending::Failed(_)) => Harm::Nothing,
             (Ending::Exit(_), Ending::Exit(_)) if self.lines != usual.lines => Harm::Output,
             (Ending::Exit(_), Ending::Exit(_)) => Harm::Nothing,
-        }
-    }
-
-    /// In words, of a result that did so much harm.
-    pub(super) fn words(&self, harm: Harm) -> String {
-        match harm {
-            Harm::Nothing => format!("nothing wrong ({})", self.ending.words()),
-            Harm::Output => "the output is another".to_owned(),
-            Harm::Exit | Harm::Failure => self.ending.words(),
         }
     }
 }

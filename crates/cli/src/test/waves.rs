@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use selvedge_model::{Status, Target, Verdict};
+use selvedge_report::{Case, Control, Harm, Note};
 
 use super::trial::{Confirmed, Court, Outcome, SharedCourt, Trial};
-use super::verdict::{Harm, Result as Left};
+use super::verdict::Result as Left;
 use crate::args::Test;
 use crate::control::observe::{Observation, Prediction};
 use crate::control::stage::{Stage, Wishes};
 use crate::exit::Failure;
 use crate::explore::Search;
 use crate::progress::Schedules;
-use crate::report::{Control, ReportedFinding};
 use crate::store::Journal;
 
 /// The part of the budget that may go into directed executions, in percent.
@@ -28,7 +28,7 @@ const DIRECTED: u64 = 70;
 
 /// What is known of a prediction so far.
 struct Attempted {
-    finding: ReportedFinding,
+    finding: Case,
     control: Control,
     settled: bool,
 }
@@ -40,7 +40,7 @@ pub(super) fn confirm(
     search: &mut Search<'_>,
     journal: &mut Journal,
     progress: &mut Schedules,
-) -> Result<Vec<ReportedFinding>, Failure> {
+) -> Result<Vec<Case>, Failure> {
     let predictions = &observation.predictions;
     let mut attempted: Vec<Attempted> = predictions.iter().map(Attempted::new).collect();
     let usual = observation.baseline.as_ref();
@@ -71,7 +71,7 @@ pub(super) fn confirm(
             }
         })?;
     }
-    let findings: Vec<ReportedFinding> = attempted.iter().map(Attempted::finding).collect();
+    let findings: Vec<Case> = attempted.iter().map(Attempted::finding).collect();
     findings.iter().for_each(|f| journal.add(f));
     Ok(findings)
 }
@@ -97,21 +97,20 @@ impl Attempted {
         match trial.outcome {
             Outcome::Missed => {}
             Outcome::Unstable(why) => {
-                if !self.finding.notes.contains(&why) {
-                    self.finding.notes.push(why);
+                let note = Note::NotReplayed(why);
+                if !self.finding.notes.contains(&note) {
+                    self.finding.notes.push(note);
                 }
             }
             Outcome::Confirmed(confirmed) => {
-                let Confirmed { schedule, orders, harm, aim } = *confirmed;
+                let Confirmed { schedule, orders, harm } = *confirmed;
                 self.settled = true;
                 // That two regions belong together is a suspicion, and only harm confirms it.
                 let suspected =
                     matches!(prediction.finding.target, Some(Target::Split { region: None, .. }));
                 if suspected && harm == Harm::Nothing {
                     self.finding.status = Status::Unconfirmed;
-                    self.finding.notes.push(
-                        "another thread does come between, but nothing changes by it".to_owned(),
-                    );
+                    self.finding.notes.push(Note::NoEffect);
                 } else {
                     self.finding.status = Status::Confirmed;
                 }
@@ -121,14 +120,14 @@ impl Attempted {
                 });
                 self.control.schedule = Some(schedule.to_string());
                 self.control.after = numbers.first().copied();
-                (self.control.orders, self.control.aim) = (orders, aim);
+                self.control.orders = orders;
             }
         }
     }
 
     /// The finding as it stands: what was predicted and tried in vain is unconfirmed, what happened in
     /// an observed execution has happened all the same.
-    fn finding(&self) -> ReportedFinding {
+    fn finding(&self) -> Case {
         let mut finding = self.finding.clone();
         if finding.status == Status::Predicted && self.control.attempts > 0 {
             finding.status = Status::Unconfirmed;

@@ -25,8 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_explore::explain::Stop;
-use selvedge_explore::{Divergence, Pending, Replay, Strategy};
+use selvedge_explore::{Divergence, Pending, Replay, Stop, Strategy};
 use selvedge_model::schedule::landmark;
 use selvedge_model::symbols::Table;
 use selvedge_model::{Event, Held, Schedule, Site, SiteId, Symbols, ThreadId};

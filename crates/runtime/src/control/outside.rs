@@ -10,9 +10,6 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use selvedge_explore::explain::{op_in_words, short_name};
-use selvedge_model::{Event, Symbols};
-
 use super::wire::source;
 use super::{Controlled, Difference, Execution, Uncontrolled};
 use crate::session::Error;
@@ -56,29 +53,6 @@ pub struct Nondeterminism {
     pub difference: Difference,
     /// The most probable cause.
     pub cause: Cause,
-}
-
-impl Nondeterminism {
-    /// In words, by the names of the executions.
-    pub fn in_words(&self, symbols: &Symbols) -> String {
-        let event = |event: Option<Event>| match event {
-            Some(e) => format!(
-                "`{}` of thread {} at {}",
-                op_in_words(e.op, symbols),
-                short_name(e.thread, symbols),
-                symbols.site(e.site)
-            ),
-            None => "the end".to_owned(),
-        };
-        let Difference { index, expected, found } = self.difference;
-        format!(
-            "the same schedule does not always do the same: event {} was {}, and another time {}; {}",
-            index + 1,
-            event(expected),
-            event(found),
-            self.cause
-        )
-    }
 }
 
 impl Controlled {

@@ -6,8 +6,7 @@ use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use selvedge_explore::explain::Stop;
-use selvedge_explore::{Choice, Recorder, Strategy};
+use selvedge_explore::{Choice, Recorder, Stop, Strategy};
 use selvedge_model::{Region, RegionId, RegionKind, ThreadId};
 
 use super::history::{Code, History, Lookup};

@@ -31,8 +31,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use selvedge_explore::explain::Stop;
-use selvedge_explore::{Abstraction, Choice, Pending, Rng, Step, Strategy};
+use selvedge_explore::{Abstraction, Choice, Pending, Rng, Step, Stop, Strategy};
 use selvedge_model::{
     Access, Event, Findings, Fingerprint, LockId, Op, RegionKind, Schedule, SiteId, Symbols,
     ThreadId,
@@ -569,7 +568,7 @@ impl Exec {
             thread,
             name: self.thread_name(thread),
             step: pending.step,
-            at: self.symbols.site(pending.site).to_string(),
+            site: self.symbols.site(pending.site),
             holder: holder.map(|t| (t, self.thread_name(t))),
         }
     }

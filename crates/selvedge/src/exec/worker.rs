@@ -4,8 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use selvedge_explore::explain::Stop;
-use selvedge_explore::{Replay, Shared, Strategy};
+use selvedge_explore::{Replay, Shared, Stop, Strategy};
 use selvedge_model::{Event, Finding, Op, Schedule, Status, Symbols, ThreadId};
 
 use super::fiber::{self, Pool, with};

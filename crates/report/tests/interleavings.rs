@@ -1,8 +1,11 @@
 //! What an explanation shows, on executions written by hand.
 
-use selvedge_explore::explain::{ROWS, Row, Stop, Story, explain, layout};
-use selvedge_explore::{Pending, Step};
-use selvedge_model::{Access, Event, LockId, Mode, Op, Range, Site, SiteId, Symbols, ThreadId};
+use selvedge_model::{
+    Access, Blocked, Ended, Event, LockId, Mode, Op, Pending, Range, Role, Site, SiteId, Step,
+    Stop, Symbols, ThreadId,
+};
+use selvedge_report::explain::{ROWS, Row};
+use selvedge_report::{End, Interleaving, Sources, Span, Story, explain, layout};
 
 const SOURCE: [(&str, &str); 8] = [
     ("bank.c:30:5", "pthread_create(&one, 0, deposit, 0);"),
@@ -24,8 +27,9 @@ fn symbols() -> Symbols {
     for (place, _) in SOURCE {
         symbols.sites.intern(Site::parse(place));
     }
-    for name in ["main", "T1 (deposit)", "T2 (withdraw)"] {
+    for (name, function) in [("main", ""), ("T1", "deposit"), ("T2", "withdraw")] {
         symbols.threads.push(name.into());
+        symbols.functions.push(function.into());
     }
     symbols.locks.push("audit".into());
     symbols.locks.push("ledger".into());
@@ -53,9 +57,18 @@ fn unlock(id: u32) -> Op {
 }
 
 fn shown(story: &Story<'_>, width: usize) -> String {
-    let source = |s: SiteId| Some(SOURCE[s.index()].1.to_owned());
-    let lines = layout(&explain(story), &symbols(), source, width);
-    let text = |line: &Vec<selvedge_explore::explain::Span>| {
+    // A file in which the lines are where the sites say.
+    let mut lines = vec![""; 40];
+    for (place, line) in SOURCE {
+        let number = Site::parse(place).frame().expect("a line").line;
+        lines[number as usize - 1] = line;
+    }
+    let file = lines.join("\n");
+    let rows = Interleaving::new(&explain(story), story.stops.len(), &symbols());
+    let stored = serde_json::to_string(&rows).expect("rows serialise");
+    let rows: Interleaving = serde_json::from_str(&stored).expect("what was stored is read");
+    let lines = layout(&rows, &mut Sources::new(|_| Some(file.clone())), width);
+    let text = |line: &Vec<Span>| {
         let text: String = line.iter().map(|s| s.text.as_str()).collect();
         assert!(text.chars().count() <= width, "{text}");
         text
@@ -94,7 +107,7 @@ fn a_race_is_shown_with_the_two_accesses_marked() {
         events: &events,
         stops: &stops,
         places: &places,
-        ending: Some((ThreadId(0), "exits with code 1")),
+        ending: Some((ThreadId(0), End::Process(Ended::Code(1)))),
         ..EMPTY
     };
     insta::assert_snapshot!("race", shown(&story, 120));
@@ -111,10 +124,18 @@ fn a_deadlock_is_shown_with_who_waits_for_whom() {
         event(2, "bank.c:21", lock(1)),
     ];
     let stops = [Stop { at: 3, thread: ThreadId(1), next: pending("bank.c:21", lock(1)) }];
+    let waits = |thread, line, wants, other| Blocked {
+        thread: ThreadId(thread),
+        site: site(line),
+        wants,
+        mode: Mode::Exclusive,
+        holds: Vec::new(),
+        waits_for: Some(ThreadId(other)),
+    };
     let blocked = [
-        (ThreadId(0), pending("bank.c:33", Op::Join(ThreadId(1)))),
-        (ThreadId(1), pending("bank.c:21", lock(1))),
-        (ThreadId(2), pending("bank.c:20", lock(0))),
+        waits(0, "bank.c:33", Role::Join(ThreadId(1)), 1),
+        waits(1, "bank.c:21", Role::Acquire(LockId(1)), 2),
+        waits(2, "bank.c:20", Role::Acquire(LockId(0)), 1),
     ];
     let story = Story { events: &events, stops: &stops, blocked: &blocked, ..EMPTY };
     insta::assert_snapshot!("deadlock", shown(&story, 120));

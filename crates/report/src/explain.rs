@@ -11,41 +11,27 @@
 //! stopped: in a schedule with few preemptions these decided the outcome. If none was stopped, they are
 //! those of the last events.
 //!
-//! [`explain`] selects, [`layout()`] makes lines of styled text. Both are pure: names come from
-//! [`Symbols`](selvedge_model::Symbols), source lines from whoever has the files.
+//! [`explain`] selects, [`Interleaving`](crate::Interleaving) gives names, [`layout()`](crate::layout())
+//! makes lines of styled text.
 //!
 //! Guarantee: every critical event and every stop that concerns one of the objects is shown, up to
 //! [`ROWS`] rows; then those in the middle are left out, and their number told.
 //!
 //! Cost: O(events × objects).
 
-mod layout;
-mod words;
-
-pub use layout::{Line, Span, Style, layout};
-pub use words::{op_in_words, short_name, step_in_words, waiting_in_words};
-
 use std::collections::BTreeSet;
 
-use selvedge_model::{BarrierId, CondId, Event, LockId, Op, Range, SemaphoreId, SiteId, ThreadId};
+use selvedge_model::{
+    BarrierId, Blocked, CondId, Event, LockId, Op, Pending, Range, Role, SemaphoreId, SiteId, Step,
+    Stop, ThreadId,
+};
 
-use crate::{Pending, Step};
+use crate::End;
 
 /// The most rows of an explanation.
 pub const ROWS: usize = 60;
 /// Last events that are taken to matter if nothing else says what does. So few stops are all shown.
 const LAST: usize = 3;
-
-/// A thread was stopped although it could have gone on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stop {
-    /// How many events had happened.
-    pub at: usize,
-    /// Who.
-    pub thread: ThreadId,
-    /// What it was about to do.
-    pub next: Pending,
-}
 
 /// An execution, and what is to be explained of it.
 #[derive(Clone, Copy, Debug)]
@@ -55,11 +41,11 @@ pub struct Story<'a> {
     /// Where threads were stopped.
     pub stops: &'a [Stop],
     /// Who waits for ever at the end, and for what.
-    pub blocked: &'a [(ThreadId, Pending)],
+    pub blocked: &'a [Blocked],
     /// The places of the finding, each as often as it takes part.
     pub places: &'a [SiteId],
-    /// How it ended, if that is worth a row: who ran last, and in words what became of it.
-    pub ending: Option<(ThreadId, &'a str)>,
+    /// How it ended, if that is worth a row, and who ran last.
+    pub ending: Option<(ThreadId, End)>,
 }
 
 /// One row.
@@ -80,20 +66,13 @@ pub enum Row {
         next: Pending,
     },
     /// A thread waits for ever.
-    Waits {
-        /// Who.
-        thread: ThreadId,
-        /// For what.
-        next: Pending,
-        /// Who holds what it waits for.
-        holder: Option<ThreadId>,
-    },
+    Waits(Blocked),
     /// The execution ends.
     Ends {
         /// Who ran last.
         thread: ThreadId,
-        /// What became of it.
-        text: String,
+        /// How.
+        how: End,
     },
     /// So many events that do not matter.
     Elided(usize),
@@ -104,9 +83,8 @@ impl Row {
     pub fn thread(&self) -> Option<ThreadId> {
         match self {
             Row::Does { event, .. } => Some(event.thread),
-            Row::Stopped { thread, .. } | Row::Waits { thread, .. } | Row::Ends { thread, .. } => {
-                Some(*thread)
-            }
+            Row::Stopped { thread, .. } | Row::Ends { thread, .. } => Some(*thread),
+            Row::Waits(blocked) => Some(blocked.thread),
             Row::Elided(_) => None,
         }
     }
@@ -154,6 +132,18 @@ impl Thing {
             Step::TryAcquire(lock, _) => Some(Thing::Lock(lock)),
             Step::Enroll(cond, _) => Some(Thing::Cond(cond)),
             Step::Yield | Step::Busy | Step::Ended => None,
+        }
+    }
+
+    fn of_role(role: Role) -> Option<Thing> {
+        match role {
+            Role::Acquire(lock) | Role::Release(lock) => Some(Thing::Lock(lock)),
+            Role::Join(thread) | Role::Fork(thread) => Some(Thing::Thread(thread)),
+            Role::Await(cond) => Some(Thing::Cond(cond)),
+            Role::Wait(semaphore) | Role::Post(semaphore) => Some(Thing::Semaphore(semaphore)),
+            Role::Arrive(barrier) | Role::Leave(barrier) => Some(Thing::Barrier(barrier)),
+            Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => None,
+            Role::Enter(_) | Role::Sleep | Role::Fail => None,
         }
     }
 
@@ -234,7 +224,7 @@ fn things(story: &Story<'_>, critical: &[usize]) -> Vec<Thing> {
         }
     };
     critical.iter().for_each(|&i| add(Thing::of(story.events[i].op)));
-    story.blocked.iter().for_each(|(_, next)| add(Thing::of_step(next.step)));
+    story.blocked.iter().for_each(|b| add(Thing::of_role(b.wants)));
     if critical.is_empty() && story.blocked.is_empty() {
         story.stops.iter().for_each(|stop| add(Thing::of_step(stop.next.step)));
         if story.stops.is_empty() {
@@ -245,10 +235,10 @@ fn things(story: &Story<'_>, critical: &[usize]) -> Vec<Thing> {
     things
 }
 
-/// Where the threads that appear were started, and where somebody waited for their end.
+/// Where the threads that appear were started, and where another thread waited for their end.
 fn add_lives(story: &Story<'_>, stops: &[&Stop], shown: &mut BTreeSet<usize>) {
     let mut alive: BTreeSet<ThreadId> = shown.iter().map(|&i| story.events[i].thread).collect();
-    alive.extend(story.blocked.iter().map(|b| b.0));
+    alive.extend(story.blocked.iter().map(|b| b.thread));
     alive.extend(stops.iter().map(|s| s.thread));
     for (i, event) in story.events.iter().enumerate() {
         if let Op::Fork(thread) | Op::Join(thread) = event.op
@@ -291,28 +281,9 @@ fn rows(
         }
     }
     flush(&mut rows, &mut hidden);
-    for &(thread, next) in story.blocked {
-        let holder = holder(story.events, next.step);
-        rows.push(Row::Waits { thread, next, holder });
-    }
-    if let Some((thread, text)) = story.ending {
-        rows.push(Row::Ends { thread, text: text.to_owned() });
-    }
+    rows.extend(story.blocked.iter().cloned().map(Row::Waits));
+    rows.extend(story.ending.map(|(thread, how)| Row::Ends { thread, how }));
     rows
-}
-
-/// Who keeps a thread from taking a step at the end: the holder of the lock, the thread to be joined.
-fn holder(events: &[Event], step: Step) -> Option<ThreadId> {
-    let wanted = match step {
-        Step::Do(Op::Acquire(lock, _)) => lock,
-        Step::Do(Op::Join(thread)) => return Some(thread),
-        _ => return None,
-    };
-    let last = events
-        .iter()
-        .rev()
-        .find(|e| matches!(e.op, Op::Acquire(lock, _) | Op::Release(lock, _) if lock == wanted))?;
-    matches!(last.op, Op::Acquire(..)).then_some(last.thread)
 }
 
 /// Leaves out the middle of what is too long, but nothing that is critical.

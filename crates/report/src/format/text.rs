@@ -5,34 +5,41 @@
 //! first of them.
 
 use std::fmt;
+use std::fmt::Write;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Snippet};
-use selvedge_model::{Frame, Kind, Mode, Status};
+use anstyle::AnsiColor;
+use selvedge_model::{Frame, Status};
 
-use super::sources::Sources;
-use super::{Effort, Report, ReportedFinding, ReportedLock, ReportedPlace, advice};
-use crate::args::Output;
+use super::{Format, View};
+use crate::words::{self, count};
+use crate::{
+    Bound, Case, Effort, How, Interleaving, Place, Report, Sources, Style, advice, layout,
+};
+
+/// Coloured text.
+pub(super) const FORMAT: Format = Format { name: "text", about: "For people", render };
 
 /// The whole report.
-pub(crate) fn render(report: &Report, output: &Output) -> String {
-    let mut sources = Sources::new(&output.source);
+fn render(report: &Report, view: &mut View<'_>) -> String {
     let mut text = String::new();
-    let mut shown: Vec<&ReportedFinding> = Vec::new();
-    for group in grouped(report, output.all) {
-        text.push_str(&finding(group[0], &group[1..], &mut sources));
+    let mut shown: Vec<&Case> = Vec::new();
+    for group in grouped(report, view.all) {
+        text.push_str(&finding(group[0], &group[1..], &mut view.sources));
         text.push_str("\n\n");
-        if let Some(how) = interleaving(group[0], &shown) {
+        if let Some(how) = how(group[0], &shown, view) {
             text.push_str(&how);
             text.push('\n');
         }
         shown.push(group[0]);
     }
-    for bound in &report.stats.bounds {
-        text.push_str(&format!("{}: {bound}\n", crate::exit::warning_label()));
+    let warning = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
+    for bound in report.stats.bounds.iter().map(Bound::words) {
+        let _ = writeln!(text, "{warning}warning{warning:#}: {bound}");
     }
     for remark in report.stats.control.iter().flat_map(|c| &c.remarks) {
-        text.push_str(&format!("note: {remark}\n"));
+        let _ = writeln!(text, "note: {remark}");
     }
     text.push_str(&summary(report));
     text
@@ -40,20 +47,54 @@ pub(crate) fn render(report: &Report, output: &Output) -> String {
 
 /// How a finding happens, if that is known. One execution may show several: its interleaving is shown
 /// once.
-fn interleaving(finding: &ReportedFinding, shown: &[&ReportedFinding]) -> Option<String> {
-    let control = finding.control.as_ref().filter(|c| !c.interleaving.is_empty())?;
-    let schedule = |f: &ReportedFinding| f.control.as_ref().and_then(|c| c.schedule.clone());
+fn how(case: &Case, shown: &[&Case], view: &mut View<'_>) -> Option<String> {
+    let control = case.control.as_ref()?;
+    let how = control.how.as_ref()?;
+    let schedule = |c: &Case| c.control.as_ref().and_then(|c| c.schedule.clone());
     match shown.iter().find(|s| schedule(s).is_some_and(|s| Some(s) == control.schedule)) {
         Some(same) => Some(format!("how it happens: in the execution that shows {}\n", same.id)),
-        None => Some(control.interleaving.clone()),
+        None => Some(match how {
+            How::Rows(rows) => interleaving(rows, &mut view.sources, view.width),
+            How::Told(text) => text.clone(),
+        }),
+    }
+}
+
+/// Before each line of an interleaving.
+const INDENT: &str = "  ";
+/// A terminal that claims to be narrower is not believed.
+const NARROWEST: usize = 40;
+
+/// What the threads did, in columns that fit the width.
+pub fn interleaving(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> String {
+    let mut text = format!("{}\n", shown.heading());
+    for line in layout(shown, sources, width.saturating_sub(INDENT.len()).max(NARROWEST)) {
+        text.push_str(INDENT);
+        for span in line {
+            let style = colours(span.style);
+            let _ = write!(text, "{style}{}{style:#}", span.text);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn colours(style: Style) -> anstyle::Style {
+    let plain = anstyle::Style::new();
+    match style {
+        Style::Plain => plain,
+        Style::Head => plain.bold(),
+        Style::Critical => plain.fg_color(Some(AnsiColor::Red.into())).bold(),
+        Style::Stopped => plain.fg_color(Some(AnsiColor::Yellow.into())),
+        Style::Dim => plain.dimmed(),
     }
 }
 
 /// Findings of one kind, status and subject together, surest first.
-fn grouped(report: &Report, separate: bool) -> Vec<Vec<&ReportedFinding>> {
-    let mut groups: Vec<Vec<&ReportedFinding>> = Vec::new();
+fn grouped(report: &Report, separate: bool) -> Vec<Vec<&Case>> {
+    let mut groups: Vec<Vec<&Case>> = Vec::new();
     for finding in report.sorted() {
-        let alike = |g: &&mut Vec<&ReportedFinding>| {
+        let alike = |g: &&mut Vec<&Case>| {
             (g[0].kind, g[0].status, &g[0].subject)
                 == (finding.kind, finding.status, &finding.subject)
         };
@@ -65,12 +106,12 @@ fn grouped(report: &Report, separate: bool) -> Vec<Vec<&ReportedFinding>> {
     groups
 }
 
-fn finding(f: &ReportedFinding, alike: &[&ReportedFinding], sources: &mut Sources) -> String {
+fn finding(f: &Case, alike: &[&Case], sources: &mut Sources<'_>) -> String {
     let level = if f.status >= Status::Observed { Level::ERROR } else { Level::WARNING };
     let verdict = f.verdict.map(|v| format!(", {}", v.name())).unwrap_or_default();
-    let title = format!("{} ({}{verdict})", f.summary(), f.status.name());
+    let title = format!("{} ({}{verdict})", words::summary(f), f.status.name());
     let mut group = level.primary_title(title).id(&f.id).elements(places(f, sources));
-    for held in f.places.iter().flat_map(acquisitions) {
+    for held in f.places.iter().flat_map(words::acquisitions) {
         group = group.element(Level::NOTE.message(held));
     }
     for place in &f.places {
@@ -80,7 +121,7 @@ fn finding(f: &ReportedFinding, alike: &[&ReportedFinding], sources: &mut Source
         }
     }
     for note in &f.notes {
-        group = group.element(Level::NOTE.message(note.clone()));
+        group = group.element(Level::NOTE.message(words::note(note)));
     }
     if let Some(why) = advice::why(f) {
         group = group.element(Level::NOTE.with_name("why").message(why));
@@ -100,19 +141,19 @@ fn finding(f: &ReportedFinding, alike: &[&ReportedFinding], sources: &mut Source
 
 /// An element for each file whose source is there, with its places marked, and a line for each of the
 /// other places.
-fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
+fn places(f: &Case, sources: &mut Sources<'_>) -> Vec<Element<'static>> {
     let mut lines: Vec<Element<'static>> = Vec::new();
     let mut files: Vec<(String, Snippet<'static, Annotation<'static>>)> = Vec::new();
     for (i, place) in f.places.iter().enumerate() {
-        let says = sentence(f.kind, place);
-        let Some(excerpt) = sources.excerpt(&place.site) else {
+        let says = words::sentence(f.kind, place);
+        let Some((source, span)) = sources.excerpt(&place.site) else {
             let line = format!("{}: {says}", place.site);
             lines.push(Level::NOTE.with_name("at").message(line).into());
             continue;
         };
         let last = i + 1 == f.places.len();
         let kind = if last { AnnotationKind::Primary } else { AnnotationKind::Context };
-        let annotation = kind.span(excerpt.span).label(says);
+        let annotation = kind.span(span).label(says);
         let path = place.site.frame().map_or_else(String::new, |frame| frame.file.to_string());
         match files.iter().position(|(p, _)| *p == path) {
             Some(i) => {
@@ -120,7 +161,7 @@ fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
                 files.push((path, snippet.annotation(annotation)));
             }
             None => {
-                let snippet = Snippet::source(excerpt.source.to_owned()).path(path.clone());
+                let snippet = Snippet::source(source.to_owned()).path(path.clone());
                 files.push((path, snippet.annotation(annotation)));
             }
         }
@@ -128,46 +169,8 @@ fn places(f: &ReportedFinding, sources: &mut Sources) -> Vec<Element<'static>> {
     files.into_iter().map(|(_, s)| s.into()).chain(lines).collect()
 }
 
-/// What a thread does at a place: `thread T1 writes, holding `a` (shared)`. That no lock is held is
-/// worth saying of a data race only.
-fn sentence(kind: Kind, place: &ReportedPlace) -> String {
-    let verb = place.role.verb();
-    let does = match &place.role.object {
-        Some(object) => format!("{verb} `{object}`"),
-        None => verb.to_owned(),
-    };
-    let held: Vec<String> = place.held.iter().map(lock).collect();
-    let holding = match held.as_slice() {
-        [] if kind == Kind::DataRace && !place.held_unknown => ", holding no lock".to_owned(),
-        [] => String::new(),
-        held => format!(", holding {}", held.join(", ")),
-    };
-    if place.thread.is_empty() {
-        return format!("{does} here");
-    }
-    let about = if place.approximate { " (or near here)" } else { "" };
-    format!("thread {} {does}{about}{holding}", place.thread)
-}
-
-fn lock(held: &ReportedLock) -> String {
-    match held.mode {
-        Mode::Exclusive => format!("`{}`", held.name),
-        Mode::Shared => format!("`{}` (shared)", held.name),
-    }
-}
-
-/// Where a thread that waits acquired what it holds.
-fn acquisitions(place: &ReportedPlace) -> Vec<String> {
-    if place.role.name != "acquire" {
-        return Vec::new();
-    }
-    let from =
-        |h: &ReportedLock| format!("thread {} has held {} since {}", place.thread, lock(h), h.site);
-    place.held.iter().map(from).collect()
-}
-
 /// The calls that led to a place, if any are known.
-fn stack(place: &ReportedPlace) -> Option<String> {
+fn stack(place: &Place) -> Option<String> {
     const SHOWN: usize = 12;
     let frames = place.frames();
     if frames.len() < 2 {
@@ -176,7 +179,7 @@ fn stack(place: &ReportedPlace) -> Option<String> {
     let mut text = format!("of thread {}:", place.thread);
     for frame in frames.iter().take(SHOWN) {
         let function = if frame.function.is_empty() { "?" } else { &*frame.function };
-        text.push_str(&format!("\n  {function} {}", Place(frame)));
+        text.push_str(&format!("\n  {function} {}", Line(frame)));
     }
     if frames.len() > SHOWN {
         text.push_str(&format!("\n  and {} more", frames.len() - SHOWN));
@@ -185,9 +188,9 @@ fn stack(place: &ReportedPlace) -> Option<String> {
 }
 
 /// `file:line` of a frame, or nothing.
-struct Place<'a>(&'a Frame);
+struct Line<'a>(&'a Frame);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&*self.0.file, self.0.line) {
             ("", _) => Ok(()),
@@ -197,7 +200,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-fn provenance(f: &ReportedFinding) -> String {
+fn provenance(f: &Case) -> String {
     let times = match (f.occurrences, f.control.as_ref().and_then(|c| c.of)) {
         (n, Some(of)) => format!(", in {n} of {}", count(of, "schedule")),
         (1, None) => String::new(),
@@ -207,11 +210,11 @@ fn provenance(f: &ReportedFinding) -> String {
 }
 
 /// What controlled executions made of the finding, each line with its name.
-fn controlled(f: &ReportedFinding) -> Vec<(&'static str, String)> {
+fn controlled(f: &Case) -> Vec<(&'static str, String)> {
     let Some(control) = &f.control else { return Vec::new() };
     let mut lines: Vec<(&str, String)> = Vec::new();
     for order in &control.orders {
-        lines.push(("outcome", format!("{}: {}", order.order, order.outcome)));
+        lines.push(("outcome", format!("{}: {}", words::order(order), words::led_to(order))));
     }
     if f.status == Status::Unconfirmed && control.schedule.is_none() {
         let tried = count(control.attempts, "directed execution");
@@ -223,9 +226,9 @@ fn controlled(f: &ReportedFinding) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn folded(alike: &[&ReportedFinding]) -> String {
+fn folded(alike: &[&Case]) -> String {
     const SHOWN: usize = 5;
-    let pair = |f: &&ReportedFinding| {
+    let pair = |f: &&Case| {
         let sites: Vec<String> = f.places.iter().map(|p| p.site.to_string()).collect();
         sites.join(" with ")
     };
@@ -251,17 +254,17 @@ fn summary(report: &Report) -> String {
             stats.analyses.join(", ")
         ),
     };
-    if report.findings.is_empty() {
+    if report.cases.is_empty() {
         return format!("nothing found: {looked}\n");
     }
     let mut parts: Vec<String> = Vec::new();
     for status in [Status::Confirmed, Status::Observed, Status::Predicted, Status::Unconfirmed] {
-        match report.findings.iter().filter(|f| f.status == status).count() {
+        match report.cases.iter().filter(|f| f.status == status).count() {
             0 => {}
             n => parts.push(format!("{n} {}", status.name())),
         }
     }
-    format!("{}: {} ({looked})\n", count(report.findings.len() as u64, "finding"), parts.join(", "))
+    format!("{}: {} ({looked})\n", count(report.cases.len() as u64, "finding"), parts.join(", "))
 }
 
 fn schedules(effort: &Effort) -> String {
@@ -269,8 +272,4 @@ fn schedules(effort: &Effort) -> String {
     let rate = effort.schedules as f64 / effort.seconds.max(0.001);
     let many = count(effort.schedules, "schedule");
     format!("{all}{many} in {:.1} s, {rate:.0} per second", effort.seconds)
-}
-
-fn count(n: u64, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

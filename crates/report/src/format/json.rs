@@ -2,8 +2,14 @@
 
 use serde::Serialize;
 
-use super::{Order, Report, ReportedFinding, ReportedPlace};
-use selvedge_model::{Frame, Mode};
+use selvedge_model::{Frame, Mode, Verdict};
+
+use super::{Format, View};
+use crate::{Bound, Case, Lock, Report, words};
+
+/// One document.
+pub(super) const FORMAT: Format =
+    Format { name: "json", about: "For programs, see the README", render };
 
 const VERSION: u32 = 1;
 
@@ -24,9 +30,9 @@ struct Finding<'a> {
     summary: String,
     analysis: &'a str,
     analyses: &'a [String],
-    subject: &'a [String],
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    notes: &'a [String],
+    subject: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     occurrences: u64,
     sites: Vec<Place<'a>>,
     schedule: Option<&'a str>,
@@ -36,8 +42,16 @@ struct Finding<'a> {
     /// Controlled executions of the command when it was first seen or confirmed, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<u64>,
-    #[serde(skip_serializing_if = "<[Order]>::is_empty")]
-    orders: &'a [Order],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    orders: Vec<Order<'a>>,
+}
+
+/// One order of the parts of a confirmed finding, and what came of it.
+#[derive(Serialize)]
+struct Order<'a> {
+    order: String,
+    outcome: String,
+    schedule: &'a str,
 }
 
 #[derive(Serialize)]
@@ -49,9 +63,9 @@ struct Place<'a> {
     column: Option<u32>,
     function: Option<&'a str>,
     thread: &'a str,
-    role: &'a str,
+    role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<&'a str>,
+    object: Option<String>,
     /// Not there if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<Vec<Held<'a>>>,
@@ -87,7 +101,7 @@ struct Stats<'a> {
     events: u64,
     threads: usize,
     analyses: &'a [String],
-    bounds: &'a [String],
+    bounds: Vec<String>,
     #[serde(flatten)]
     control: Option<Effort<'a>>,
 }
@@ -102,7 +116,7 @@ struct Effort<'a> {
 }
 
 /// The report as one JSON document and a line end.
-pub(crate) fn render(report: &Report) -> String {
+fn render(report: &Report, _: &mut View<'_>) -> String {
     let document = Document {
         version: VERSION,
         tool: "selvedge",
@@ -112,7 +126,7 @@ pub(crate) fn render(report: &Report) -> String {
             events: report.stats.events,
             threads: report.stats.threads,
             analyses: &report.stats.analyses,
-            bounds: &report.stats.bounds,
+            bounds: report.stats.bounds.iter().map(Bound::words).collect(),
             control: report.stats.control.as_ref().map(|c| Effort {
                 schedules: c.schedules,
                 seconds: c.seconds,
@@ -127,27 +141,33 @@ pub(crate) fn render(report: &Report) -> String {
     text
 }
 
-fn finding(f: &ReportedFinding) -> Finding<'_> {
+fn finding(case: &Case) -> Finding<'_> {
+    let control = case.control.as_ref();
+    let orders = control.map_or(&[][..], |c| &c.orders).iter().map(|o| Order {
+        order: words::order(o),
+        outcome: words::led_to(o),
+        schedule: &o.schedule,
+    });
     Finding {
-        id: &f.id,
-        kind: f.kind.name(),
-        status: f.status.name(),
-        verdict: f.verdict.map(selvedge_model::Verdict::name),
-        summary: f.summary(),
-        analysis: f.analyses.first().map_or("", String::as_str),
-        analyses: &f.analyses,
-        subject: &f.subject,
-        notes: &f.notes,
-        occurrences: f.occurrences,
-        sites: f.places.iter().map(place).collect(),
-        schedule: f.control.as_ref().and_then(|c| c.schedule.as_deref()),
-        attempts: f.control.as_ref().map(|c| c.attempts),
-        after: f.control.as_ref().and_then(|c| c.after),
-        orders: f.control.as_ref().map_or(&[], |c| &c.orders),
+        id: &case.id,
+        kind: case.kind.name(),
+        status: case.status.name(),
+        verdict: case.verdict.map(Verdict::name),
+        summary: words::summary(case),
+        analysis: case.analyses.first().map_or("", String::as_str),
+        analyses: &case.analyses,
+        subject: words::names(&case.subject),
+        notes: case.notes.iter().map(words::note).collect(),
+        occurrences: case.occurrences,
+        sites: case.places.iter().map(place).collect(),
+        schedule: control.and_then(|c| c.schedule.as_deref()),
+        attempts: control.map(|c| c.attempts),
+        after: control.and_then(|c| c.after),
+        orders: orders.collect(),
     }
 }
 
-fn place(p: &ReportedPlace) -> Place<'_> {
+fn place(p: &crate::Place) -> Place<'_> {
     let frame = p.site.frame();
     Place {
         site: p.site.to_string(),
@@ -156,9 +176,9 @@ fn place(p: &ReportedPlace) -> Place<'_> {
         column: frame.map(|f| f.column).filter(|&n| n > 0),
         function: frame.map(|f| &*f.function).filter(|n| !n.is_empty()),
         thread: &p.thread,
-        role: &p.role.name,
-        object: p.role.object.as_deref(),
-        held: (!p.held_unknown).then(|| p.held.iter().map(held).collect()),
+        role: words::role(&p.role),
+        object: words::object(&p.role),
+        held: p.held.as_ref().map(|held| held.iter().map(lock).collect()),
         approximate: p.approximate,
         stack: stack(p),
         stack_likely: p.stack_likely,
@@ -166,7 +186,7 @@ fn place(p: &ReportedPlace) -> Place<'_> {
 }
 
 /// The whole stack, the place itself first; nothing if it is all there is.
-fn stack(p: &ReportedPlace) -> Vec<StackFrame<'_>> {
+fn stack(p: &crate::Place) -> Vec<StackFrame<'_>> {
     let frames = p.frames();
     if frames.len() < 2 {
         return Vec::new();
@@ -187,7 +207,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-fn held(h: &super::ReportedLock) -> Held<'_> {
+fn lock(h: &Lock) -> Held<'_> {
     let mode = match h.mode {
         Mode::Exclusive => "exclusive",
         Mode::Shared => "shared",

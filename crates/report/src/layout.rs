@@ -1,12 +1,11 @@
-//! Rows of an explanation as lines of text: a column for each thread, then the place, then the line of
+//! Rows of an interleaving as lines of text: a column for each thread, then the place, then the line of
 //! source. What does not fit is shortened; if there is no room for columns, rows begin with the thread.
 
-use selvedge_model::{Op, Site, SiteId, Symbols, ThreadId};
+use selvedge_model::Site;
 
-use super::{Explanation, Row, op_in_words, short_name, step_in_words, waiting_in_words};
-use crate::Step;
+use crate::{Holder, Interleaving, Row, Sources, Verb};
 
-/// What a piece of text is, for whoever has colours.
+/// What a piece of text is, for a format that has colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
     /// Something that matters.
@@ -46,29 +45,21 @@ const MARGIN: usize = 2;
 
 struct Cells {
     /// Thread and text, or nothing for what was left out.
-    cell: Option<(ThreadId, String)>,
+    cell: Option<(usize, String)>,
     mark: &'static str,
     style: Style,
     place: String,
     source: String,
 }
 
-/// Makes lines no wider than `width`, of which the first names the threads. `source` tells the line of
-/// source of a site, if it is known.
-pub fn layout(
-    explanation: &Explanation,
-    symbols: &Symbols,
-    mut source: impl FnMut(SiteId) -> Option<String>,
-    width: usize,
-) -> Vec<Line> {
-    let cells: Vec<Cells> =
-        explanation.rows.iter().map(|row| cells(row, symbols, &mut source)).collect();
+/// Makes lines no wider than `width`, of which the first names the threads.
+pub fn layout(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> Vec<Line> {
+    let cells: Vec<Cells> = shown.rows.iter().map(|row| cells(row, sources)).collect();
     let place = cells.iter().map(|c| length(&c.place)).max().unwrap_or(0).min(width / 3);
-    let heads: Vec<String> = explanation.threads.iter().map(|&t| symbols.thread(t)).collect();
+    let heads = &shown.threads;
     let natural = |i: usize| {
-        let thread = explanation.threads[i];
         let texts = cells.iter().filter_map(|c| c.cell.as_ref());
-        let widest = texts.filter(|(t, _)| *t == thread).map(|(_, text)| length(text)).max();
+        let widest = texts.filter(|(t, _)| *t == i).map(|(_, text)| length(text)).max();
         widest.unwrap_or(0).max(length(&heads[i])).min(WIDEST)
     };
     let mut columns: Vec<usize> = (0..heads.len()).map(natural).collect();
@@ -91,12 +82,12 @@ pub fn layout(
         lines.push(line([(" ".repeat(MARGIN), Style::Plain), (head, Style::Head)]));
     }
     for row in &cells {
-        let Some((thread, text)) = &row.cell else {
+        let Some((thread, text)) = row.cell.as_ref().filter(|_| !heads.is_empty()) else {
             let text = format!("{}{}", " ".repeat(MARGIN), row.source);
             lines.push(line([(text, Style::Dim)]));
             continue;
         };
-        let column = explanation.threads.iter().position(|t| t == thread).unwrap_or(0);
+        let column = (*thread).min(heads.len().saturating_sub(1));
         let mut parts = vec![(padded(row.mark, MARGIN), row.style)];
         if in_columns {
             let before: usize = columns[..column].iter().map(|w| w + GAP).sum();
@@ -121,38 +112,33 @@ pub fn layout(
     lines
 }
 
-fn cells(row: &Row, symbols: &Symbols, source: &mut impl FnMut(SiteId) -> Option<String>) -> Cells {
-    let mut at = |site: SiteId| {
-        (place(&symbols.site(site)), source(site).map_or(String::new(), |s| s.trim().to_owned()))
-    };
+fn cells(row: &Row, sources: &mut Sources<'_>) -> Cells {
+    let mut at = |site: &Site| (place(site), sources.line(site).unwrap_or_default().to_owned());
     let ((thread, text), (mark, style), (place, source)) = match row {
-        Row::Does { event, critical } => {
+        Row::Does { thread, act, site, critical } => {
             let how = if *critical { ("▶", Style::Critical) } else { ("", Style::Plain) };
-            ((event.thread, op_in_words(event.op, symbols)), how, at(event.site))
+            ((thread, act.words()), how, at(site))
         }
-        Row::Stopped { thread, next } => {
-            let text = format!("stopped before {}", step_in_words(next.step, symbols));
-            ((*thread, text), ("‖", Style::Stopped), at(next.site))
+        Row::Stopped { thread, before, site } => {
+            let text = format!("stopped before {}", before.words());
+            ((thread, text), ("‖", Style::Stopped), at(site))
         }
-        Row::Waits { thread, next, holder } => {
+        Row::Waits { thread, to, site, holder } => {
             let held = match holder {
-                Some(other) if other == thread => ", held by itself".to_owned(),
-                Some(other) if !matches!(next.step, Step::Do(Op::Join(_))) => {
-                    format!(", held by {}", short_name(*other, symbols))
-                }
+                Some(Holder::Itself) => ", held by itself".to_owned(),
+                Some(Holder::Thread(name)) if to.verb != Verb::Join => format!(", held by {name}"),
                 _ => String::new(),
             };
-            let text = format!("{}{held}", waiting_in_words(next.step, symbols));
-            // Who waits for the end of others is stuck because they are.
-            let how = match next.step {
-                Step::Do(Op::Join(_)) => ("", Style::Plain),
+            // A thread that waits for the end of others is stuck because they are.
+            let how = match to.verb {
+                Verb::Join => ("", Style::Plain),
                 _ => ("▶", Style::Critical),
             };
-            ((*thread, text), how, at(next.site))
+            ((thread, format!("{}{held}", to.waiting())), how, at(site))
         }
-        Row::Ends { thread, text } => {
+        Row::Ends { thread, how } => {
             let nowhere = (String::new(), String::new());
-            ((*thread, text.clone()), ("▶", Style::Critical), nowhere)
+            ((thread, how.words()), ("▶", Style::Critical), nowhere)
         }
         Row::Elided(n) => {
             let text = if *n == 1 { "… 1 step …".into() } else { format!("… {n} steps …") };
@@ -160,7 +146,7 @@ fn cells(row: &Row, symbols: &Symbols, source: &mut impl FnMut(SiteId) -> Option
             return Cells { cell, mark, style: Style::Dim, place, source: text };
         }
     };
-    Cells { cell: Some((thread, text)), mark, style, place, source }
+    Cells { cell: Some((*thread, text)), mark, style, place, source }
 }
 
 /// `file:line`, without directories.

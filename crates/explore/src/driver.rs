@@ -1,0 +1,3 @@
+//! What an executor records of an execution besides its events.
+
+pub use selvedge_model::Stop;
