@@ -5,11 +5,13 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use selvedge_analyses::registry::{self as analyses, Purpose};
 use selvedge_explore::strategies::pct;
 use selvedge_explore::{Plan, UnknownStrategy, registry};
 use selvedge_model::Status;
+use selvedge_report::{FORMATS, Format};
 
 use crate::catalogue;
 use crate::claims::RegionOptions;
@@ -100,6 +102,10 @@ pub(crate) struct RunOptions {
     /// The analyses to run, separated by commas; `all` is every one
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::defaults(Purpose::Run))]
     pub(crate) analyses: Vec<String>,
+    /// How to print the findings; other formats than text go to standard output, and the program's
+    /// own output to standard error
+    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
+    pub(crate) format: &'static Format,
     /// Exit with 1 if there is a finding at least this sure
     #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
     pub(crate) fail_on: FailOn,
@@ -173,9 +179,8 @@ pub(crate) struct Test {
     /// Directed executions for each prediction
     #[arg(long, value_name = "N", default_value_t = selvedge_explore::directed::ATTEMPTS)]
     pub(crate) attempts: u64,
-    /// Take all code that holds a lock for atomic
-    #[arg(long)]
-    pub(crate) lock_regions: bool,
+    #[command(flatten)]
+    pub(crate) regions: RegionOptions,
     #[command(flatten)]
     pub(crate) budget: Budget,
     #[command(flatten)]
@@ -247,6 +252,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// As the engine takes it, with so many directed executions for one prediction.
+    pub(crate) fn engine(&self, attempts: u64) -> selvedge_engine::Budget {
+        let (seed, schedules, jobs) = (self.seed, self.schedules, self.jobs());
+        selvedge_engine::Budget { seed, schedules, jobs, attempts }
+    }
+
     /// How many executions may run at the same time.
     pub(crate) fn jobs(&self) -> usize {
         self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, usize::from)
@@ -300,11 +311,14 @@ pub(crate) struct CargoArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct Recall {
-    /// For people (the default)
-    #[arg(long, conflicts_with = "json")]
+    /// How to print the findings
+    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
+    pub(crate) format: &'static Format,
+    /// The same as `--format text`
+    #[arg(long, conflicts_with_all = ["json", "format"])]
     pub(crate) text: bool,
-    /// For programs, see the README
-    #[arg(long)]
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
     /// The run to report on, instead of the last one
     #[arg(long, value_name = "ID")]
@@ -323,8 +337,8 @@ pub(crate) struct Recall {
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Output {
     /// How to print the findings
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ReportFormat,
+    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
+    pub(crate) format: &'static Format,
     /// Exit with 1 if there is a finding at least this sure
     #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
     pub(crate) fail_on: FailOn,
@@ -336,12 +350,11 @@ pub(crate) struct Output {
     pub(crate) source: Vec<PathBuf>,
 }
 
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ReportFormat {
-    /// For people
-    Text,
-    /// For programs, see the README
-    Json,
+/// A format of reports by its name.
+fn format() -> impl TypedValueParser<Value = &'static Format> {
+    let values = FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.about));
+    PossibleValuesParser::new(values)
+        .map(|name| Format::named(&name).expect("a possible value is the name of a format"))
 }
 
 /// The least sure status that fails.

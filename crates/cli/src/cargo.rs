@@ -130,8 +130,11 @@ fn run_options(options: &RunOptions) -> Result<Vec<String>, Failure> {
         FailOn::Predicted => "predicted",
         FailOn::Never => "never",
     };
-    let mut words =
-        vec![format!("--analyses={}", options.analyses.join(",")), format!("--fail-on={fail_on}")];
+    let mut words = vec![
+        format!("--analyses={}", options.analyses.join(",")),
+        format!("--format={}", options.format.name),
+        format!("--fail-on={fail_on}"),
+    ];
     if options.all {
         words.push("--all".to_owned());
     }

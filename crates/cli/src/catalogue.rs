@@ -44,17 +44,6 @@ pub(crate) fn beside_program(entries: Vec<&'static Entry>, settings: Settings) -
     }
 }
 
-/// The bounds that analyses have reached, for the user.
-pub(crate) fn bounds(pipeline: &Pipeline) -> impl Iterator<Item = String> {
-    pipeline.bounds().map(|reached| {
-        let bound = reached.bound;
-        format!(
-            "{}: at most {} {}, and {} times there were more: findings may be missing",
-            reached.analysis, bound.limit, bound.what, bound.exceeded
-        )
-    })
-}
-
 fn started(entries: Vec<&'static Entry>, settings: Settings) -> Pipeline {
     let mut pipeline = Pipeline::new(settings);
     pipeline.start(entries);

@@ -1,25 +1,27 @@
 //! `selvedge check`: analyses over recorded traces, in one pass for all of them.
 
-use std::io::Write;
 use std::path::Path;
 
-use crate::args::{Check, Output, ReportFormat};
+use selvedge_analyses::pipeline::Reached;
+use selvedge_report::{Bound, Case, Report};
+
+use crate::args::Check;
 use crate::catalogue;
 use crate::claims::Renamed;
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
-use crate::report::{self, Report};
+use crate::terminal::print;
 
 /// Analyses the traces and prints what was found. A trace that turns out to be unreadable half-way is
 /// a failure, after the findings up to there have been printed.
 pub(crate) fn run(args: &Check) -> Result<Exit, Failure> {
     let mut report = Report::default();
     let outcome = analyse_into(args, &mut report);
-    if outcome.is_ok() || !report.findings.is_empty() {
+    if outcome.is_ok() || !report.cases.is_empty() {
         print(&report, &args.output)?;
     }
     outcome?;
-    let failed = report.findings.iter().any(|f| args.output.fail_on.fails(f.status));
+    let failed = report.cases.iter().any(|f| args.output.fail_on.fails(f.status));
     Ok(if failed { Exit::Findings } else { Exit::Clean })
 }
 
@@ -55,24 +57,21 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     report.stats.threads += symbols.threads.entries().len();
     report.stats.traces += 1;
     report.stats.analyses = pipeline.names().map(ToOwned::to_owned).collect();
-    let bounds = catalogue::bounds(&pipeline).map(|bound| format!("{}: {bound}", path.display()));
-    report.stats.bounds.extend(bounds);
+    let trace = path.display().to_string();
+    report.stats.bounds.extend(pipeline.bounds().map(|b| bound(b, Some(trace.clone()))));
     let findings = pipeline.take_findings();
-    findings.into_iter().for_each(|f| report.add(report::ReportedFinding::new(&f, symbols)));
+    findings.into_iter().for_each(|f| report.add(Case::new(&f, symbols)));
     outcome
 }
 
-/// Prints a report to standard output.
-pub(crate) fn print(report: &Report, output: &Output) -> Result<(), Failure> {
-    match output.format {
-        ReportFormat::Text => {
-            let text = report::text::render(report, output);
-            anstream::stdout().write_all(text.as_bytes())?;
-        }
-        ReportFormat::Json => {
-            let mut out = std::io::stdout().lock();
-            out.write_all(report::json::render(report).as_bytes())?;
-        }
+/// What keeps an analysis from finding all that it promises, if anything does.
+pub(crate) fn bound(reached: Reached, trace: Option<String>) -> Bound {
+    let Reached { analysis, bound } = reached;
+    Bound::Analysis {
+        trace,
+        analysis: analysis.to_owned(),
+        what: bound.what.to_owned(),
+        limit: bound.limit,
+        exceeded: bound.exceeded,
     }
-    Ok(())
 }

@@ -1,76 +1,72 @@
 //! `selvedge explore`: many schedules of a program, and which of them make it fail.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use selvedge_analyses::registry::{self, Purpose, Settings};
-use selvedge_explore::Plan;
-use selvedge_explore::strategies::pct;
-use selvedge_model::{Schedule, Status};
-use selvedge_runtime::Execution;
+use selvedge_engine::campaign::{Problem, Undirected};
+use selvedge_engine::observe::observe;
+use selvedge_engine::shards::Halt;
+use selvedge_engine::{Budget, Campaign, Observation, Search};
+use selvedge_explore::{Coverage, strategies::pct};
+use selvedge_report::{Case, Effort, Report, Stats, words};
+use selvedge_runtime::Controlled;
+use selvedge_runtime::control::WatchList;
 
-use crate::args::Explore;
-use crate::check;
-use crate::control::account;
-use crate::control::halt::Halt;
-use crate::control::lanes::{self, Done, Job};
+use crate::args::{Explore, Output};
+use crate::control::cases;
+use crate::control::deadline::Deadline;
+use crate::control::host::Watcher;
 use crate::control::meeting::Meeting;
-use crate::control::observe::{Observation, observe};
-use crate::control::stage::{Stage, Subject, Watched, Wishes};
-use crate::control::tally::{Found, Tally};
+use crate::control::program::{ControlledProgram, Native};
 use crate::exit::{Exit, Failure, unless_interrupted};
 use crate::progress::Schedules;
-use crate::report::{Effort, Report, ReportedFinding};
 use crate::store::{self, Journal};
+use crate::suppress::Suppressions;
+use crate::terminal::print;
 
 /// So many executions are looked at for accesses that may race.
 const OBSERVED: u64 = 3;
-/// If so many executions in a row do not end, none will.
-const HOPELESS: u64 = 3;
 
 /// Explores and reports.
 pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
-    let plan = args.strategy.or_argument(&pct::ENTRY, args.pct_depth);
-    let subject = Subject::find(&args.command, args.budget.patience)?;
-    let halt = Halt::new(Some(args.budget.time))?;
-    let mut journal = begin(&subject);
-    let outcome = explore(args, plan, &subject, &halt, &mut journal);
-    let report = match outcome {
+    let program = ControlledProgram::find(&args.command, args.budget.patience)?;
+    let deadline = Deadline::new(Some(args.budget.time))?;
+    let mut journal = begin(&program);
+    let report = match explore(args, &program, &deadline, &mut journal) {
         Ok(report) => report,
         Err(failure) => {
-            journal.finish("could not be controlled", &crate::report::Stats::default());
+            journal.finish("could not be controlled", &Stats::default());
             return Err(failure);
         }
     };
-    let ending = halt.reason().unwrap_or_else(|| "explored".to_owned());
+    let ending = deadline.reason().unwrap_or_else(|| "explored".to_owned());
     journal.finish(&ending, &report.stats);
-    conclude(&report, &args.output, &subject, &halt)
+    conclude(&report, &args.output, &program, &deadline)
 }
 
 /// A run of the store for a program under control.
-pub(crate) fn begin(subject: &Subject) -> Journal {
-    let store = store::open(&store::directory(&subject.setup.directory));
-    let mut journal = Journal::begin(store, &subject.words, &subject.setup.form, &subject.sight());
-    journal.remember(&subject.setup);
+pub(crate) fn begin(program: &ControlledProgram) -> Journal {
+    let store = store::open(&store::directory(&program.setup.directory));
+    let mut journal = Journal::begin(store, &program.words, &program.setup.form, &program.sight());
+    journal.remember(&program.setup);
     journal
 }
 
 /// Prints the report, and says how the command ends.
 pub(crate) fn conclude(
     report: &Report,
-    output: &crate::args::Output,
-    subject: &Subject,
-    halt: &Halt,
+    output: &Output,
+    program: &ControlledProgram,
+    deadline: &Deadline,
 ) -> Result<Exit, Failure> {
     let mut output = output.clone();
-    output.source.push(subject.root.clone());
-    check::print(report, &output)?;
-    if let Some(shortcoming) = subject.shortcoming() {
+    output.source.push(program.root.clone());
+    print(report, &output)?;
+    if let Some(shortcoming) = program.shortcoming() {
         anstream::eprintln!("{shortcoming}");
     }
-    let failed = report.findings.iter().any(|f| output.fail_on.fails(f.status));
-    Ok(match halt.signal() {
+    let failed = report.cases.iter().any(|f| output.fail_on.fails(f.status));
+    Ok(match deadline.signal() {
         _ if failed => Exit::Findings,
         Some(_) => Exit::Interrupted,
         None => Exit::Clean,
@@ -79,15 +75,14 @@ pub(crate) fn conclude(
 
 fn explore(
     args: &Explore,
-    plan: Plan,
-    subject: &Subject,
-    halt: &Halt,
+    program: &ControlledProgram,
+    deadline: &Deadline,
     journal: &mut Journal,
 ) -> Result<Report, Failure> {
-    let budget = &args.budget;
-    let mut progress = Schedules::new(budget.schedules);
-    let observation = match subject.is_instrumented() {
-        true => Some(look(subject, budget.seed, &halt.interrupt)?),
+    let plan = args.strategy.or_argument(&pct::ENTRY, args.pct_depth);
+    let native = Arc::new(Native::new(program, &deadline.interrupt));
+    let observation = match program.is_instrumented() {
+        true => Some(look(&native, args.budget.seed)?),
         false => None,
     };
     let known = observation.as_ref();
@@ -99,270 +94,149 @@ fn explore(
             return Err(Failure::Usage(why.to_owned()));
         }
     };
-    let wishes = Wishes {
-        seed: budget.seed,
-        symbols: known.map(|o| o.symbols.clone()).unwrap_or_default(),
-        watched: meeting.as_ref().map_or_else(
-            || known.map(Observation::racing).unwrap_or_default(),
-            |m| m.watched.clone(),
-        ),
-        ..Wishes::default()
+    let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(0));
+    campaign.besides = known.map_or(0, |o| o.executions);
+    let points = match &meeting {
+        Some(meeting) => meeting.points.clone(),
+        None => known.map(Observation::racing).unwrap_or_default(),
     };
-    let spent = known.map_or(0, |o| o.executions);
-    let mut search = Search {
-        subject,
-        halt,
-        tally: Tally::default(),
-        spent,
-        watched: Arc::new(wishes.watched.clone()),
-        remarks: Vec::new(),
-        until_failure: !args.keep_going,
-        known: Vec::new(),
+    let mut remarks: Vec<String> = limits(&points).into_iter().collect();
+    let search = Search {
+        strategy: match &meeting {
+            Some(meeting) => meeting.strategy(),
+            None => Arc::new(move |_| plan.strategy()),
+        },
+        systematic: plan.is_systematic() && meeting.is_none(),
+        ..search(&campaign, points, known.is_some_and(|o| o.releases))
+    };
+    let suppressions = Suppressions::default();
+    let mut watcher = Watcher {
+        deadline,
+        journal,
+        progress: Schedules::new(args.budget.schedules),
+        predicted: &[],
+        suppressions: &suppressions,
         by: "explore",
     };
-    search.limits(wishes.watched.len());
-    let job = Job {
-        subject,
-        plan,
-        seed: budget.seed,
-        schedules: budget.schedules.saturating_sub(spent + 1),
-        jobs: budget.jobs(),
-        wishes: &wishes,
-        meeting: meeting.as_ref(),
-        releases: known.is_some_and(|o| o.releases),
-    };
-    let complete = search.run(&job, journal, &mut progress)?;
-    progress.clear();
-    search.remarks.extend(meeting.as_ref().map(Meeting::remark));
+    let undirected = Undirected { search, until_failure: !args.keep_going, known: Vec::new() };
+    let coverage = finished(campaign.explore(undirected, &mut watcher), program)?;
+    watcher.progress.clear();
+    remarks.extend(meeting.as_ref().map(Meeting::remark));
     let mut report = Report::default();
     report.stats.analyses = vec!["explore".to_owned()];
-    report.stats.traces = usize::try_from(search.executions()).unwrap_or(usize::MAX);
+    report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
     report.stats.events = known.map_or(0, |o| o.events);
     report.stats.threads = known.map_or(0, |o| o.threads);
-    for finding in search.confirm(&wishes, journal)? {
-        report.add(finding);
-    }
-    report.stats.control = Some(Effort {
-        schedules: search.executions(),
-        seconds: halt.elapsed().as_secs_f64(),
-        seed: budget.seed,
-        complete,
-        remarks: search.remarks(),
-    });
+    let failures = cases::failures(&campaign, &[], "explore", deadline, journal)?;
+    failures.into_iter().for_each(|case| report.add(case));
+    let complete = coverage == Coverage::Complete;
+    report.stats.control = Some(effort(&campaign, deadline, complete, remarks));
     Ok(report)
 }
 
+/// What undirected executions of a campaign look like unless something else is said.
+pub(crate) fn search(
+    campaign: &Campaign<Native>,
+    points: WatchList,
+    releases: bool,
+) -> Search<WatchList> {
+    let Budget { seed, schedules, jobs, .. } = campaign.budget;
+    let plan = selvedge_explore::Plan::default();
+    Search {
+        strategy: Arc::new(move |_| plan.strategy()),
+        systematic: plan.is_systematic(),
+        seed,
+        vary_input: false,
+        schedules: schedules.saturating_sub(campaign.executions() + 1),
+        jobs,
+        points,
+        releases,
+        attempts: 0,
+        repeat: true,
+        stall: None,
+    }
+}
+
+/// What came of directed executions; nothing if a signal stopped them.
+pub(crate) fn halted<T>(
+    outcome: Result<T, Halt<selvedge_runtime::Error>>,
+) -> Result<Option<T>, Failure> {
+    match outcome {
+        Ok(result) => Ok(Some(result)),
+        Err(Halt::Failed(error)) => unless_interrupted(Err(error)),
+        // Native executions have limits of their own, and are not watched for this.
+        Err(Halt::Stalled) => Ok(None),
+    }
+}
+
+/// What came of undirected executions; those that a signal stopped have seen what they have seen.
+pub(crate) fn finished(
+    outcome: Result<Coverage, Problem<selvedge_runtime::Error>>,
+    program: &ControlledProgram,
+) -> Result<Coverage, Failure> {
+    match outcome {
+        Ok(coverage) => Ok(coverage),
+        Err(Problem::Halt(Halt::Failed(error))) => {
+            Ok(unless_interrupted(Err::<Coverage, _>(error))?.unwrap_or_default())
+        }
+        // Native executions have limits of their own.
+        Err(Problem::Halt(Halt::Stalled) | Problem::Endless) => Err(Failure::Endless {
+            path: program.setup.program.clone(),
+            patience: format!("{} s", program.setup.patience as f64 / 1000.0),
+            advice: "if it just takes long, give it more; a server needs a client that ends it",
+        }),
+    }
+}
+
+/// What controlled executions cost, and what is worth saying besides the findings.
+pub(crate) fn effort(
+    campaign: &Campaign<Native>,
+    deadline: &Deadline,
+    complete: bool,
+    mut remarks: Vec<String>,
+) -> Effort {
+    let uncontrolled = campaign.uncontrolled.iter();
+    remarks.extend(uncontrolled.map(|what| format!("not everything was under control: {what}")));
+    remarks.extend(campaign.nondeterminism.as_ref().map(cases::differs));
+    if let Some(ending) = campaign.failures.always()
+        && let Some(finding) = ending.finding()
+    {
+        let summary = words::summary(&Case::new(finding, &ending.symbols));
+        remarks.push(format!(
+            "it fails in the same way under all {} schedules, so this is not a concurrency bug: {summary}",
+            campaign.failures.executions()
+        ));
+    }
+    match campaign.failures.usual_exit() {
+        None | Some(0) => {}
+        Some(code) => remarks.push(format!(
+            "the program exits with {code} under every schedule in which nothing else goes wrong"
+        )),
+    }
+    remarks.extend(deadline.reason());
+    Effort {
+        schedules: campaign.executions(),
+        seconds: deadline.elapsed().as_secs_f64(),
+        seed: campaign.budget.seed,
+        complete,
+        remarks,
+    }
+}
+
+/// What to say of more scheduling points than there may be.
+pub(crate) fn limits(points: &WatchList) -> Option<String> {
+    let (all, most) = (points.list().len(), selvedge_runtime::control::wire::WATCHED);
+    let more = all > most;
+    more.then(|| format!("{all} accesses may race; the first {most} of them are scheduling points"))
+}
+
 /// The accesses that may race, and so are scheduling points.
-pub(crate) fn points(
-    subject: &Subject,
-    seed: u64,
-    interrupt: &Arc<AtomicBool>,
-) -> Result<Vec<Watched>, Failure> {
-    if !subject.is_instrumented() {
-        return Ok(Vec::new());
-    }
-    Ok(look(subject, seed, interrupt)?.racing())
+pub(crate) fn points(native: &Native, seed: u64) -> Result<WatchList, Failure> {
+    Ok(look(native, seed)?.racing())
 }
 
-fn look(subject: &Subject, seed: u64, interrupt: &Arc<AtomicBool>) -> Result<Observation, Failure> {
+fn look(native: &Native, seed: u64) -> Result<Observation<Controlled>, Failure> {
     let analyses = registry::defaults(Purpose::Explore);
-    observe(subject, seed, OBSERVED, interrupt, &analyses, Settings::default())
-}
-
-/// A search for failures that depend on the schedule.
-pub(crate) struct Search<'a> {
-    pub(crate) subject: &'a Subject,
-    pub(crate) halt: &'a Halt,
-    pub(crate) tally: Tally,
-    /// Executions of the command before this search.
-    pub(crate) spent: u64,
-    /// The accesses that are scheduling points.
-    pub(crate) watched: Arc<Vec<Watched>>,
-    pub(crate) remarks: Vec<String>,
-    pub(crate) until_failure: bool,
-    /// Findings that are confirmed already, and need not be found again.
-    pub(crate) known: Vec<String>,
-    /// What findings are said to be found by.
-    pub(crate) by: &'static str,
-}
-
-impl Search<'_> {
-    /// Executions of the command so far.
-    pub(crate) fn executions(&self) -> u64 {
-        self.spent + self.tally.executions()
-    }
-
-    pub(crate) fn limits(&mut self, watched: usize) {
-        let most = selvedge_runtime::control::wire::WATCHED;
-        if watched > most {
-            self.remarks.push(format!(
-                "{watched} accesses may race; the first {most} of them are scheduling points"
-            ));
-        }
-    }
-
-    /// Runs the plan after a first execution in which threads run until they block. Each failure is
-    /// stored when it is first known to depend on the schedule.
-    pub(crate) fn run(
-        &mut self,
-        job: &Job<'_>,
-        journal: &mut Journal,
-        progress: &mut Schedules,
-    ) -> Result<bool, Failure> {
-        let stage = Stage::new(self.subject, job.wishes.clone(), &self.halt.interrupt);
-        let Some(mut stage) = unless_interrupted(stage)? else { return Ok(false) };
-        stage.controlled.releases = job.releases;
-        let first = stage.controlled.replay(&unforced(job));
-        let Some((first, _)) = unless_interrupted(first)? else { return Ok(false) };
-        if let Some(remark) = repeated(&mut stage, &first)? {
-            self.remarks.push(remark);
-        }
-        let first = Done::new(&mut stage, first);
-        drop(stage);
-        let mut stored: Vec<String> = Vec::new();
-        let mut hopeless = false;
-        let mut each = |search: &mut Self, done: Done| {
-            search.take(done);
-            let found = search.found();
-            for new in found.iter().filter(|f| !stored.contains(&f.fault.id)) {
-                journal.add(&new.finding(search.by));
-            }
-            stored = found.iter().map(|f| f.fault.id.clone()).collect();
-            progress.advance(search.executions(), found.len(), search.halt);
-            hopeless = search.tally.executions() >= HOPELESS && search.tally.never_ends();
-            let enough = search.until_failure && !found.is_empty();
-            if enough || hopeless { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        if each(self, first).is_break() {
-            return Ok(false);
-        }
-        let halt = self.halt;
-        let complete = lanes::explore(job, halt, |_, done| each(self, done))?;
-        if hopeless {
-            let setup = &self.subject.setup;
-            return Err(Failure::Endless {
-                path: setup.program.clone(),
-                patience: format!("{} s", setup.patience as f64 / 1000.0),
-                advice: "if it just takes long, give it more; a server needs a client that ends it",
-            });
-        }
-        Ok(complete)
-    }
-
-    fn take(&mut self, done: Done) {
-        let watched = Arc::clone(&self.watched);
-        self.count(done, &watched);
-    }
-
-    /// One more execution; its number.
-    pub(crate) fn count(&mut self, done: Done, watched: &Arc<Vec<Watched>>) -> u64 {
-        for what in done.uncontrolled {
-            let remark = format!("not everything was under control: {what}");
-            if !self.remarks.contains(&remark) {
-                self.remarks.push(remark);
-            }
-        }
-        let number = self.executions() + 1;
-        self.tally.add(number, done.ending, &done.schedule, watched);
-        number
-    }
-
-    /// The failures that depend on the schedule and are not known from elsewhere.
-    fn found(&self) -> Vec<Found> {
-        let mut found = self.tally.found();
-        found.retain(|f| !self.known.contains(&f.fault.id));
-        found
-    }
-
-    /// What is worth saying besides the findings.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.remarks.clone();
-        if let Some(fault) = self.tally.always() {
-            let summary = fault.finding(Status::Observed, self.by).summary();
-            remarks.push(format!(
-                "it fails in the same way under all {} schedules, so this is no concurrency bug: {summary}",
-                self.tally.executions()
-            ));
-        }
-        match self.tally.usual_exit() {
-            None | Some(0) => {}
-            Some(code) => remarks.push(format!("the program exits with {code} under every schedule in which nothing else goes wrong")),
-        }
-        remarks.extend(self.halt.reason());
-        remarks
-    }
-
-    /// The failures as findings: confirmed if the schedule shows the same once more.
-    pub(crate) fn confirm(
-        &self,
-        wishes: &Wishes,
-        journal: &mut Journal,
-    ) -> Result<Vec<ReportedFinding>, Failure> {
-        let found = self.found();
-        if found.is_empty() {
-            return Ok(Vec::new());
-        }
-        // The end of the time does not count here, a signal does.
-        let mut stage = match self.halt.signal() {
-            None => {
-                let stage = Stage::new(self.subject, wishes.clone(), &self.halt.interrupt);
-                unless_interrupted(stage)?
-            }
-            Some(_) => None,
-        };
-        let mut findings = Vec::new();
-        for one in &found {
-            let mut finding = one.finding(self.by);
-            match &mut stage {
-                None => finding.notes.push("its schedule was not replayed: interrupted".to_owned()),
-                Some(stage) => match replays(stage, one, self.tally.usual_exit()) {
-                    Ok(()) => {
-                        finding.status = Status::Confirmed;
-                        let root = &self.subject.root;
-                        unless_interrupted(account::complete(stage, &mut finding, root))?;
-                    }
-                    Err(why) => finding.notes.push(why),
-                },
-            }
-            journal.add(&finding);
-            findings.push(finding);
-        }
-        Ok(findings)
-    }
-}
-
-/// What is to be said of a program that does not always do the same under one schedule.
-fn repeated(stage: &mut Stage, first: &Execution) -> Result<Option<String>, Failure> {
-    const TIMES: usize = 2;
-    let found = unless_interrupted(stage.controlled.unrepeatable(first, TIMES))?;
-    Ok(found.flatten().map(|n| n.in_words(&stage.controlled.named(&[]))))
-}
-
-/// The schedule that forces nothing.
-fn unforced(job: &Job<'_>) -> Schedule {
-    Schedule { seed: job.wishes.seed, releases: job.releases, ..Schedule::default() }
-}
-
-/// Whether a failure happens again, or what happens instead.
-fn replays(stage: &mut Stage, found: &Found, usual: Option<i32>) -> Result<(), String> {
-    stage.watch(&found.times.watched).map_err(|e| format!("not replayed: {e}"))?;
-    let (execution, divergence) =
-        stage.controlled.replay(&found.times.schedule).map_err(|e| format!("not replayed: {e}"))?;
-    let done = Done::new(stage, execution);
-    if same(&done.ending, found, usual) {
-        return Ok(());
-    }
-    let diverged = divergence.map_or(String::new(), |d| format!(", and the replay diverged {d}"));
-    Err(format!(
-        "its schedule does not replay it: it led to {}{diverged}; something in the program is not under control",
-        done.ending.words()
-    ))
-}
-
-fn same(ending: &crate::control::ending::Ending, found: &Found, usual: Option<i32>) -> bool {
-    use crate::control::ending::{Ending, Fault};
-    match ending {
-        Ending::Failed(fault) => fault.id == found.fault.id,
-        Ending::Exit(code) => usual.is_some_and(|u| Fault::exit(*code, u).id == found.fault.id),
-    }
+    let analyses = (&analyses[..], Settings::default());
+    Ok(observe(&mut native.executor()?, seed, OBSERVED, analyses)?)
 }

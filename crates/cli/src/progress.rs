@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::control::halt::Halt;
+use crate::control::deadline::Deadline;
 
 const FIRST: Duration = Duration::from_millis(700);
 const THEN: Duration = Duration::from_millis(200);
@@ -90,16 +90,16 @@ impl Schedules {
     }
 
     /// So many schedules have been tried, and so many findings are known.
-    pub(crate) fn advance(&mut self, done: u64, findings: usize, halt: &Halt) {
+    pub(crate) fn advance(&mut self, done: u64, findings: usize, deadline: &Deadline) {
         let now = Instant::now();
         if self.next.is_none_or(|next| now < next) {
             return;
         }
         self.next = Some(now + THEN);
         self.shown = true;
-        let spent = halt.elapsed().as_secs_f64();
+        let spent = deadline.elapsed().as_secs_f64();
         let by_count = spent / done.max(1) as f64 * self.most.saturating_sub(done) as f64;
-        let left = halt.left().map_or(by_count, |left| by_count.min(left.as_secs_f64()));
+        let left = deadline.left().map_or(by_count, |left| by_count.min(left.as_secs_f64()));
         let rate = done as f64 / spent.max(0.001);
         let most = self.most;
         let found = if findings == 1 { "1 finding" } else { &format!("{findings} findings") };

@@ -3,10 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::args::{FailOn, Output, Recall, ReportFormat};
-use crate::check;
+use selvedge_report::{FORMATS, Format};
+
+use crate::args::{FailOn, Output, Recall};
 use crate::exit::{Exit, Failure, warning_label};
 use crate::store::{self, Run, Store};
+use crate::terminal;
 
 /// Prints a run's findings, or the list of runs. It shows what is stored and judges nothing, so
 /// findings do not make it fail.
@@ -22,14 +24,15 @@ pub(crate) fn run(args: &Recall) -> Result<Exit, Failure> {
     let report = store.report(&run)?;
     let mut source = args.source.clone();
     source.extend(directory.parent().map(Path::to_owned));
-    let format = if args.json { ReportFormat::Json } else { ReportFormat::Text };
+    let json = Format::named("json").filter(|_| args.json);
+    let format = json.unwrap_or(args.format);
     let output = Output { format, fail_on: FailOn::Never, all: args.all, source };
-    if format == ReportFormat::Text {
+    if format.name == FORMATS[0].name {
         let mut out = anstream::stdout();
         writeln!(out, "{}", heading(&run))?;
         writeln!(out, "observed: {}\n", run.instrumented)?;
     }
-    check::print(&report, &output)?;
+    terminal::print(&report, &output)?;
     if run.ending.is_none() {
         anstream::eprintln!(
             "{}: run {} is still going on, or was cut off: there may be more to find",

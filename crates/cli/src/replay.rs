@@ -6,69 +6,67 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use selvedge_explore::Divergence;
-use selvedge_model::{Object, Range, Schedule, Site, SiteId, Symbols, Target};
-use selvedge_runtime::Execution;
+use selvedge_engine::replay::follow;
+use selvedge_engine::{Ask, Executor, Noted, Outcome, Points, Replayed, Sought};
+use selvedge_model::{Schedule, Site, Symbols};
+use selvedge_report::{Case, Watched as ReportedAccess, format, words};
+use selvedge_runtime::Controlled;
+use selvedge_runtime::control::{CodePlace, WatchList, Watched, relocated};
 
 use crate::args::Replay;
-use crate::control::account;
+use crate::control::cases;
+use crate::control::deadline::Deadline;
 use crate::control::debug;
-use crate::control::ending::{Ending, Fault};
-use crate::control::halt::Halt;
-use crate::control::stage::{RECORDS, Stage, Subject, Watched, Wishes, in_order, relocated};
+use crate::control::program::{ControlledProgram, Native};
 use crate::exit::{Exit, Failure, warning_label};
-use crate::report::{Aim, ReportedFinding};
 use crate::store::{self, Store};
+use crate::terminal;
 
 /// Replays, and says what happened.
 pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
-    let halt = if args.gdb { Halt::under_gdb() } else { Halt::new(None)? };
+    let deadline = if args.gdb { Deadline::under_gdb() } else { Deadline::new(None)? };
     let again = match &args.schedule {
-        Some(schedule) => literal(args, schedule)?,
+        Some(schedule) => literal(args, schedule, &deadline)?,
         None => stored(args)?,
     };
-    let Again { subject, schedule, finding, watched } = again;
-    if !subject.setup.directory.is_dir() {
-        return Err(Failure::Gone(subject.setup.directory));
+    let Again { program, schedule, case, points } = again;
+    if !program.setup.directory.is_dir() {
+        return Err(Failure::Gone(program.setup.directory));
     }
-    let changed = finding.is_some() && !subject.is_unchanged();
-    if changed {
+    let edited = case.is_some() && !program.is_unchanged();
+    if edited {
         anstream::eprintln!(
             "{}: {} has changed since: the schedule is followed as far as it still fits",
             warning_label(),
-            subject.setup.program.display()
+            program.setup.program.display()
         );
     }
-    let wishes = Wishes { seed: schedule.seed, ..Wishes::default() };
-    let watched =
-        if changed { found_again(&subject, &schedule, &watched, &halt)? } else { watched };
-    let with_points = Wishes { watched, ..wishes };
-    let mut stage = Stage::new(&subject, with_points.clone(), &Arc::clone(&halt.interrupt))?;
-    stage.edited = changed;
-    if changed {
+    let native = Native::new(&program, &deadline.interrupt);
+    let points = if edited { found_again(&native, &schedule, &points)? } else { points };
+    let ask = Ask { noted: Noted::Events, points, ..Ask::default() };
+    let mut executor = native.executor()?;
+    if edited {
         // Shows which sites there are now.
-        stage.controlled.replay(&schedule)?;
+        follow(&mut executor, &schedule, &Sought::default(), &ask)?;
     }
     let mut happened = 0;
     for round in 0..args.times.max(1) {
-        let replayed = follow(&mut stage, &schedule, finding.as_ref())?;
+        let (replayed, again) = replay(&mut executor, &schedule, case.as_ref(), edited, &ask)?;
         if round == 0 {
-            std::io::stdout().write_all(&replayed.execution.stdout)?;
-            std::io::stderr().write_all(&replayed.execution.stderr)?;
+            std::io::stdout().write_all(&replayed.execution.output)?;
+            std::io::stderr().write_all(&replayed.execution.errors)?;
         }
-        if round == 0 || replayed.again != (happened == round) {
-            tell(&replayed, finding.as_ref());
-            let Replayed { execution, symbols, .. } = &replayed;
-            let text = account::account(execution, symbols, finding.as_ref(), &subject.root);
-            anstream::eprint!("{text}");
+        let symbols = executor.named(&replayed.execution.events);
+        if round == 0 || again != (happened == round) {
+            tell(&replayed, case.as_ref(), again);
+            show(&replayed, &symbols, case.as_ref(), &program.root);
         }
-        happened += u64::from(replayed.again);
+        happened += u64::from(again);
         if args.gdb {
-            let commands = &args.gdb_command;
-            debug::run(&subject, with_points, &schedule, &replayed, finding.as_ref(), commands)?;
+            let critical = case.as_ref().map(Case::critical).unwrap_or_default();
+            let lines = debug::breakpoints(&replayed, &symbols, &critical);
+            debug::run(native, &schedule, lines, &args.gdb_command, &ask)?;
             break;
         }
     }
@@ -80,24 +78,29 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
 
 /// What to do again.
 struct Again {
-    subject: Subject,
+    program: ControlledProgram,
     schedule: Schedule,
-    finding: Option<ReportedFinding>,
-    watched: Vec<Watched>,
+    case: Option<Case>,
+    points: WatchList,
 }
 
 fn parsed(schedule: &str) -> Result<Schedule, Failure> {
     schedule.parse().map_err(|e| Failure::Usage(format!("{e}")))
 }
 
-fn literal(args: &Replay, schedule: &str) -> Result<Again, Failure> {
+fn literal(args: &Replay, schedule: &str, deadline: &Deadline) -> Result<Again, Failure> {
     let schedule = parsed(schedule)?;
-    let subject = Subject::find(&args.command, std::time::Duration::from_secs(60))?;
+    let program = ControlledProgram::find(&args.command, std::time::Duration::from_secs(60))?;
     // Which accesses were scheduling points is not part of a schedule. They are found as they were
     // found then: the same program with the same seed shows the same.
-    let watched =
-        crate::explore::points(&subject, schedule.seed, &Arc::new(AtomicBool::new(false)))?;
-    Ok(Again { subject, schedule, finding: None, watched })
+    let points = match program.is_instrumented() {
+        true => {
+            let native = Native::new(&program, &deadline.interrupt);
+            crate::explore::points(&native, schedule.seed)?
+        }
+        false => WatchList::default(),
+    };
+    Ok(Again { program, schedule, case: None, points })
 }
 
 fn stored(args: &Replay) -> Result<Again, Failure> {
@@ -109,7 +112,7 @@ fn stored(args: &Replay) -> Result<Again, Failure> {
     if let Some(exact) = found.iter().position(|(_, f)| f.id == prefix) {
         found = vec![found.swap_remove(exact)];
     }
-    let (run, finding) = match found.as_slice() {
+    let (run, case) = match found.as_slice() {
         [] => {
             return Err(Failure::Usage(format!(
                 "there is no finding {prefix} in {}",
@@ -120,7 +123,7 @@ fn stored(args: &Replay) -> Result<Again, Failure> {
         several => {
             let lines: Vec<String> = several
                 .iter()
-                .map(|(run, f)| format!("  {} {} (run {run})", f.id, f.summary()))
+                .map(|(run, f)| format!("  {} {} (run {run})", f.id, words::summary(f)))
                 .collect();
             return Err(Failure::Usage(format!(
                 "{prefix} is the beginning of several ids:\n{}",
@@ -129,149 +132,116 @@ fn stored(args: &Replay) -> Result<Again, Failure> {
         }
     };
     let run = store.run(Some(run))?;
-    let control = finding.control.clone().unwrap_or_default();
+    let control = case.control.clone().unwrap_or_default();
     let (Some(setup), Some(schedule)) = (&run.setup, &control.schedule) else {
         return Err(Failure::Usage(format!(
             "{} is {} and has no schedule: `selvedge test` looks for one",
-            finding.id,
-            finding.status.name()
+            case.id,
+            case.status.name()
         )));
     };
     let root = directory.parent().unwrap_or(Path::new("/"));
     Ok(Again {
-        subject: Subject::again(setup, root, &run.command)?,
+        program: ControlledProgram::again(setup, root, &run.command)?,
         schedule: parsed(schedule)?,
-        watched: control.watched,
-        finding: Some(finding),
+        points: watch_list(control.watched),
+        case: Some(case),
     })
+}
+
+fn watch_list(accesses: Vec<ReportedAccess>) -> WatchList {
+    let watched = |a: ReportedAccess| Watched {
+        code: CodePlace { module: a.module, offset: a.offset },
+        site: a.site,
+    };
+    WatchList::new(accesses.into_iter().map(watched).collect())
 }
 
 /// The accesses that were scheduling points, in a program that was built anew: by their sites, from an
 /// execution that shows all accesses.
 fn found_again(
-    subject: &Subject,
+    native: &Native,
     schedule: &Schedule,
-    watched: &[Watched],
-    halt: &Halt,
-) -> Result<Vec<Watched>, Failure> {
-    if watched.is_empty() {
-        return Ok(Vec::new());
+    points: &WatchList,
+) -> Result<WatchList, Failure> {
+    let mut found = WatchList::default();
+    if points.list().is_empty() {
+        return Ok(found);
     }
-    let wishes = Wishes { accesses: true, seed: schedule.seed, ..Wishes::default() };
-    let mut stage = Stage::new(subject, wishes, &Arc::clone(&halt.interrupt))?;
-    let mut places = Vec::new();
+    let mut executor = native.executor()?;
+    let ask = Ask { noted: Noted::Accesses, ..Ask::default() };
     // What a schedule avoids may be what another one executes.
     for schedule in [schedule.clone(), Schedule::new(schedule.seed)] {
-        stage.controlled.replay(&schedule)?;
-        let known = stage.sites();
-        let sites: Vec<Site> =
-            watched.iter().filter_map(|w| relocated(&w.site, &known)).cloned().collect();
-        places.extend(stage.code_of(&sites));
+        follow(&mut executor, &schedule, &Sought::default(), &ask)?;
     }
-    Ok(in_order(places))
+    let now = executor.points();
+    for watched in points.list() {
+        if let Some(points) = relocated(&watched.site, now.keys()).and_then(|s| now.get(s)) {
+            found.add(points);
+        }
+    }
+    Ok(found)
 }
 
-/// A replay, and whether it shows what it should.
-pub(crate) struct Replayed {
-    pub(crate) execution: Execution,
-    /// The names of everything in it.
-    pub(crate) symbols: Symbols,
-    pub(crate) ending: Ending,
-    pub(crate) divergence: Option<Divergence>,
-    /// The finding happened again; without one, the program failed.
-    pub(crate) again: bool,
-}
-
-/// Follows a schedule once, watching for the finding.
-pub(crate) fn follow(
-    stage: &mut Stage,
+/// Follows the schedule once; whether the finding happened, or without one, whether the program failed.
+fn replay(
+    executor: &mut Controlled,
     schedule: &Schedule,
-    finding: Option<&ReportedFinding>,
-) -> Result<Replayed, Failure> {
-    let aim = finding.and_then(|f| f.control.as_ref()).and_then(|c| c.aim.as_ref());
-    let Some(aim) = aim else {
-        let (execution, divergence) = stage.controlled.replay(schedule)?;
-        let edited = stage.edited;
-        return Ok(judged(stage, execution, divergence, |ending| match finding {
-            Some(finding) => is_of(ending, finding, edited),
-            None => !matches!(ending, Ending::Exit(0)),
-        }));
+    case: Option<&Case>,
+    edited: bool,
+    ask: &Ask<WatchList>,
+) -> Result<(Replayed, bool), Failure> {
+    let target = case.and_then(Case::aim).cloned();
+    let sought = Sought { target, ..Sought::default() };
+    let replayed = follow(executor, schedule, &sought, ask)?;
+    let again = match case {
+        Some(case) if sought.target.is_none() => is_of(&replayed, case, edited),
+        _ => replayed.shown,
     };
-    let (execution, divergence, witnessed) = watched(stage, schedule, aim)?;
-    Ok(judged(stage, execution, divergence, |_| witnessed))
+    Ok((replayed, again))
 }
 
-fn judged(
-    stage: &mut Stage,
-    execution: Execution,
-    divergence: Option<Divergence>,
-    again: impl FnOnce(&Ending) -> bool,
-) -> Replayed {
-    let symbols = stage.controlled.named(&execution.events);
-    let ending = Ending::new(&execution, &symbols);
-    let again = again(&ending);
-    Replayed { execution, symbols, ending, divergence, again }
-}
-
-/// Whether an ending is the failure that a finding tells of, in a program that may be edited.
-fn is_of(ending: &Ending, finding: &ReportedFinding, edited: bool) -> bool {
-    match ending {
-        Ending::Failed(fault) => fault.id == finding.id || edited && has_moved(fault, finding),
-        Ending::Exit(code) => Fault::exit(*code, 0).id == finding.id,
-    }
-}
-
-/// Whether a failure is the one of a finding, at lines that an edit has moved.
-fn has_moved(fault: &Fault, finding: &ReportedFinding) -> bool {
-    let now: Vec<&Site> = fault.places.iter().map(|p| &p.site).collect();
-    fault.kind == finding.kind
-        && fault.subject == finding.subject
-        && now.len() == finding.places.len()
-        && !now.is_empty()
-        && finding.places.iter().all(|p| relocated(&p.site, now.iter().copied()).is_some())
-}
-
-/// Follows a schedule, and says whether the target's state was there.
-pub(crate) fn watched(
-    stage: &mut Stage,
-    schedule: &Schedule,
-    aim: &Aim,
-) -> Result<(Execution, Option<Divergence>, bool), Failure> {
-    let target = target(stage, aim);
-    Ok(stage.controlled.replay_to(schedule, &target)?)
-}
-
-/// A stored target in terms of a stage.
-fn target(stage: &mut Stage, aim: &Aim) -> Target {
-    let known = stage.sites();
-    let mut id = |site: &Site| {
-        let site = relocated(site, &known).unwrap_or(site).clone();
-        SiteId(stage.controlled.symbols.sites.intern(site))
+/// Whether an execution ended with the failure that a case tells of, in a program that may be edited.
+fn is_of(replayed: &Replayed, case: &Case, edited: bool) -> bool {
+    let ending = match &replayed.ending.outcome {
+        Outcome::Exited(0) => return false,
+        Outcome::Exited(code) => selvedge_engine::Ending::odd_exit(*code, 0),
+        Outcome::Failed(_) => replayed.ending.clone(),
     };
-    match aim {
-        Aim::Race { first, second } => Target::Race { first: id(first), second: id(second) },
-        Aim::Split { first, second, between } => Target::Split {
-            region: None,
-            first: id(first),
-            second: id(second),
-            between: between.as_ref().map(&mut id),
-            // The strategy goes by sites, whatever they use.
-            object: Object::Memory(Range { start: 0, len: 0 }),
-        },
-    }
+    let now = ending.finding().map(|finding| Case::new(finding, &ending.symbols));
+    now.is_some_and(|now| now.id == case.id || edited && has_moved(&now, case))
 }
 
-fn tell(replayed: &Replayed, finding: Option<&ReportedFinding>) {
-    let ending = replayed.ending.words();
-    match finding {
-        Some(finding) if replayed.again => {
-            anstream::eprintln!("it happened again: {} ({})", finding.summary(), finding.id);
-            if finding.control.as_ref().is_some_and(|c| c.aim.is_some()) {
+/// Whether a failure is the one of a case, at lines that an edit has moved.
+fn has_moved(now: &Case, case: &Case) -> bool {
+    let sites: Vec<&Site> = now.places.iter().map(|p| &p.site).collect();
+    now.kind == case.kind
+        && now.subject == case.subject
+        && sites.len() == case.places.len()
+        && !sites.is_empty()
+        && case.places.iter().all(|p| relocated(&p.site, sites.iter().copied()).is_some())
+}
+
+/// The interleaving, for the terminal.
+fn show(replayed: &Replayed, symbols: &Symbols, case: Option<&Case>, root: &Path) {
+    let critical = case.map(Case::critical).unwrap_or_default();
+    let rows = cases::interleaving(replayed, symbols, &critical);
+    let root = [root.to_owned()];
+    let mut sources = terminal::sources(&root);
+    anstream::eprint!("{}", format::interleaving(&rows, &mut sources, terminal::width()));
+}
+
+fn tell(replayed: &Replayed, case: Option<&Case>, again: bool) {
+    let ending = words::outcome(&cases::outcome(&replayed.ending));
+    match case {
+        Some(case) if again => {
+            anstream::eprintln!("it happened again: {} ({})", words::summary(case), case.id);
+            if case.aim().is_some() {
                 anstream::eprintln!("the program ended with {ending}");
             }
         }
-        Some(finding) => {
-            anstream::eprintln!("it did not happen: {} ({})", finding.summary(), finding.id);
+        Some(case) => {
+            anstream::eprintln!("it did not happen: {} ({})", words::summary(case), case.id);
             anstream::eprintln!("the program ended with {ending}");
         }
         None => anstream::eprintln!("the program ended with {ending}"),
@@ -279,7 +249,7 @@ fn tell(replayed: &Replayed, finding: Option<&ReportedFinding>) {
     if let Some(divergence) = replayed.divergence {
         anstream::eprintln!("{}: the replay diverged {divergence}", warning_label());
     }
-    if replayed.execution.events.len() as u64 >= u64::from(RECORDS) {
+    if replayed.execution.cut_off {
         anstream::eprintln!("{}: the execution was cut off", warning_label());
     }
 }

@@ -8,10 +8,10 @@
 use std::path::{Path, PathBuf};
 
 use selvedge_model::Kind;
+use selvedge_report::{Case, words};
 
 use crate::exit::Failure;
 use crate::pattern::Pattern;
-use crate::report::ReportedFinding;
 
 /// What not to report.
 #[derive(Clone, Default, Debug)]
@@ -54,30 +54,27 @@ impl Suppressions {
     }
 
     /// Whether a finding is suppressed. `modules` are the files whose code took part.
-    pub(crate) fn match_finding(&self, finding: &ReportedFinding, modules: &[String]) -> bool {
+    pub(crate) fn match_finding(&self, finding: &Case, modules: &[String]) -> bool {
         self.rules.iter().any(|rule| rule.matches(finding, modules))
     }
 }
 
 impl Rule {
-    fn matches(&self, finding: &ReportedFinding, modules: &[String]) -> bool {
+    fn matches(&self, finding: &Case, modules: &[String]) -> bool {
         let found = |name: &str| self.pattern.matches(name);
         let in_stack = || {
             let mut frames = finding.places.iter().flat_map(|p| p.frames());
             frames.any(|f| found(&f.function) || found(&f.file))
         };
+        let named = || words::names(&finding.subject).iter().any(|s| found(s));
         let in_module = || modules.iter().any(|m| found(m));
         match (self.about, finding.kind) {
-            (About::Race, Kind::DataRace) => {
-                in_stack() || in_module() || finding.subject.iter().any(|s| found(s))
-            }
+            (About::Race, Kind::DataRace) => in_stack() || in_module() || named(),
             (About::RaceTop, Kind::DataRace) => {
                 let mut tops = finding.places.iter().filter_map(|p| p.site.frame());
                 tops.any(|f| found(&f.function) || found(&f.file))
             }
-            (About::Deadlock, Kind::Deadlock) => {
-                in_stack() || finding.subject.iter().any(|s| found(s))
-            }
+            (About::Deadlock, Kind::Deadlock) => in_stack() || named(),
             (About::CalledFromLib, _) => in_module(),
             _ => false,
         }

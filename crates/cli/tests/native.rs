@@ -276,6 +276,23 @@ fn a_crash_is_a_finding_and_loses_none() {
     assert!(stdout(&project.selvedge(&["report"])).contains("data race on `shared`"));
 }
 
+#[test]
+fn other_formats_have_standard_output_for_themselves() {
+    let project = Project::new("formats");
+    project.build(Compiler::Gcc, "ending.c", &[]);
+    let run = ["run", "--format", "json", "--", "./program", "race-crash"];
+    let output = project.selvedge(&run);
+    assert_eq!(output.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let kinds: Vec<&str> =
+        report["findings"].as_array().unwrap().iter().filter_map(|f| f["kind"].as_str()).collect();
+    assert_eq!(kinds, ["data-race", "crash"]);
+    assert!(stderr(&output).starts_with("running\n"), "{}", stderr(&output));
+    let stored = stdout(&project.selvedge(&["report", "--format", "json"]));
+    let stored: serde_json::Value = serde_json::from_str(&stored).unwrap();
+    assert_eq!(stored["findings"], report["findings"]);
+}
+
 /// Starts the program under observation, and waits until it says that it runs.
 fn start(project: &Project, how: &str) -> Child {
     let mut child = project

@@ -12,7 +12,7 @@ use selvedge_model::{FindingId, Schedule, Status, Verdict};
 
 use crate::confirm::{Attempt, Confirmed, Confirmer, Prediction, Trial};
 use crate::ending::{Ending, Key};
-use crate::executor::{Ask, Executor, Factory, Heartbeat, Noted, Nondeterminism};
+use crate::executor::{Ask, Executor, Factory, Heartbeat, Nondeterminism, Noted};
 use crate::failures::{Failures, Found};
 use crate::harm::{Harm, Left};
 use crate::replay::{Effort, Replayed, Sought, follow, shortened, unforced};
@@ -311,7 +311,8 @@ impl<F: Factory> Campaign<F> {
             usual_exit: self.failures.usual_exit(),
             ..Sought::default()
         };
-        let ask = Ask { noted: Noted::Events, points: found.times.points.clone(), ..Ask::default() };
+        let ask =
+            Ask { noted: Noted::Events, points: found.times.points.clone(), ..Ask::default() };
         let schedule = &found.times.schedule;
         if let Some(shown) = shortened(executor, schedule, &sought, effort, &ask)? {
             return Ok(Settled::Shown(Box::new(shown)));

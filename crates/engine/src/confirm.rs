@@ -217,8 +217,11 @@ impl Confirmer {
         seed: u64,
         seen: &mut Vec<Aimed>,
     ) -> Result<(), X::Error> {
-        let orders: &[bool] =
-            if matches!(prediction.target, Target::Race { .. }) { &[false, true] } else { &[false] };
+        let orders: &[bool] = if matches!(prediction.target, Target::Race { .. }) {
+            &[false, true]
+        } else {
+            &[false]
+        };
         for more in 0..=JUDGED {
             for &swapped in orders {
                 let is_known = more == 0 && !swapped;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use selvedge_explore::driver::Stop;
 use selvedge_explore::{Abstraction, Rng, Strategy};
+use selvedge_model::Stop;
 use selvedge_model::{Event, Finding, Schedule, Site, SiteId, Symbols, ThreadId};
 
 /// What an execution is to note down.

@@ -56,8 +56,12 @@ impl<P: Clone> Failures<P> {
     /// Execution `number` ended so.
     pub fn add(&mut self, number: u64, ending: &Ending, schedule: &Schedule, points: &P) {
         self.executions += 1;
-        let times =
-            || Times { count: 0, first: number, schedule: schedule.clone(), points: points.clone() };
+        let times = || Times {
+            count: 0,
+            first: number,
+            schedule: schedule.clone(),
+            points: points.clone(),
+        };
         match ending.key {
             Key::Exited(code) => {
                 self.first_exit.get_or_insert(code);

@@ -131,8 +131,7 @@ pub fn unforced<X: Executor>(
     executor: &mut X,
     ask: &Ask<X::Points>,
 ) -> Result<Execution, X::Error> {
-    let schedule =
-        Schedule { seed: ask.seed, releases: ask.releases, ..Schedule::default() };
+    let schedule = Schedule { seed: ask.seed, releases: ask.releases, ..Schedule::default() };
     let mut replay = Replay::new(&schedule);
     let execution = execute(executor, &mut replay, Rng::new(ask.seed), ask)?;
     Ok(execution.expect("a replay always begins"))

@@ -15,7 +15,7 @@ use selvedge_model::{Finding, FindingId, Schedule, Site, SiteId, Status, Symbols
 use crate::confirm::{Attempt, Confirmer, Prediction, Trial};
 use crate::ending::{Ending, Key};
 use crate::executor::{
-    Ask, Execution, Executor, Factory, Noted, Nondeterminism, Outcome, Points, execute,
+    Ask, Execution, Executor, Factory, Nondeterminism, Noted, Outcome, Points, execute,
 };
 use crate::harm::Left;
 use crate::shards::{Error, Halt, SHARDS, Shards};
@@ -196,7 +196,10 @@ impl<P: Points> Search<P> {
 }
 
 impl<P: Points> Shard<P> {
-    fn step<X: Executor<Points = P>>(&mut self, executor: &mut X) -> Result<Option<Step>, X::Error> {
+    fn step<X: Executor<Points = P>>(
+        &mut self,
+        executor: &mut X,
+    ) -> Result<Option<Step>, X::Error> {
         let search = Arc::clone(&self.search);
         let rng = Rng::new(derive(self.seed, self.begun));
         let input =

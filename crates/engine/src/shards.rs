@@ -118,7 +118,13 @@ where
             start(worker, Arc::clone(&shared), heart, sender.clone());
         }
         drop(sender);
-        let mut order = Order { shards, next: 0, numbers: self.numbers, early: BTreeMap::new(), exhausted: BTreeMap::new() };
+        let mut order = Order {
+            shards,
+            next: 0,
+            numbers: self.numbers,
+            early: BTreeMap::new(),
+            exhausted: BTreeMap::new(),
+        };
         let result = order.take(&receiver, &mut watch, stop, &mut each);
         shared.factory.interrupt(true);
         (0..queues).for_each(|queue| shared.idle(queue).clear());

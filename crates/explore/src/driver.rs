@@ -5,20 +5,9 @@
 //!
 //! Cost: O(1) per choice, O(log n) where another thread runs than before.
 
-use selvedge_model::{Schedule, ThreadId};
+use selvedge_model::{Schedule, Stop, ThreadId};
 
 use crate::{Choice, Pending, Rng, Strategy};
-
-/// A thread was stopped although it could have gone on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stop {
-    /// How many events had happened.
-    pub at: usize,
-    /// Who.
-    pub thread: ThreadId,
-    /// What it was about to do.
-    pub next: Pending,
-}
 
 /// Asks a strategy at each choice of one execution, and records what it says.
 #[derive(Clone, Debug, Default)]

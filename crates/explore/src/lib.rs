@@ -22,20 +22,18 @@
 //! [`Budget`], which holds the seed. [`Plan`] is a strategy that a user chose by name from the
 //! [`registry`]; [`Directed`] chooses one by a target. [`minimise()`] takes preemptions out of a schedule
 //! that fails. A [`Witness`] tells of any strategy's execution whether it reached a target.
-//! [`mod@explain`] says what of an execution matters, and lays it out.
 
 #![forbid(unsafe_code)]
 
 pub mod dependence;
 pub mod driver;
-pub mod explain;
 pub mod minimise;
 pub mod registry;
 pub mod rng;
 pub mod strategies;
 
 pub use dependence::dependent;
-pub use driver::{Budget, Driver, Stop};
+pub use driver::{Budget, Driver};
 pub use minimise::minimise;
 pub use registry::{Plan, STRATEGIES, UnknownStrategy};
 pub use rng::Rng;
@@ -55,79 +53,8 @@ pub use strategies::round_robin::RoundRobin;
 pub use strategies::surw::Surw;
 pub use strategies::{deadlocks, directed};
 
-use selvedge_model::{CondId, Event, Fingerprint, LockId, Mode, Op, SiteId, ThreadId};
-
-/// What a thread does next.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Step {
-    /// It does this and goes on to its next step. An acquisition, join or wait that cannot happen yet
-    /// makes its thread not enabled.
-    Do(Op),
-    /// It tries to acquire and goes on either way.
-    TryAcquire(LockId, Mode),
-    /// It starts to wait on a condition variable, giving up the lock.
-    Enroll(CondId, LockId),
-    /// It gives way, by a yield, a spin hint or a sleep.
-    Yield,
-    /// Not known yet: it is between two steps, in code of its own or in a system call.
-    Busy,
-    /// Nothing any more.
-    Ended,
-}
-
-impl Step {
-    /// A number for the kind of step, stable across versions, for fingerprints.
-    pub fn kind(self) -> u8 {
-        match self {
-            Step::Do(op) => match op {
-                Op::Read(_) => 1,
-                Op::Write(_) => 2,
-                Op::Atomic(_, op) => 3 + u8::from(op.writes()) + 2 * u8::from(op.reads()),
-                Op::Fence(_) => 7,
-                Op::Acquire(_, Mode::Exclusive) => 8,
-                Op::Acquire(_, Mode::Shared) => 9,
-                Op::Release(..) => 10,
-                Op::Fork(_) => 11,
-                Op::Join(_) => 12,
-                Op::Begin => 13,
-                Op::End => 14,
-                Op::Arrive(..) => 15,
-                Op::Leave(..) => 16,
-                Op::Post(_) => 17,
-                Op::Wait(_) => 18,
-                Op::Notify(..) => 19,
-                Op::Wake(_) => 20,
-                Op::RegionEnter(..) => 21,
-                Op::RegionExit(_) => 22,
-                Op::Alloc(_) => 23,
-                Op::Free(_) => 24,
-            },
-            Step::TryAcquire(..) => 25,
-            Step::Enroll(..) => 26,
-            Step::Yield => 27,
-            Step::Ended => 28,
-            Step::Busy => 29,
-        }
-    }
-}
-
-/// The next step of a thread, and where.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pending {
-    /// Where in the source.
-    pub site: SiteId,
-    /// The [`landmark`](selvedge_model::schedule::landmark) of the site.
-    pub landmark: u16,
-    /// What.
-    pub step: Step,
-}
-
-impl Pending {
-    /// What replay recognises the step by.
-    pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::new(self.landmark, self.step.kind())
-    }
-}
+use selvedge_model::{Event, ThreadId};
+pub use selvedge_model::{Pending, Step, Stop};
 
 /// A point at which more than one thread could run.
 #[derive(Clone, Copy, Debug)]

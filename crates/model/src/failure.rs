@@ -1,6 +1,6 @@
 //! How an execution of a program fails, whoever ran it: the subject of a finding that shows by itself.
 
-use crate::{Held, LockId, Place, Role, SiteId, ThreadId};
+use crate::{Event, Held, LockId, Mode, Place, Role, SiteId, ThreadId};
 
 /// How an execution failed. What it leaves behind is in ids and numbers; words are for a renderer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,6 +13,8 @@ pub enum Failure {
         address: Option<u64>,
         /// The last line that the program wrote to standard error.
         said: Option<String>,
+        /// The place is that of the call into a library, so far as the words on the stack can tell.
+        approximate: bool,
     },
     /// An assertion failed, a thread panicked or an exception was not caught.
     Message {
@@ -56,6 +58,17 @@ pub enum Failure {
     },
     /// An object, made at this place, is used by two executions at a time.
     Shared(SiteId),
+    /// The same schedule did not always do the same.
+    Unrepeatable {
+        /// The first event that differs, from 0.
+        index: usize,
+        /// What happened the first time; nothing if it was over by then.
+        expected: Option<Event>,
+        /// What happened the second time.
+        found: Option<Event>,
+        /// The most probable cause, as the executor calls it.
+        cause: String,
+    },
 }
 
 /// How a process ended.
@@ -78,6 +91,8 @@ pub struct Blocked {
     pub site: SiteId,
     /// What it cannot do.
     pub wants: Role,
+    /// In which mode, if it is a lock.
+    pub mode: Mode,
     /// What it holds, outermost first.
     pub holds: Vec<Held>,
     /// Whom it waits for, where that is known: the holder of a lock, the thread to be joined.
@@ -111,6 +126,7 @@ impl Failure {
             Failure::Steps(_) | Failure::Time(_) | Failure::Stall(_) => "limit".to_owned(),
             Failure::NoStack { .. } => "no stack".to_owned(),
             Failure::Shared(_) => "shared".to_owned(),
+            Failure::Unrepeatable { .. } => "unrepeatable".to_owned(),
         }
     }
 
@@ -121,6 +137,21 @@ impl Failure {
 
     /// Whether a shorter schedule could show the same failure.
     pub fn depends_on_schedule(&self) -> bool {
-        !matches!(self, Failure::Stall(_) | Failure::NoStack { .. } | Failure::Shared(_))
+        !matches!(
+            self,
+            Failure::Stall(_)
+                | Failure::NoStack { .. }
+                | Failure::Shared(_)
+                | Failure::Unrepeatable { .. }
+        )
+    }
+
+    /// The threads that wait for ever, those that make it a failure first.
+    pub fn blocked(&self) -> Vec<Blocked> {
+        match self {
+            Failure::Stuck { part, others } => part.iter().chain(others).cloned().collect(),
+            Failure::Left(threads) => threads.clone(),
+            _ => Vec::new(),
+        }
     }
 }

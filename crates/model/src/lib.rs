@@ -9,6 +9,7 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`event`] | [`Event`], [`Op`], the ids |
+//! | [`step`] | [`Step`], [`Pending`], [`Stop`]: what a thread is about to do |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
@@ -25,6 +26,7 @@ pub mod event;
 pub mod failure;
 pub mod finding;
 pub mod schedule;
+pub mod step;
 pub mod symbols;
 pub mod target;
 pub mod trace;
@@ -41,5 +43,6 @@ pub use finding::{
     Verdict,
 };
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
+pub use step::{Pending, Step, Stop};
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};
 pub use target::{Object, Target, Waiter};

@@ -209,6 +209,8 @@ impl Variables {
 #[allow(missing_docs)]
 pub struct Symbols {
     pub threads: Names,
+    /// What each thread runs, as far as that is worth adding to its name.
+    pub functions: Names,
     pub locks: Names,
     pub barriers: Names,
     pub semaphores: Names,
@@ -229,9 +231,13 @@ impl Symbols {
         self.regions.get(id.0)
     }
 
-    /// What a thread is called.
+    /// What a thread is called, with what it runs: `T1 (worker)`.
     pub fn thread(&self, id: ThreadId) -> String {
-        name(&self.threads, id.0, &id)
+        let name = name(&self.threads, id.0, &id);
+        match self.functions.get(id.0) {
+            Some(function) if !function.is_empty() => format!("{name} ({function})"),
+            _ => name,
+        }
     }
 
     /// What a lock is called.

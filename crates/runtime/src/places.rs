@@ -32,7 +32,8 @@ pub struct Places {
 impl Places {
     /// Code may be elsewhere now.
     pub fn clear(&mut self) {
-        let (alone, executed) = (std::mem::take(&mut self.alone), std::mem::take(&mut self.executed));
+        let (alone, executed) =
+            (std::mem::take(&mut self.alone), std::mem::take(&mut self.executed));
         *self = Places { alone, executed, ..Places::default() };
     }
 

@@ -1,18 +1,14 @@
 //! Checks: a test body under many schedules.
 //!
-//! How a check runs is in [`running`].
-//!
-//! A check is shared out over the cores: each *shard* has its own seed and its own OS thread with its own
-//! executor, and what fails first in the count of its shard, and among those in the shard of lowest
-//! number, is the failure of the check. So the same seed and number of jobs give the same answer however
-//! fast the cores are.
+//! How a check runs is in [`running`]: the engine shares its executions out over a fixed number of shards,
+//! each with a strategy and a seed of its own, and takes results in the order of their numbers. So the
+//! same seed gives the same answer on any number of cores.
 
 mod running;
 
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use selvedge_analyses::Entry;
 use selvedge_analyses::registry::{self, Purpose};
@@ -22,9 +18,9 @@ use selvedge_explore::strategies::{dfs, pct, random};
 use selvedge_model::{Schedule, ScheduleError};
 
 use crate::exec::Limits;
-use crate::exec::worker::Body;
+use crate::exec::worker::{Bodies, Body};
 use crate::failure::Failure;
-use running::Setting;
+use running::Check;
 
 /// What to check and how; the methods set options, [`Explore::check`] runs.
 #[derive(Clone, Debug)]
@@ -224,21 +220,21 @@ impl Explore {
     }
 
     fn run_at(self, body: Body, here: &'static Location<'static>) -> Result<Summary, Box<Failure>> {
-        let setting = Arc::new(Setting {
+        let bodies = Bodies {
             selected: self.analyses.iter().copied().collect(),
             limits: Limits { steps: self.max_steps, stack_size: self.stack_size },
-            test: std::thread::current().name().map(ToOwned::to_owned),
-            options: self,
             body,
             here,
-            best: AtomicU64::new(u64::MAX),
-            begun: Instant::now(),
-        });
-        if let Some(replay) = &setting.options.replay {
-            let schedule = replay.clone().unwrap_or_else(|error| panic!("{error}"));
-            return setting.replay_only(schedule);
+        };
+        let test = std::thread::current().name().map(ToOwned::to_owned);
+        let check = Check { options: self, bodies: Arc::new(bodies), test };
+        match &check.options.replay {
+            Some(replay) => {
+                let schedule = replay.clone().unwrap_or_else(|error| panic!("{error}"));
+                check.replay_only(&schedule)
+            }
+            None => check.explore(),
         }
-        setting.explore()
     }
 }
 

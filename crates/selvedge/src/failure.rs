@@ -1,169 +1,34 @@
-//! What can go wrong in an execution, and what is known about it.
+//! What a check that failed tells.
 
 use std::fmt;
 
-use selvedge_explore::Step;
-use selvedge_explore::explain::waiting_in_words;
-use selvedge_model::{Finding, Kind, Mode, Op, Schedule, SiteId, Status, Symbols, ThreadId};
+use selvedge_model::Failure as Failing;
+use selvedge_model::{Blocked, Finding, Kind, Mode, Role, Schedule, Status, Subject, Symbols};
+use selvedge_report::{Act, Case, advice, words};
+
+use crate::report;
 
 /// The analysis whose races [`ownership`](crate::exec) may make predictions of.
 const RACES: &str = selvedge_analyses::fasttrack::ENTRY.name;
 
-/// A panic of a controlled thread.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Panicked {
-    /// The message.
-    pub message: String,
-    /// `file:line:column`.
-    pub location: String,
-}
-
-impl Panicked {
-    pub(crate) fn unknown() -> Panicked {
-        Panicked { message: "panicked without a message".into(), location: String::new() }
-    }
-}
-
-/// A thread that waits for something that never comes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Blocked {
-    /// Which thread.
-    pub thread: ThreadId,
-    /// Its name.
-    pub name: String,
-    /// What it cannot do.
-    pub step: Step,
-    /// Where: `file:line:column`.
-    pub at: String,
-    /// Who holds what it waits for, or is waited for itself.
-    pub holder: Option<(ThreadId, String)>,
-}
-
-/// Why an execution failed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Cause {
-    /// The test body panicked, or a thread did whose panic nobody took by joining it.
-    Panic {
-        /// Name of the thread.
-        thread: String,
-        /// The panic.
-        panicked: Panicked,
-    },
-    /// Every thread waits for another, or these do.
-    Deadlock(Vec<Blocked>),
-    /// The test body returned and these threads wait for ever.
-    Leak(Vec<Blocked>),
-    /// The execution took more steps than allowed.
-    Livelock {
-        /// How many were allowed.
-        steps: usize,
-    },
-    /// An analysis found a bug that happened in the execution, or that a directed schedule confirmed.
-    Finding(Box<Finding>),
-    /// A destructor had to wait for another thread while its thread was unwinding.
-    BlockedInUnwinding {
-        /// Name of the thread.
-        name: String,
-        /// Where it had to wait: `file:line:column`.
-        at: String,
-        /// What it was unwinding from.
-        panicked: Option<Panicked>,
-    },
-    /// The same schedule did not lead to the same steps.
-    Nondeterminism {
-        /// After how many steps.
-        step: usize,
-        /// What was done there the first time.
-        expected: String,
-        /// What was done there the second time.
-        found: String,
-    },
-    /// The test body did not come to a scheduling point for a long time.
-    Stall {
-        /// For how many seconds.
-        seconds: u64,
-    },
-    /// No memory for the stack of a thread.
-    NoStack {
-        /// How many threads there were.
-        threads: usize,
-        /// What the system said.
-        error: String,
-    },
-    /// An object is used by two executions at a time.
-    SharedBetweenExecutions {
-        /// Where it was made.
-        made: String,
-    },
-}
-
-impl Cause {
-    /// A name for the kind of failure.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Cause::Panic { .. } | Cause::BlockedInUnwinding { .. } => Kind::Assertion,
-            Cause::Deadlock(_) => Kind::Deadlock,
-            Cause::Leak(_) | Cause::Livelock { .. } | Cause::Stall { .. } => Kind::Hang,
-            Cause::Finding(finding) => finding.kind,
-            Cause::Nondeterminism { .. } => Kind::DeterminismViolation,
-            Cause::NoStack { .. } | Cause::SharedBetweenExecutions { .. } => Kind::Crash,
-        }
-    }
-
-    /// Whether two executions failed in the same way.
-    pub(crate) fn same(&self, other: &Cause) -> bool {
-        fn places(list: &[Blocked]) -> Vec<&str> {
-            let mut places: Vec<&str> = list.iter().map(|b| b.at.as_str()).collect();
-            places.sort_unstable();
-            places
-        }
-        match (self, other) {
-            (Cause::Panic { panicked: a, .. }, Cause::Panic { panicked: b, .. }) => {
-                a.location == b.location
-            }
-            (Cause::Deadlock(a), Cause::Deadlock(b)) | (Cause::Leak(a), Cause::Leak(b)) => {
-                places(a) == places(b)
-            }
-            (Cause::Livelock { .. }, Cause::Livelock { .. }) => true,
-            (Cause::Finding(a), Cause::Finding(b)) => {
-                let sites = |f: &Finding| {
-                    let mut sites: Vec<SiteId> = f.places.iter().map(|p| p.site).collect();
-                    sites.sort_unstable();
-                    sites
-                };
-                a.kind == b.kind && sites(a) == sites(b)
-            }
-            (Cause::BlockedInUnwinding { at: a, .. }, Cause::BlockedInUnwinding { at: b, .. }) => {
-                a == b
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether replaying a shorter schedule can make the failure clearer.
-    pub(crate) fn can_be_minimised(&self) -> bool {
-        !matches!(
-            self,
-            Cause::Nondeterminism { .. }
-                | Cause::Stall { .. }
-                | Cause::NoStack { .. }
-                | Cause::SharedBetweenExecutions { .. }
-        )
-    }
-}
-
 /// A failed check.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Why.
-    pub cause: Cause,
+    /// What went wrong, where, and with whom.
+    pub case: Case,
     /// In which execution, counted from 1.
     pub execution: u64,
     /// The schedule that fails, with few preemptions.
     pub schedule: Schedule,
     /// The failure in words: what happened, the interleaving, and how to replay it.
     pub(crate) text: String,
+}
+
+impl Failure {
+    /// What kind of bug it is.
+    pub fn kind(&self) -> Kind {
+        self.case.kind
+    }
 }
 
 impl fmt::Display for Failure {
@@ -176,103 +41,98 @@ impl std::error::Error for Failure {}
 
 /// Whether a thread waits to read because another one waits to write.
 fn waits_behind(reader: &Blocked, list: &[Blocked]) -> bool {
-    let Some((whom, _)) = &reader.holder else { return false };
-    let writer = list.iter().find(|b| b.thread == *whom).map(|b| b.step);
-    match (reader.step, writer) {
-        (
-            Step::Do(Op::Acquire(read, Mode::Shared)),
-            Some(Step::Do(Op::Acquire(written, Mode::Exclusive))),
-        ) => read == written,
-        _ => false,
+    let writer = reader.waits_for.and_then(|whom| list.iter().find(|b| b.thread == whom));
+    writer.is_some_and(|writer| {
+        (reader.mode, writer.mode) == (Mode::Shared, Mode::Exclusive)
+            && reader.lock().is_some()
+            && reader.lock() == writer.lock()
+    })
+}
+
+/// Each thread that waits, in a line of its own.
+fn waiting(list: &[Blocked], symbols: &Symbols) -> String {
+    let line = |b: &Blocked| {
+        let name = |thread| symbols.thread(thread);
+        let holder = match b.waits_for {
+            Some(t) if waits_behind(b, list) => {
+                format!(", behind {}, which waits to write", name(t))
+            }
+            Some(t) if t == b.thread => ", which it holds itself".to_owned(),
+            Some(t) if matches!(b.wants, Role::Join(_)) => format!(", which is {}", name(t)),
+            Some(t) => format!(", held by {}", name(t)),
+            None => String::new(),
+        };
+        let waits = Act::of_blocked(b, symbols).waiting();
+        format!("\n  {} {waits} at {}{holder}", name(b.thread), symbols.site(b.site))
+    };
+    list.iter().map(line).collect()
+}
+
+/// A finding in words: what, where, why and what helps.
+pub(crate) fn in_words(finding: &Finding, symbols: &Symbols) -> String {
+    match &finding.subject {
+        Subject::Program(failure) => failed(failure, finding, symbols),
+        Subject::Memory(_) | Subject::Locks(_) | Subject::Region(_) => found(finding, symbols),
     }
 }
 
-/// The cause in words.
-pub(crate) fn cause_in_words(cause: &Cause, symbols: &Symbols) -> String {
-    let blocked = |list: &[Blocked]| -> String {
-        list.iter()
-            .map(|b| {
-                let holder = match &b.holder {
-                    Some((_, name)) if waits_behind(b, list) => {
-                        format!(", behind {name}, which waits to write")
-                    }
-                    Some((t, _)) if *t == b.thread => ", which it holds itself".to_owned(),
-                    Some((_, name)) if matches!(b.step, Step::Do(Op::Join(_))) => {
-                        format!(", which is {name}")
-                    }
-                    Some((_, name)) => format!(", held by {name}"),
-                    None => String::new(),
-                };
-                let waits = waiting_in_words(b.step, symbols);
-                format!("\n  {} {waits} at {}{holder}", b.name, b.at)
-            })
-            .collect()
-    };
-    match cause {
-        Cause::Panic { thread, panicked } => {
-            format!("{thread} panicked at {}:\n  {}", panicked.location, panicked.message)
+fn failed(failure: &Failing, finding: &Finding, symbols: &Symbols) -> String {
+    let place = finding.places.first();
+    let thread = place.map_or_else(|| "a thread".to_owned(), |p| symbols.thread(p.thread));
+    let at = place.map(|p| symbols.site(p.site).to_string()).unwrap_or_default();
+    match failure {
+        Failing::Message { text, .. } => format!("{thread} panicked at {at}:\n  {text}"),
+        Failing::Stuck { part, others } if part.iter().any(|b| waits_behind(b, part)) => {
+            let circle = waiting(part, symbols);
+            let others = waiting(others, symbols);
+            format!("deadlock: threads wait in a circle, readers behind writers{circle}{others}")
         }
-        Cause::Deadlock(list) if list.iter().any(|b| waits_behind(b, list)) => {
-            format!("deadlock: threads wait in a circle, readers behind writers{}", blocked(list))
-        }
-        Cause::Deadlock(list) => format!("deadlock: no thread can go on{}", blocked(list)),
-        Cause::Leak(list) => {
+        Failing::Stuck { part, others } => {
+            let all = [&part[..], others].concat();
+            let advice = advised(&report::case(finding, symbols));
+            let waiting = waiting(&all, symbols);
             format!(
-                "threads leaked: the test body returned, and these wait for ever{}",
-                blocked(list)
+                "deadlock: every thread is waiting, and no thread can wake them{waiting}{advice}"
             )
         }
-        Cause::Livelock { steps } => format!(
+        Failing::Left(list) => format!(
+            "threads leaked: the test body returned, and these wait for ever{}",
+            waiting(list, symbols)
+        ),
+        Failing::Steps(steps) => format!(
             "livelock: more than {steps} steps; if the test is just long, raise it with \
              `Explore::max_steps`"
         ),
-        Cause::Finding(finding) => finding_in_words(finding, symbols),
-        Cause::BlockedInUnwinding { name, at, panicked } => {
-            let after = match panicked {
-                Some(p) => format!("{name} panicked at {}:\n  {}\nand then", p.location, p.message),
-                None => format!("{name} was unwinding and"),
-            };
-            format!(
-                "{after} a destructor had to wait for another thread at {at}; that cannot be \
-                 followed further"
-            )
-        }
-        Cause::Nondeterminism { step, expected, found } => format!(
-            "uncontrolled nondeterminism: with the same schedule, step {step} was\n  {expected}\nand \
-             then\n  {found}\nLook for time, random numbers, the order of a HashMap, addresses, \
-             statics that keep state, or types of std::sync and std::thread used inside the check."
+        Failing::Unwinding(text) => format!(
+            "{thread} panicked:\n  {text}\nand then a destructor had to wait for another thread at \
+             {at}; that cannot be followed further"
         ),
-        Cause::Stall { seconds } => format!(
+        Failing::Stall(seconds) => format!(
             "stalled: no scheduling point for {seconds} s. The test body loops without one, or it \
              blocks on something that is not controlled, such as a lock of std::sync"
         ),
-        Cause::NoStack { threads, error } => {
+        Failing::NoStack { threads, error } => {
             format!("no stack for thread {threads}: {error}; lower `Explore::stack_size`")
         }
-        Cause::SharedBetweenExecutions { made } => format!(
-            "the object made at {made} is used by two executions at a time. A static is shared by \
-             the executions that run on several cores: use `Explore::jobs(1)`"
+        Failing::Shared(made) => format!(
+            "the object made at {} is used by two executions at a time. A static is shared by the \
+             executions that run on several cores: use `Explore::jobs(1)`",
+            symbols.site(*made)
         ),
+        Failing::Unrepeatable { .. }
+        | Failing::Signal { .. }
+        | Failing::Exit { .. }
+        | Failing::Time(_) => words::summary(&report::case(finding, symbols)),
     }
 }
 
-/// A finding in words: what and where.
-pub(crate) fn finding_in_words(finding: &Finding, symbols: &Symbols) -> String {
-    use selvedge_model::Role;
-    let role = |role: Role| match role {
-        Role::Read => "reads".to_owned(),
-        Role::Write => "writes".to_owned(),
-        Role::AtomicRead => "atomically reads".to_owned(),
-        Role::AtomicWrite => "atomically writes".to_owned(),
-        Role::Acquire(lock) => format!("locks {}", lock.0),
-        other => format!("{other:?}").to_lowercase(),
-    };
-    let places: String = finding
+fn found(finding: &Finding, symbols: &Symbols) -> String {
+    let case = report::case(finding, symbols);
+    let places: String = case
         .places
         .iter()
-        .map(|p| format!("\n  thread {} {} at {}", p.thread.0, role(p.role), symbols.site(p.site)))
+        .map(|p| format!("\n  {}: {}", p.site, words::sentence(case.kind, p)))
         .collect();
-    let by = finding.analyses.join(", ");
     // `races` predicts nothing by itself: see `exec::ownership`.
     let perhaps = match finding.analyses[..] {
         [RACES] if finding.status < Status::Observed => {
@@ -280,5 +140,20 @@ pub(crate) fn finding_in_words(finding: &Finding, symbols: &Symbols) -> String {
         }
         _ => "",
     };
-    format!("{}, {} by {by}{places}{perhaps}", finding.kind.name(), finding.status.name())
+    let verdict = case.verdict.map(|v| format!(", {}", v.name())).unwrap_or_default();
+    format!(
+        "{}: {} ({}{verdict}), found by {}{places}{perhaps}{}",
+        case.id,
+        words::summary(&case),
+        case.status.name(),
+        case.analyses.join(", "),
+        advised(&case)
+    )
+}
+
+/// Why it is a bug, and what helps.
+fn advised(case: &Case) -> String {
+    let why = advice::why(case).map(|why| format!("\n  why: {why}"));
+    let help = advice::missing(case).map(|help| format!("\n  help: {help}"));
+    [why, help].into_iter().flatten().collect()
 }

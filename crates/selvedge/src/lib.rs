@@ -75,7 +75,7 @@ pub mod time;
 #[cfg(feature = "check")]
 pub use explore::{Explore, Summary, check, check_dfs, check_pct, check_random, model, replay};
 #[cfg(feature = "check")]
-pub use failure::{Cause, Failure};
+pub use failure::Failure;
 #[cfg(feature = "check")]
 pub use selvedge_explore::{Plan, UnknownStrategy};
 #[cfg(feature = "check")]
@@ -83,6 +83,8 @@ pub use selvedge_macros::test;
 /// Events, findings, schedules and their ids: what a [`Failure`] is made of.
 #[cfg(feature = "check")]
 pub use selvedge_model as events;
+#[cfg(feature = "check")]
+pub use selvedge_report as cases;
 
 pub use regions::{atomic, deterministic};
 

@@ -1,23 +1,25 @@
 //! A failure in words: what happened, the interleaving in thread columns, and how to see it again.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 
-use selvedge_explore::Pending;
-use selvedge_explore::explain::{Story, explain, layout};
-use selvedge_model::{Schedule, Site, SiteId, Symbols, ThreadId};
-
-use crate::exec::worker::Execution;
-use crate::failure::Cause;
+use selvedge_engine::Replayed;
+use selvedge_model as model;
+use selvedge_model::{Finding, Role, Schedule, Site, SiteId, Subject, Symbols, Target};
+use selvedge_report::interleaving::PIECE;
+use selvedge_report::{Case, End, Interleaving, Sources, Story, explain, layout};
 
 /// What there is to say.
 pub(crate) struct Report<'a> {
     pub(crate) test: Option<&'a str>,
     pub(crate) execution: u64,
-    pub(crate) options: &'a str,
+    /// How the execution came about.
+    pub(crate) how: &'a str,
     pub(crate) words: &'a str,
     pub(crate) schedule: &'a Schedule,
-    pub(crate) interleaving: Option<(&'a Execution, &'a Cause, &'a Symbols)>,
+    pub(crate) shown: Option<(&'a Replayed, &'a Symbols)>,
+    /// The state that makes the finding, if it is one.
+    pub(crate) target: Option<&'a Target<Site>>,
+    pub(crate) case: &'a Case,
     pub(crate) note: Option<&'a str>,
 }
 
@@ -28,18 +30,18 @@ const WIDTH: usize = 120;
 
 pub(crate) fn render(report: &Report<'_>) -> String {
     let mut out = String::new();
-    let Report { execution, options, words, schedule, .. } = report;
-    let _ = writeln!(out, "selvedge: execution {execution} failed ({options})\n{words}");
+    let Report { execution, how, words, schedule, .. } = report;
+    let _ = writeln!(out, "selvedge: execution {execution} failed ({how})\n{words}");
     if let Some(note) = report.note {
         let _ = writeln!(out, "{note}");
     }
-    if let Some((shown, cause, symbols)) = report.interleaving {
+    if let Some((shown, symbols)) = report.shown {
         let preemptions = match schedule.preemptions() {
             1 => "1 preemption".to_owned(),
             n => format!("{n} preemptions"),
         };
         let _ = writeln!(out, "\nThe interleaving, with {preemptions}:");
-        columns(&mut out, shown, cause, symbols);
+        columns(&mut out, report, shown, symbols);
     }
     let schedule = schedule.to_string();
     if schedule.len() > LONG {
@@ -48,7 +50,7 @@ pub(crate) fn render(report: &Report<'_>) -> String {
             "\nIts schedule is {} characters long: `Explore::run` returns it in `Failure::schedule`.",
             schedule.len()
         );
-    } else if !report.schedule.is_empty() || report.interleaving.is_some() {
+    } else if !report.schedule.is_empty() || report.shown.is_some() {
         let test = report.test.filter(|t| *t != "main").unwrap_or("");
         let _ = write!(
             out,
@@ -60,44 +62,61 @@ pub(crate) fn render(report: &Report<'_>) -> String {
 }
 
 /// One column per thread, only what matters.
-fn columns(out: &mut String, shown: &Execution, cause: &Cause, symbols: &Symbols) {
-    let mut symbols = symbols.clone();
-    for name in &shown.threads {
-        symbols.threads.push(name.as_str().into());
-    }
-    let mut blocked: Vec<(ThreadId, Pending)> = Vec::new();
-    let mut places: Vec<SiteId> = Vec::new();
-    let mut ending = None;
-    match cause {
-        Cause::Deadlock(list) | Cause::Leak(list) => {
-            for b in list {
-                let site = SiteId(symbols.sites.intern(Site::parse(&b.at)));
-                blocked.push((b.thread, Pending { site, landmark: 0, step: b.step }));
-            }
-        }
-        Cause::Finding(finding) => places.extend(finding.places.iter().map(|p| p.site)),
-        Cause::Panic { thread, .. } => {
-            let thread = shown.threads.iter().position(|t| t == thread).unwrap_or(0);
-            ending = Some((ThreadId(thread as u32), "panics"));
-        }
-        _ => {}
-    }
-    let story = Story {
-        events: &shown.events,
-        stops: &shown.stops,
+fn columns(out: &mut String, report: &Report<'_>, shown: &Replayed, symbols: &Symbols) {
+    let execution = &shown.execution;
+    let failure = shown.ending.finding().map(|f| &f.subject);
+    let (blocked, end) = match failure {
+        Some(Subject::Program(failure)) => (failure.blocked(), End::of(failure)),
+        _ => (Vec::new(), None),
+    };
+    let sites: Vec<Site> = match report.target {
+        Some(target) => target.accesses().into_iter().cloned().collect(),
+        None if blocked.is_empty() && end.is_none() => report.case.critical(),
+        None => Vec::new(),
+    };
+    let id = |site: &Site| symbols.sites.entries().iter().position(|known| known == site);
+    let places: Vec<SiteId> = sites.iter().filter_map(id).map(|id| SiteId(id as u32)).collect();
+    let explanation = explain(&Story {
+        events: &execution.events,
+        stops: &execution.stops,
         blocked: &blocked,
         places: &places,
-        ending,
-    };
-    let mut files: HashMap<String, Option<String>> = HashMap::new();
-    let source = |site: SiteId| {
-        let frame = symbols.site(site).frame()?.clone();
-        let text = files.entry(frame.file.to_string()).or_insert_with(|| source(&frame.file));
-        Some(text.as_ref()?.lines().nth(frame.line.checked_sub(1)? as usize)?.to_owned())
-    };
-    for line in layout(&explain(&story), &symbols, source, WIDTH) {
+        ending: end.map(|end| (execution.last, end)),
+    });
+    let rows = Interleaving::new(&explanation, execution.stops.len(), symbols);
+    for line in layout(&rows, &mut Sources::new(source), WIDTH) {
         let text: String = line.iter().map(|span| span.text.as_str()).collect();
         let _ = writeln!(out, "  {text}");
+    }
+}
+
+/// A finding with names for what has none: the numbers that interleavings show.
+pub(crate) fn case(finding: &Finding, symbols: &Symbols) -> Case {
+    let mut symbols = symbols.clone();
+    if let Subject::Memory(range) = finding.subject {
+        symbols.variables.define(&format!("cell {}", range.start / PIECE), range);
+    }
+    let mut locks: Vec<u32> = Vec::new();
+    for place in &finding.places {
+        locks.extend(place.held.iter().map(|h| h.lock.0));
+        match place.role {
+            Role::Acquire(lock) | Role::Release(lock) => locks.push(lock.0),
+            Role::Await(cond) => fill(&mut symbols.conds, cond.0, "condition "),
+            _ => {}
+        }
+        fill(&mut symbols.threads, place.thread.0, "");
+    }
+    if let Subject::Locks(wanted) = &finding.subject {
+        locks.extend(wanted.iter().map(|l| l.0));
+    }
+    locks.into_iter().for_each(|id| fill(&mut symbols.locks, id, "lock "));
+    Case::new(finding, &symbols)
+}
+
+/// Names everything up to an id by its number.
+fn fill(names: &mut model::symbols::Names, id: u32, kind: &str) {
+    for next in names.entries().len() as u32..=id {
+        names.push(format!("{kind}{next}").into());
     }
 }
 

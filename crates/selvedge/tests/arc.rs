@@ -3,7 +3,7 @@
 use selvedge::cell::RaceCell;
 use selvedge::sync::atomic::{AtomicUsize, Ordering};
 use selvedge::sync::{Arc, Mutex, Weak};
-use selvedge::{Cause, Explore, Summary, thread};
+use selvedge::{Explore, Summary, thread};
 
 /// A log that each thread appends to in its turn, and that is read by its destructor.
 struct Log {
@@ -45,10 +45,10 @@ fn passes(body: impl Fn() + Send + Sync + 'static) -> Summary {
 #[track_caller]
 fn races(body: fn()) {
     let failure = Explore::new().run(body).expect_err("the race is found");
-    let Cause::Finding(finding) = &failure.cause else { panic!("{failure}") };
+    let finding = &failure.case;
     assert_eq!(finding.kind.name(), "data-race", "{failure}");
     let again = Explore::new().replay(&failure.schedule.to_string()).run(body);
-    assert_eq!(again.expect_err("it replays").cause, failure.cause);
+    assert_eq!(again.expect_err("it replays").case, failure.case);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Checks find what they should, and say it well.
 
+use selvedge::cases::{self, Subject};
 use selvedge::cell::RaceCell;
 use selvedge::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use selvedge::sync::{Arc, Condvar, Mutex};
-use selvedge::{Cause, Explore, Failure, thread};
+use selvedge::{Explore, Failure, thread};
 
 fn fails<F: Fn() + Send + Sync + 'static>(body: F) -> Box<Failure> {
     let failure = Explore::new().run(body).expect_err("the bug is found");
@@ -31,14 +32,16 @@ fn lost_update() {
 #[test]
 fn a_lost_update_is_found_minimised_and_replayed() {
     let failure = fails(lost_update);
-    let Cause::Panic { thread, panicked } = &failure.cause else { panic!("{failure}") };
-    assert_eq!(thread, "main");
-    assert!(panicked.message.contains("an update was lost"));
+    let Subject::Program(cases::Failure::Message(text)) = &failure.case.subject else {
+        panic!("{failure}")
+    };
+    assert_eq!(failure.case.places[0].thread, "main");
+    assert!(text.contains("an update was lost"));
     assert_eq!(failure.schedule.preemptions(), 1, "{failure}");
     let schedule = failure.schedule.to_string();
     for _ in 0..100 {
         let again = Explore::new().replay(&schedule).run(lost_update).expect_err("it replays");
-        assert_eq!(again.cause, failure.cause);
+        assert_eq!(again.case, failure.case);
     }
 }
 
@@ -67,8 +70,8 @@ fn a_deadlock_names_who_waits_for_whom() {
         }
         other.join().unwrap();
     });
-    let Cause::Deadlock(blocked) = &failure.cause else { panic!("{failure}") };
-    assert_eq!(blocked.len(), 2);
+    assert_eq!(failure.kind().name(), "deadlock", "{failure}");
+    assert!(!failure.case.places.is_empty());
     let text = failure.to_string();
     assert!(text.contains("main waits to lock"), "{text}");
     assert!(text.contains("held by other"), "{text}");
@@ -92,7 +95,7 @@ fn a_lost_wakeup_is_a_deadlock() {
         pair.1.notify_one();
         waiter.join().unwrap();
     });
-    assert!(matches!(failure.cause, Cause::Deadlock(_)), "{failure}");
+    assert_eq!(failure.kind().name(), "deadlock", "{failure}");
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn a_race_on_plain_data_is_found_on_any_schedule_that_shows_it() {
         }
     };
     let failure = fails(publish(Ordering::Relaxed));
-    let Cause::Finding(finding) = &failure.cause else { panic!("{failure}") };
+    let finding = &failure.case;
     assert_eq!(finding.kind.name(), "data-race");
     assert!(failure.to_string().contains("basics.rs"), "{failure}");
     Explore::new().run(publish(Ordering::Release)).expect("the fixed twin is clean");

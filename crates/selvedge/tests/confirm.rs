@@ -3,7 +3,7 @@
 use selvedge::cell::RaceCell;
 use selvedge::sync::atomic::{AtomicUsize, Ordering};
 use selvedge::sync::{Arc, Mutex};
-use selvedge::{Cause, Explore, thread};
+use selvedge::{Explore, thread};
 
 /// Two threads take two locks in opposite order, far apart: no schedule of round robin or of a short
 /// random walk shows the deadlock.
@@ -38,10 +38,10 @@ fn a_deadlock_is_predicted_and_then_happens() {
     for seed in 0..20 {
         let explore = Explore::new().jobs(1).seed(seed).strategy("random").schedules(3);
         let failure = explore.run(far_apart(false)).expect_err("predicted and confirmed");
-        assert!(matches!(failure.cause, Cause::Deadlock(_)), "{failure}");
+        assert_eq!(failure.kind().name(), "deadlock", "{failure}");
         assert!(failure.execution <= 10, "{}", failure.execution);
         let again = Explore::new().replay(&failure.schedule.to_string()).run(far_apart(false));
-        assert_eq!(again.expect_err("it replays").cause, failure.cause);
+        assert_eq!(again.expect_err("it replays").case, failure.case);
     }
     // Chance alone does not find it.
     let chance = Explore::new().jobs(1).strategy("random").schedules(50).analyses("none");
@@ -84,7 +84,7 @@ fn by_luck(fixed: bool) -> impl Fn() + Send + Sync + 'static {
 fn a_race_is_predicted_and_then_happens() {
     let explore = || Explore::new().jobs(1).strategy("round-robin:1000");
     let failure = explore().analyses("hybrid").run(by_luck(false)).expect_err("confirmed");
-    let Cause::Finding(finding) = &failure.cause else { panic!("{failure}") };
+    let finding = &failure.case;
     assert_eq!((finding.kind.name(), finding.status.name()), ("data-race", "confirmed"));
     let clean = Explore::new().schedules(200).analyses("races,hybrid").run(by_luck(true));
     assert!(clean.expect("the fixed twin is clean").unconfirmed.is_empty());
@@ -143,7 +143,7 @@ fn check_then_act(whole: bool) -> impl Fn() + Send + Sync + 'static {
 #[test]
 fn a_violated_atomic_block_is_found_without_an_assertion() {
     let failure = Explore::new().run(check_then_act(false)).expect_err("not atomic");
-    let Cause::Finding(finding) = &failure.cause else { panic!("{failure}") };
+    let finding = &failure.case;
     assert_eq!(finding.kind.name(), "atomicity-violation");
     Explore::new().run(check_then_act(true)).expect("atomic");
 }

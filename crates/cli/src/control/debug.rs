@@ -7,32 +7,28 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use selvedge_explore::Step;
-use selvedge_explore::explain::{Row, Story, explain};
-use selvedge_model::{Event, Op, Schedule, SiteId, Symbols, ThreadId};
-use selvedge_runtime::control::{Debugger, Outcome};
+use selvedge_engine::replay::follow;
+use selvedge_engine::{Ask, Replayed, Sought};
+use selvedge_model::{Event, Role, Schedule, Site, SiteId, Symbols, ThreadId};
+use selvedge_report::explain::Row;
+use selvedge_runtime::control::{Debugger, WatchList};
 
-use super::account::places;
-use super::stage::{Stage, Subject, Wishes};
+use super::cases::explained;
+use super::program::Native;
 use crate::exit::Failure;
-use crate::replay::Replayed;
-use crate::report::ReportedFinding;
-use crate::report::interleaving;
 
-/// Runs gdb until it ends. `replayed` is the same execution without it; `commands` are what gdb does
-/// once the program has stopped, nothing to ask the user.
+/// Runs gdb until it ends. `before` are its first commands; `commands` are what gdb does once the program
+/// has stopped, nothing to ask the user.
 pub(crate) fn run(
-    subject: &Subject,
-    wishes: Wishes,
+    native: Native,
     schedule: &Schedule,
-    replayed: &Replayed,
-    finding: Option<&ReportedFinding>,
+    before: Vec<String>,
     commands: &[String],
+    ask: &Ask<WatchList>,
 ) -> Result<(), Failure> {
-    // At gdb's prompt the interrupt key is gdb's, and we are in its way.
+    // At gdb's prompt the interrupt key belongs to gdb.
     let ignored = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, ignored)?;
-    let before = breakpoints(replayed, finding);
     let points = before.iter().filter(|line| line.starts_with("break")).count();
     anstream::eprintln!(
         "the program runs under gdb with the same schedule; {} set",
@@ -42,31 +38,21 @@ pub(crate) fn run(
         }
     );
     let debugger = Debugger { before, after: commands.to_vec(), batch: !commands.is_empty() };
-    let wishes = Wishes { debugger: Some(debugger), ..wishes };
-    let mut stage = Stage::new(subject, wishes, &Arc::default())?;
-    let (_, divergence) = stage.controlled.replay(schedule)?;
-    if let Some(divergence) = divergence {
+    let mut executor = native.debugged(debugger).executor()?;
+    let replayed = follow(&mut executor, schedule, &Sought::default(), ask)?;
+    if let Some(divergence) = replayed.divergence {
         anstream::eprintln!("under gdb the execution diverged {divergence}");
     }
     Ok(())
 }
 
 /// Commands that set a breakpoint at each critical point.
-fn breakpoints(replayed: &Replayed, finding: Option<&ReportedFinding>) -> Vec<String> {
-    let Replayed { execution, symbols, .. } = replayed;
-    let sites = finding.map(places).unwrap_or_default();
-    let blocked = match &execution.outcome {
-        Outcome::Deadlock(blocked) => blocked.iter().map(|b| (b.thread, b.pending)).collect(),
-        _ => Vec::new(),
-    };
-    let places = interleaving::ids(&sites, symbols);
-    let story = Story {
-        events: &execution.events,
-        stops: &execution.stops,
-        blocked: &blocked,
-        places: &places,
-        ending: None,
-    };
+pub(crate) fn breakpoints(
+    replayed: &Replayed,
+    symbols: &Symbols,
+    critical: &[Site],
+) -> Vec<String> {
+    let execution = &replayed.execution;
     let mut points: Vec<(SiteId, usize)> = Vec::new();
     let mut add = |site: SiteId, arrival: usize| {
         let visits = visits(&execution.events, site, arrival);
@@ -76,17 +62,21 @@ fn breakpoints(replayed: &Replayed, finding: Option<&ReportedFinding>) -> Vec<St
         }
     };
     let mut found = false;
-    let mut critical = 0..execution.events.len();
-    for row in explain(&story).rows {
+    let mut events = 0..execution.events.len();
+    for row in explained(replayed, symbols, critical).rows {
         let (site, arrival) = match row {
             Row::Does { event, critical: true } => {
-                let at = critical.find(|&i| execution.events[i] == event).unwrap_or(0);
+                let at = events.find(|&i| execution.events[i] == event).unwrap_or(0);
                 (event.site, arrival(&execution.events[..at], event.thread))
             }
-            Row::Waits { thread, next, .. } if !matches!(next.step, Step::Do(Op::Join(_))) => {
-                (next.site, arrival(&execution.events, thread))
+            Row::Waits(blocked) if !matches!(blocked.wants, Role::Join(_)) => {
+                (blocked.site, arrival(&execution.events, blocked.thread))
             }
-            _ => continue,
+            Row::Does { .. }
+            | Row::Waits(_)
+            | Row::Stopped { .. }
+            | Row::Ends { .. }
+            | Row::Elided(_) => continue,
         };
         found = true;
         add(site, arrival);

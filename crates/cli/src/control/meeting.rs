@@ -3,19 +3,21 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use selvedge_engine::search::NewStrategy;
+use selvedge_engine::{Observation, Points};
 use selvedge_explore::{Meet, Strategy, Wraps};
-use selvedge_model::{Site, SiteId};
+use selvedge_model::Site;
+use selvedge_runtime::Controlled;
+use selvedge_runtime::control::WatchList;
 
-use super::observe::Observation;
-use super::stage::Watched;
 use crate::exit::Failure;
 
 /// Where threads are to meet.
 pub(crate) struct Meeting {
-    places: Vec<Vec<SiteId>>,
+    places: Vec<Vec<Site>>,
     same_object: bool,
-    /// The accesses among them, which are no scheduling points otherwise.
-    pub(crate) watched: Vec<Watched>,
+    /// The accesses among them, which are not scheduling points otherwise.
+    pub(crate) points: WatchList,
     met: Arc<AtomicU64>,
 }
 
@@ -24,23 +26,24 @@ impl Meeting {
     pub(crate) fn find(
         lines: &[String],
         same_object: bool,
-        observation: &Observation,
+        observation: &Observation<Controlled>,
     ) -> Result<Meeting, Failure> {
-        let mut meeting =
-            Meeting { places: Vec::new(), same_object, watched: Vec::new(), met: Arc::default() };
+        let mut meeting = Meeting {
+            places: Vec::new(),
+            same_object,
+            points: WatchList::default(),
+            met: Arc::default(),
+        };
         for line in lines {
             let wanted = line.rsplit_once(':').and_then(|(f, n)| Some((f, n.parse().ok()?)));
             let Some((file, number)) = wanted else {
                 return Err(Failure::Usage(format!("--meet {line}: not of the form file:line")));
             };
             let mut sites = Vec::new();
-            let all = &observation.symbols.sites;
-            for (id, site) in (0..).map_while(|id| Some((id, all.get(id)?))) {
+            for (site, points) in &observation.points {
                 if is_at(site, file, number) {
-                    sites.push(SiteId(id));
-                    meeting
-                        .watched
-                        .extend(observation.code.get(site).into_iter().flatten().cloned());
+                    sites.push(site.clone());
+                    meeting.points.add(points);
                 }
             }
             if sites.is_empty() {
@@ -49,16 +52,22 @@ impl Meeting {
                     observation.executions
                 )));
             }
+            sites.sort_by_key(ToString::to_string);
             meeting.places.push(sites);
         }
         Ok(meeting)
     }
 
-    /// The strategy.
-    pub(crate) fn strategy(&self) -> Box<dyn Strategy> {
-        let meet = Meet::new(self.places.clone());
-        let meet = if self.same_object { meet.at_one_object() } else { meet };
-        Box::new(Counted { meet, met: Arc::clone(&self.met) })
+    /// Makes strategies that hold threads at these places.
+    pub(crate) fn strategy(&self) -> NewStrategy {
+        let (places, same_object) = (self.places.clone(), self.same_object);
+        let met = Arc::clone(&self.met);
+        Arc::new(move |site_of| {
+            let ids = |sites: &Vec<Site>| sites.iter().map(&mut *site_of).collect();
+            let meet = Meet::new(places.iter().map(ids).collect());
+            let meet = if same_object { meet.at_one_object() } else { meet };
+            Box::new(Counted { meet, met: Arc::clone(&met) })
+        })
     }
 
     /// In how many executions they met, for the user.

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use selvedge_analyses::registry::Purpose;
 use selvedge_model::{Kind, Status};
+use selvedge_report::FORMATS;
 
 use super::wrapped;
-use crate::args::{Check, FailOn, Output, ReportFormat};
+use crate::args::{Check, FailOn, Output};
 use crate::check;
 use crate::claims::RegionOptions;
 use crate::exit::Failure;
+use crate::terminal;
 
 struct Example {
     text: &'static str,
@@ -77,7 +79,7 @@ fn show(example: &Example, directory: &Path) -> Result<(), Failure> {
     anstream::println!("{bold}{}{bold:#}\n", wrapped(example.text));
     anstream::println!("{command}$ selvedge check {}.std{command:#}", example.name);
     let output = Output {
-        format: ReportFormat::Text,
+        format: &FORMATS[0],
         fail_on: FailOn::Never,
         all: false,
         source: vec![directory.to_owned()],
@@ -90,9 +92,9 @@ fn show(example: &Example, directory: &Path) -> Result<(), Failure> {
         regions: RegionOptions::default(),
         output: output.clone(),
     })?;
-    check::print(&report, &output)?;
+    terminal::print(&report, &output)?;
     anstream::println!();
-    let found: Vec<_> = report.findings.iter().map(|f| (f.kind, f.status)).collect();
+    let found: Vec<_> = report.cases.iter().map(|f| (f.kind, f.status)).collect();
     if found == example.expected.as_slice() {
         Ok(())
     } else {

@@ -5,7 +5,7 @@
 //! the program (a crash, a signal, `exit` in the middle) is its ending and not ours: the report comes
 //! all the same.
 
-pub(crate) mod ending;
+mod ending;
 mod heap;
 mod past;
 pub(crate) mod quiet;
@@ -13,21 +13,23 @@ mod signals;
 mod watch;
 
 use std::ffi::OsString;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use selvedge_analyses::registry::Accesses;
 use selvedge_model::Symbols;
+use selvedge_report::{Bound, FORMATS};
 use selvedge_runtime::{Form, Options, Outcome, Session};
 
-use crate::args::{Output, ReportFormat, Run};
+use crate::args::{Output, Run};
 use crate::catalogue;
 use crate::elf::{Built, Program};
 use crate::exit::{Exit, Failure, warning_label};
-use crate::report;
 use crate::store::{self, Journal};
 use crate::suppress::Suppressions;
 use crate::symbolize::SharedSymbolizer;
+use crate::terminal;
 use crate::toolbox::Toolbox;
 use watch::Watch;
 
@@ -52,6 +54,11 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
 
     let mut command = Command::new(&program.path);
     command.args(&args.command[1..]);
+    let is_text = args.options.format.name == FORMATS[0].name;
+    if !is_text {
+        // Standard output is the report, and nothing else.
+        command.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
+    }
     let options = Options {
         synchronization: true,
         accesses: analyses.accesses == Accesses::All,
@@ -74,36 +81,37 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     }
     watch.ended(&program.path, outcome.status, &symbols);
     if outcome.lost > 0 {
-        watch.bound(format!(
-            "{} events could not be recorded: findings may be missing",
-            outcome.lost
-        ));
+        watch.bound(Bound::Events(outcome.lost));
     }
     if outcome.lost_functions > 0 {
-        watch.bound(format!("{} functions more than fit are no regions", outcome.lost_functions));
+        watch.bound(Bound::Functions(outcome.lost_functions as u64));
     }
     if outcome.races_seen as usize > outcome.races.len() {
-        let (seen, kept) = (outcome.races_seen, outcome.races.len());
-        watch.bound(format!("races: {seen} pairs of places raced, and {kept} were kept"));
+        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
+        watch.bound(Bound::Races { seen, kept });
     }
     let report = watch.finish(&symbols, &outcome);
 
     let mut source = args.options.source.clone();
     source.push(root);
     let output = Output {
-        format: ReportFormat::Text,
+        format: args.options.format,
         fail_on: args.options.fail_on,
         all: args.options.all,
         source,
     };
-    anstream::eprint!("{}", report::text::render(&report.report, &output));
+    if is_text {
+        anstream::eprint!("{}", terminal::rendered(&report.report, &output));
+    } else {
+        terminal::print(&report.report, &output)?;
+    }
     for line in &report.remarks {
         anstream::eprintln!("{line}");
     }
     if form == Form::Preloaded {
         anstream::eprintln!("{}", only_synchronization(&program));
     }
-    let failed = report.report.findings.iter().any(|f| args.options.fail_on.fails(f.status));
+    let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
     Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
 }
 

@@ -8,34 +8,34 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_model::Symbols;
+use selvedge_report::Report;
 use selvedge_runtime::{Options, Session};
 
 use super::watch::Watch;
 use crate::catalogue;
-use crate::control::halt::Halt;
-use crate::control::stage::Subject;
+use crate::control::deadline::Deadline;
+use crate::control::program::ControlledProgram;
 use crate::exit::Failure;
-use crate::report::Report;
 use crate::store::Journal;
 use crate::suppress::Suppressions;
 use crate::symbolize::SharedSymbolizer;
 
 /// What one run shows. A program that does not end in time is ended.
 pub(crate) fn observe(
-    subject: &Subject,
+    program: &ControlledProgram,
     suppressions: Suppressions,
-    halt: &Halt,
+    deadline: &Deadline,
 ) -> Result<Report, Failure> {
     let analyses = catalogue::beside_program(registry::defaults(Purpose::Run), Settings::default());
-    let symbolizer = SharedSymbolizer::new(&subject.root);
+    let symbolizer = SharedSymbolizer::new(&program.root);
     let mut watch =
         Watch::new(analyses.recorded, symbolizer.clone(), suppressions, Journal::default());
-    let setup = &subject.setup;
+    let setup = &program.setup;
     let mut command = Command::new(&setup.program);
     command.args(&setup.arguments).current_dir(&setup.directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let options = Options { races: subject.is_instrumented(), ..Options::default() };
-    let session = Session::start(command, subject.form, subject.libraries(), options)?;
+    let options = Options { races: program.is_instrumented(), ..Options::default() };
+    let session = Session::start(command, program.form, program.libraries(), options)?;
     let pid = i32::try_from(session.pid()).ok().and_then(Pid::from_raw);
     let mut symbols = Symbols::default();
     let mut resolver = symbolizer;
@@ -45,7 +45,7 @@ pub(crate) fn observe(
         scope.spawn(move || {
             let begin = Instant::now();
             while still.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
-                if begin.elapsed() > patience || halt.reason().is_some() {
+                if begin.elapsed() > patience || deadline.reason().is_some() {
                     // It may have ended in the meantime, and that is what was wanted.
                     let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
                     return;

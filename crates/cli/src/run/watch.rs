@@ -1,4 +1,4 @@
-//! What is done with a run's events and races as they come: analysed, put into words, stored.
+//! What is done with a run's events and races as they come: analysed, named, stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,15 +7,15 @@ use std::process::ExitStatus;
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
 use selvedge_model::{
-    Event, Finding, FirstRace, Held, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
+    Ended, Event, Failure, Finding, FirstRace, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
 };
+use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
 use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome, RaceSide};
 
 use super::ending;
 use super::heap::Heap;
 use super::past::HeldBefore;
-use crate::catalogue;
-use crate::report::{Report, ReportedFinding, ReportedLock};
+use crate::check;
 use crate::store::Journal;
 use crate::suppress::Suppressions;
 use crate::symbolize::{self, SharedSymbolizer};
@@ -35,7 +35,7 @@ pub(super) struct Watch {
     suppressed: BTreeSet<String>,
     journal: Journal,
     report: Report,
-    ending: String,
+    ended: Option<Ended>,
     heap: Heap,
     held: HeldLocks,
     held_before: HeldBefore,
@@ -66,7 +66,7 @@ impl Watch {
             suppressed: BTreeSet::new(),
             journal,
             report: Report::default(),
-            ending: String::new(),
+            ended: None,
             heap: Heap::default(),
             held: HeldLocks::default(),
             held_before: HeldBefore::default(),
@@ -87,27 +87,37 @@ impl Watch {
     }
 
     /// A bound was reached.
-    pub(super) fn bound(&mut self, text: String) {
-        self.report.stats.bounds.push(text);
+    pub(super) fn bound(&mut self, bound: Bound) {
+        self.report.stats.bounds.push(bound);
     }
 
     /// The program has ended; a crash is a finding.
     pub(super) fn ended(&mut self, program: &Path, status: ExitStatus, symbols: &Symbols) {
-        self.ending = ending::words(status);
-        let Some(signal) = ending::crash(status) else { return };
+        let ended = ending::ended(status);
+        self.ended = Some(ended);
+        let Ended::Signal(number) = ended else { return };
+        if !ending::is_crash(number) {
+            return;
+        }
         let finding = Finding {
             kind: Kind::Crash,
             status: Status::Observed,
             verdict: None,
             analyses: vec!["run"],
-            subject: Subject::Locks(Vec::new()),
+            subject: Subject::Program(Failure::Signal {
+                number,
+                address: None,
+                said: None,
+                approximate: false,
+            }),
             places: Vec::new(),
             target: None,
             occurrences: 1,
         };
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut reported = ReportedFinding::new(&finding, symbols);
-        reported.subject = vec![format!("{name}, {signal}")];
+        let mut reported = Case::new(&finding, symbols);
+        reported.subject =
+            report::Subject::Program(report::Failure::Signal { number, program: Some(name) });
         self.add(reported, &[]);
     }
 
@@ -125,12 +135,12 @@ impl Watch {
         stats.traces = 1;
         stats.threads = self.threads.len();
         stats.analyses.extend(self.pipeline.names().map(ToOwned::to_owned));
-        stats.bounds.extend(catalogue::bounds(&self.pipeline));
-        self.journal.finish(&self.ending, &self.report.stats);
+        stats.bounds.extend(self.pipeline.bounds().map(|b| check::bound(b, None)));
+        let ended = self.ended.unwrap_or(Ended::Code(0));
+        self.journal.finish(&words::ended(ended), &self.report.stats);
         let mut remarks = Vec::new();
-        if self.ending != "exited with 0" {
-            remarks
-                .push(format!("the program {}", self.ending.replacen("killed", "was killed", 1)));
+        if ended != Ended::Code(0) {
+            remarks.push(words::program_ended(ended));
         }
         match self.suppressed.len() {
             0 => {}
@@ -148,7 +158,7 @@ impl Watch {
                 *counts.entry(id).or_default() += u64::from(race.occurrences);
             }
         }
-        for finding in &mut self.report.findings {
+        for finding in &mut self.report.cases {
             if let Some(&count) = counts.get(&finding.id)
                 && count != finding.occurrences
             {
@@ -168,27 +178,26 @@ impl Watch {
         };
         let new: Vec<Finding> = self.pipeline.news().filter(possible).cloned().collect();
         for finding in new {
-            let reported = ReportedFinding::new(&finding, symbols);
-            self.add(self.with_names(reported, &finding), &[]);
+            self.add(self.with_names(Case::new(&finding, symbols), &finding), &[]);
         }
     }
 
     /// Adds a finding to the report and to the store, unless it is suppressed. `modules` are the files
     /// whose code took part.
-    fn add(&mut self, finding: ReportedFinding, modules: &[String]) {
+    fn add(&mut self, finding: Case, modules: &[String]) {
         if self.suppressions.match_finding(&finding, modules) {
             self.suppressed.insert(finding.id);
             return;
         }
         let id = finding.id.clone();
         self.report.add(finding);
-        if let Some(stored) = self.report.findings.iter().find(|f| f.id == id) {
+        if let Some(stored) = self.report.cases.iter().find(|f| f.id == id) {
             self.journal.add(stored);
         }
     }
 
     /// Gives threads the names they gave themselves.
-    fn with_names(&self, mut reported: ReportedFinding, finding: &Finding) -> ReportedFinding {
+    fn with_names(&self, mut reported: Case, finding: &Finding) -> Case {
         for (place, of) in reported.places.iter_mut().zip(&finding.places) {
             place.thread = self.thread_name(of.thread);
         }
@@ -204,36 +213,28 @@ impl Watch {
         }
     }
 
-    fn locks(&self, set: LockSet, symbols: &Symbols) -> Vec<ReportedLock> {
-        let named = |h: &Held| ReportedLock {
-            name: symbols.lock(h.lock),
-            mode: h.mode,
-            site: symbols.site(h.site),
-        };
-        self.held.locks(set).iter().map(named).collect()
+    fn locks(&self, set: LockSet, symbols: &Symbols) -> Vec<Lock> {
+        Lock::all(self.held.locks(set), symbols)
     }
 
     /// What is known of the threads and the memory of a race besides its two places.
-    fn notes(&self, race: &NativeRace, symbols: &Symbols) -> Vec<String> {
+    fn notes(&self, race: &NativeRace, symbols: &Symbols) -> Vec<Note> {
         let mut notes = Vec::new();
         if let Some(block) = self.heap.at(race.later.range.start) {
-            let place = symbols.site(block.site);
-            let at = if is_users(&place) { format!(" at {place}") } else { String::new() };
-            notes.push(format!(
-                "the memory is byte {} of a heap block that thread {} allocated{at}",
-                race.later.range.start - block.range.start,
-                self.thread_name(block.thread)
-            ));
+            notes.push(Note::HeapBlock {
+                byte: race.later.range.start - block.range.start,
+                thread: self.thread_name(block.thread),
+                at: Some(symbols.site(block.site)).filter(is_users),
+            });
         }
         for side in [&race.earlier, &race.later] {
             let started = self.threads.get(&side.thread).and_then(|t| t.started.as_ref());
             if let Some((by, site)) = started {
-                let at = if is_users(site) { format!(" at {site}") } else { String::new() };
-                notes.push(format!(
-                    "thread {} was started by thread {}{at}",
-                    self.thread_name(side.thread),
-                    self.thread_name(*by)
-                ));
+                notes.push(Note::StartedBy {
+                    thread: self.thread_name(side.thread),
+                    by: self.thread_name(*by),
+                    at: Some(site.clone()).filter(is_users),
+                });
             }
         }
         notes.dedup();
@@ -241,15 +242,14 @@ impl Watch {
     }
 
     /// What the racing memory is called.
-    fn subject(&self, race: &NativeRace, symbols: &Symbols, modules: &Modules) -> String {
+    fn subject(&self, race: &NativeRace, symbols: &Symbols, modules: &Modules) -> Memory {
         let addr = race.later.range.start;
         if let Some(name) = self.symbolizer.borrow_mut().variable(addr, modules) {
-            return name;
+            return Memory::Named(name);
         }
         match self.heap.at(addr).map(|block| symbols.site(block.site)) {
-            Some(site) if is_users(&site) => format!("heap block from {site}"),
-            Some(_) => "heap block".to_owned(),
-            None => "memory without a name".to_owned(),
+            Some(site) => Memory::Heap { from: Some(site).filter(is_users) },
+            None => Memory::Unnamed,
         }
     }
 }
@@ -287,8 +287,8 @@ impl Observe for Watch {
             }
         }
         let finding = restored.finding(symbols, modules, &mut self.symbolizer.clone());
-        let mut reported = self.with_names(ReportedFinding::new(&finding, symbols), &finding);
-        reported.subject = vec![self.subject(race, symbols, modules)];
+        let mut reported = self.with_names(Case::new(&finding, symbols), &finding);
+        reported.subject = report::Subject::Memory(self.subject(race, symbols, modules));
         reported.notes = self.notes(race, symbols);
         let mut symbolizer = self.symbolizer.borrow_mut();
         for (place, side) in reported.places.iter_mut().zip([&restored.earlier, &restored.later]) {
@@ -304,9 +304,8 @@ impl Observe for Watch {
         if let [earlier, later] = reported.places.as_mut_slice() {
             earlier.approximate = !certain;
             let before = self.held_before.at(race.earlier.thread, race.earlier.epoch);
-            earlier.held_unknown = before.is_none();
-            earlier.held = before.map(|set| self.locks(set, symbols)).unwrap_or_default();
-            later.held = self.locks(self.held.set(race.later.thread), symbols);
+            earlier.held = before.map(|set| self.locks(set, symbols));
+            later.held = Some(self.locks(self.held.set(race.later.thread), symbols));
         }
         self.races.insert((race.earlier.pc, race.later.pc), reported.id.clone());
         self.add(reported, &files);
@@ -330,7 +329,7 @@ impl Observe for Watch {
 
 /// Whether a place is in code that is the user's, or at least not a standard library's.
 fn is_users(site: &Site) -> bool {
-    site.frame().is_some_and(|f| !symbolize::is_library(&f.file))
+    site.frame().is_some_and(|f| !symbolize::is_library(f))
 }
 
 /// The files whose code took part in a race.

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use selvedge_report::{Case, Stats};
+
 use super::{RunId, Store, StoreError};
-use crate::control::stage::Setup;
+use crate::control::program::Setup;
 use crate::exit::warning_label;
-use crate::report::{ReportedFinding, Stats};
 
 /// A store that cannot be written is no reason not to run; the user is told.
 pub(crate) fn open(directory: &Path) -> Option<Store> {
@@ -49,9 +50,9 @@ impl Journal {
     }
 
     /// Stores a finding, in place of what was stored of it before.
-    pub(crate) fn add(&mut self, finding: &ReportedFinding) {
+    pub(crate) fn add(&mut self, case: &Case) {
         if let Some((store, run)) = &mut self.0
-            && let Err(error) = store.add(*run, finding)
+            && let Err(error) = store.add(*run, case)
         {
             warn_unstored(&error);
             self.0 = None;

@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use selvedge_report::{Case, Report, Stats, old};
 use thiserror::Error;
 
-use crate::control::stage::Setup;
-use crate::report::{Report, ReportedFinding, Stats};
+use crate::control::program::Setup;
 
 pub(crate) use journal::{Journal, open};
 pub(crate) use place::directory;
 
 /// Version of the schema.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const FILE: &str = "store.db";
 /// Older runs than this many are forgotten when a new one begins.
 const KEPT_RUNS: i64 = 1000;
@@ -188,7 +188,7 @@ impl Store {
     }
 
     /// Stores a finding of a run, in place of what was stored of it before.
-    pub(crate) fn add(&mut self, run: RunId, finding: &ReportedFinding) -> Result<(), StoreError> {
+    pub(crate) fn add(&mut self, run: RunId, finding: &Case) -> Result<(), StoreError> {
         let body = serde_json::to_string(finding).expect("strings and numbers serialise");
         let control = finding.control.as_ref();
         self.connection
@@ -286,45 +286,57 @@ impl Store {
             statement.query_map([run.id], |row| row.get::<_, String>(0)).map_err(failed)?;
         let mut report = Report { stats: run.stats.clone(), ..Report::default() };
         for body in bodies {
-            let finding = serde_json::from_str(&body.map_err(failed)?).map_err(|e| {
-                let error = rusqlite::Error::ToSqlConversionFailure(Box::new(e));
-                StoreError::Damaged { path: self.path.clone(), error }
-            })?;
-            report.add(finding);
+            report.add(self.case(&body.map_err(failed)?)?);
         }
         Ok(report)
     }
+
+    /// A stored case, also as the version before wrote it.
+    fn case(&self, body: &str) -> Result<Case, StoreError> {
+        serde_json::from_str(body)
+            .or_else(|e| serde_json::from_str::<old::Finding>(body).map(Case::from).map_err(|_| e))
+            .map_err(|e| {
+                let error = rusqlite::Error::ToSqlConversionFailure(Box::new(e));
+                StoreError::Damaged { path: self.path.clone(), error }
+            })
+    }
 }
 
-/// A finding, and the run that it is of.
-pub(crate) type Stored = (RunId, ReportedFinding);
+/// A case, and the run that it is of.
+pub(crate) type Stored = (RunId, Case);
 
 impl Store {
     /// The findings whose id begins so, each in the last run that has a schedule for it, or else in the
     /// last run that has it; of one run only, if one is given.
     pub(crate) fn find(&self, prefix: &str, run: Option<RunId>) -> Result<Vec<Stored>, StoreError> {
-        let runs = match run {
-            Some(id) => vec![self.run(Some(id))?],
-            None => self.runs()?,
-        };
-        let mut found: Vec<Stored> = Vec::new();
-        for run in &runs {
-            for finding in self.report(run)?.findings {
-                if !finding.id.starts_with(prefix) {
-                    continue;
-                }
-                let has_schedule =
-                    |f: &ReportedFinding| f.control.as_ref().is_some_and(|c| c.schedule.is_some());
-                match found.iter_mut().find(|(_, f)| f.id == finding.id) {
-                    None => found.push((run.id, finding)),
-                    Some(known) if !has_schedule(&known.1) && has_schedule(&finding) => {
-                        *known = (run.id, finding);
-                    }
-                    Some(_) => {}
+        if let Some(id) = run {
+            self.run(Some(id))?;
+        }
+        let select = || {
+            // A store of the first version that cannot be written has no schedules.
+            let without = if version(&self.connection)? >= 2 { "schedule IS NULL" } else { "1" };
+            let mut best = self.connection.prepare(&format!(
+                "SELECT sequence, id, run FROM findings
+                 WHERE id >= ?1 AND id < ?1 || char(0x10ffff) AND (?2 IS NULL OR run = ?2)
+                 ORDER BY id, {without}, run DESC"
+            ))?;
+            let mut body =
+                self.connection.prepare("SELECT body FROM findings WHERE sequence = ?")?;
+            let mut rows = best.query(params![prefix, run])?;
+            let mut found: Vec<(RunId, String)> = Vec::new();
+            let mut last: Option<String> = None;
+            while let Some(row) = rows.next()? {
+                let id: String = row.get(1)?;
+                if last.as_ref() != Some(&id) {
+                    let text = body.query_row([row.get::<_, i64>(0)?], |row| row.get(0))?;
+                    found.push((row.get(2)?, text));
+                    last = Some(id);
                 }
             }
-        }
-        Ok(found)
+            Ok(found)
+        };
+        let found = select().map_err(|e| StoreError::new(&self.path, e))?;
+        found.into_iter().map(|(run, body)| Ok((run, self.case(&body)?))).collect()
     }
 }
 
@@ -367,6 +379,12 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
              ALTER TABLE findings ADD COLUMN schedule TEXT;
              ALTER TABLE findings ADD COLUMN attempts INTEGER;
              ALTER TABLE findings ADD COLUMN after INTEGER;",
+        )?;
+    }
+    if version(&change)? < 3 {
+        // Bodies of version 2 stay as they are: they are converted when they are read.
+        change.execute_batch(
+            "CREATE INDEX findings_by_id ON findings (id, (schedule IS NULL), run DESC);",
         )?;
     }
     change.pragma_update(None, "user_version", VERSION)?;

@@ -1,7 +1,7 @@
 use super::*;
 use selvedge_model::{Kind, Site, Status};
 
-use crate::report::{ReportedPlace, ReportedRole};
+use selvedge_report::{Control, Memory, Note, Place, Role, Subject};
 
 /// A directory of its own for each test, gone afterwards.
 struct Scratch(PathBuf);
@@ -21,27 +21,24 @@ impl Drop for Scratch {
     }
 }
 
-fn finding(id: &str, status: Status) -> ReportedFinding {
-    let place = |site: &str| ReportedPlace {
-        thread: "T".into(),
-        site: Site::parse(site),
-        role: ReportedRole { name: "write".into(), object: None },
-        held: Vec::new(),
-        held_unknown: true,
+fn finding(id: &str, status: Status) -> Case {
+    let place = |site: &str| Place {
         stack: vec![Site::parse("main.c:7")],
         stack_likely: true,
         approximate: true,
+        ..Place::bare("T".into(), Site::parse(site), Role::Write)
     };
-    ReportedFinding {
+    Case {
         id: id.into(),
         kind: Kind::DataRace,
         status,
         verdict: None,
         analyses: vec!["races".into()],
-        subject: vec!["x".into()],
+        subject: Subject::Memory(Memory::Named("x".into())),
         notes: Vec::new(),
         places: vec![place("a.c:1:2"), place("label")],
         occurrences: 3,
+        target: None,
         control: None,
     }
 }
@@ -71,10 +68,7 @@ fn findings_come_back_as_they_were() {
         (&["./a".to_owned()][..], Some("exited with 0"))
     );
     let report = store.report(&first).unwrap();
-    assert_eq!(
-        report.findings,
-        [finding("one", Status::Observed), finding("two", Status::Observed)]
-    );
+    assert_eq!(report.cases, [finding("one", Status::Observed), finding("two", Status::Observed)]);
     assert_eq!(report.stats.events, 7);
     assert!(matches!(store.run(Some(99)), Err(StoreError::NoRun(99))));
 }
@@ -88,7 +82,7 @@ fn a_finding_is_readable_before_the_run_is_finished() {
     let reader = Store::open(&scratch.0).unwrap();
     let run = reader.run(None).unwrap();
     assert_eq!(run.ending, None);
-    assert_eq!(reader.report(&run).unwrap().findings.len(), 1);
+    assert_eq!(reader.report(&run).unwrap().cases.len(), 1);
 }
 
 #[test]
@@ -123,17 +117,12 @@ fn a_full_store_is_an_error_and_keeps_what_it_has() {
     let pages: i64 = store.connection.pragma_query_value(None, "page_count", |r| r.get(0)).unwrap();
     store.connection.pragma_update(None, "max_page_count", pages).unwrap();
     let mut large = finding("large", Status::Observed);
-    large.notes = vec!["x".repeat(100_000)];
+    large.notes = vec![Note::Said("x".repeat(100_000))];
     assert!(matches!(store.add(run, &large), Err(StoreError::Full(_))));
     drop(store);
     let store = Store::open(&scratch.0).unwrap();
-    let ids: Vec<String> = store
-        .report(&store.run(None).unwrap())
-        .unwrap()
-        .findings
-        .into_iter()
-        .map(|f| f.id)
-        .collect();
+    let ids: Vec<String> =
+        store.report(&store.run(None).unwrap()).unwrap().cases.into_iter().map(|f| f.id).collect();
     assert_eq!(ids, ["one"]);
 }
 
@@ -153,12 +142,14 @@ fn only_so_many_runs_are_kept() {
     assert_eq!((store.runs().unwrap().len(), findings), (1, 0));
 }
 
-#[test]
-fn a_store_of_the_first_version_is_brought_up_to_date() {
-    let scratch = Scratch::new("first");
+/// Findings as version 2 stored them: a race, a broken region, a deadlock and a crash.
+const OLD: &str = include_str!("../../../report/tests/fixtures/store-2.json");
+
+/// A store of an earlier version, with these columns more than the first one had.
+fn earlier(scratch: &Scratch, version: u32, more: &str) -> Vec<String> {
     std::fs::create_dir_all(&scratch.0).unwrap();
     let old = Connection::open(scratch.0.join(FILE)).unwrap();
-    old.execute_batch(
+    old.execute_batch(&format!(
         "CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, command TEXT NOT NULL,
              started INTEGER NOT NULL, mode TEXT NOT NULL, instrumented TEXT NOT NULL,
              ending TEXT, stats TEXT);
@@ -166,30 +157,85 @@ fn a_store_of_the_first_version_is_brought_up_to_date() {
              run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE, id TEXT NOT NULL,
              kind TEXT NOT NULL, status TEXT NOT NULL, verdict TEXT, body TEXT NOT NULL,
              UNIQUE (run, id));
-         INSERT INTO runs VALUES (1, '[\"./a\"]', 7, 'linked', 'all', 'exited with 0', NULL);
-         PRAGMA user_version = 1;",
-    )
+         {more}
+         INSERT INTO runs (command, started, mode, instrumented, ending)
+             VALUES ('[\"./a\"]', 7, 'linked', 'all', 'exited with 0');
+         PRAGMA user_version = {version};",
+    ))
     .unwrap();
-    let mut body = serde_json::to_value(finding("one", Status::Observed)).unwrap();
-    body.as_object_mut().unwrap().remove("control");
-    old.execute(
-        "INSERT INTO findings VALUES (1, 1, 'one', 'data-race', 'observed', NULL, ?)",
-        [body.to_string()],
-    )
-    .unwrap();
-    drop(old);
-    for _ in 0..2 {
-        let store = Store::open(&scratch.0).unwrap();
-        let run = store.run(None).unwrap();
-        assert_eq!((run.id, run.setup.as_ref()), (1, None));
-        assert_eq!(store.report(&run).unwrap().findings, [finding("one", Status::Observed)]);
-        assert_eq!(store.find("on", None).unwrap().len(), 1);
+    let bodies: Vec<serde_json::Value> = serde_json::from_str(OLD).unwrap();
+    let mut ids = Vec::new();
+    for body in bodies {
+        let text = |key: &str| body[key].as_str().unwrap().to_owned();
+        old.execute(
+            "INSERT INTO findings (run, id, kind, status, body) VALUES (1, ?, ?, ?, ?)",
+            params![text("id"), text("kind"), text("status"), body.to_string()],
+        )
+        .unwrap();
+        ids.push(text("id"));
     }
-    let mut store = Store::create(&scratch.0).unwrap();
-    let run = begin(&mut store, "./b");
-    let mut new = finding("two", Status::Confirmed);
+    ids
+}
+
+#[test]
+fn stores_of_earlier_versions_are_brought_up_to_date() {
+    let second = "ALTER TABLE runs ADD COLUMN setup TEXT;
+         ALTER TABLE findings ADD COLUMN schedule TEXT;
+         ALTER TABLE findings ADD COLUMN attempts INTEGER;
+         ALTER TABLE findings ADD COLUMN after INTEGER;";
+    for (version, more) in [(1, ""), (2, second)] {
+        let scratch = Scratch::new(&format!("version-{version}"));
+        let ids = earlier(&scratch, version, more);
+        for _ in 0..2 {
+            let store = Store::open(&scratch.0).unwrap();
+            let run = store.run(None).unwrap();
+            assert_eq!((run.id, run.setup.as_ref()), (1, None));
+            let report = store.report(&run).unwrap();
+            let found: Vec<&String> = report.cases.iter().map(|c| &c.id).collect();
+            assert_eq!(found, ids.iter().collect::<Vec<_>>());
+            assert_eq!(store.find("data-race", None).unwrap()[0].1, report.cases[0]);
+        }
+        let mut store = Store::create(&scratch.0).unwrap();
+        let run = begin(&mut store, "./b");
+        let new = scheduled("two");
+        store.add(run, &new).unwrap();
+        assert_eq!(store.find("two", None).unwrap(), [(run, new)]);
+    }
+}
+
+fn scheduled(id: &str) -> Case {
     let schedule = Some("1/0/1".to_owned());
-    new.control = Some(crate::report::Control { schedule, attempts: 3, ..Default::default() });
-    store.add(run, &new).unwrap();
-    assert_eq!(store.find("two", None).unwrap(), [(run, new)]);
+    let control = Some(Control { schedule, attempts: 3, ..Control::default() });
+    Case { control, ..finding(id, Status::Confirmed) }
+}
+
+#[test]
+fn a_finding_is_found_by_the_beginning_of_its_id_in_the_best_run() {
+    let scratch = Scratch::new("find");
+    let mut store = Store::create(&scratch.0).unwrap();
+    let runs: Vec<RunId> = (0..3).map(|_| begin(&mut store, "./a")).collect();
+    store.add(runs[0], &scheduled("race-1")).unwrap();
+    store.add(runs[1], &scheduled("race-1")).unwrap();
+    store.add(runs[2], &finding("race-1", Status::Observed)).unwrap();
+    store.add(runs[0], &finding("race-2", Status::Observed)).unwrap();
+    store.add(runs[1], &finding("race-2", Status::Observed)).unwrap();
+    store.add(runs[1], &finding("rac", Status::Observed)).unwrap();
+    store.add(runs[1], &finding("rad", Status::Observed)).unwrap();
+    let found = |prefix: &str, run| -> Vec<(RunId, String)> {
+        store.find(prefix, run).unwrap().into_iter().map(|(run, c)| (run, c.id)).collect()
+    };
+    let named = |run: usize, id: &str| (runs[run], id.to_owned());
+    assert_eq!(found("race", None), [named(1, "race-1"), named(1, "race-2")]);
+    assert_eq!(found("race-1", Some(runs[2])), [named(2, "race-1")]);
+    assert_eq!(found("race-3", None), []);
+    let plan: String = store
+        .connection
+        .query_row(
+            "EXPLAIN QUERY PLAN SELECT sequence, id, run FROM findings
+             WHERE id >= 'r' AND id < 's' ORDER BY id, schedule IS NULL, run DESC",
+            [],
+            |row| row.get("detail"),
+        )
+        .unwrap();
+    assert!(plan.contains("COVERING INDEX findings_by_id"), "not every finding is read: {plan}");
 }

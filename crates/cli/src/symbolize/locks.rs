@@ -80,7 +80,7 @@ impl Symbolizer {
         }
         let at = frames.iter().position(|f| step_of(f).is_some())?;
         let step = step_of(&frames[at])?;
-        let is_users = |f: &&Frame| !is_library(&f.file) && !is_lock_crate(&f.file);
+        let is_users = |f: &&Frame| !is_library(f) && !is_lock_crate(&f.file);
         let user = frames[at..].iter().find(is_users).unwrap_or(&frames[at]);
         let site = Site::Source(shortened(user.clone(), &self.root), Vec::new());
         if matches!(step, Try(_)) {

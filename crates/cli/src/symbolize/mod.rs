@@ -85,7 +85,7 @@ impl Symbolizer {
     }
 
     fn outside(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
-        let is_users = |site: &Site| site.frame().is_some_and(|f| !is_library(&f.file));
+        let is_users = |site: &Site| site.frame().is_some_and(|f| !is_library(f));
         let innermost = self.call(pc, modules);
         if is_users(&innermost) {
             return innermost;
@@ -99,7 +99,7 @@ impl Symbolizer {
     pub(crate) fn stack(&mut self, returns: &[u64], modules: &Modules) -> Vec<Site> {
         let sites = returns.iter().map(|&pc| self.call(pc, modules));
         let mut stack: Vec<Site> = sites.filter(|site| site.frame().is_some()).collect();
-        let outer = |s: &mut Site| s.frame().is_some_and(|f| is_library(&f.file));
+        let outer = |s: &mut Site| s.frame().is_some_and(is_library);
         while stack.pop_if(outer).is_some() {}
         stack
     }
@@ -215,6 +215,10 @@ impl Resolve for SharedSymbolizer {
         self.borrow_mut().lock_step(pc, callers, modules)
     }
 
+    fn is_library(&self, site: &Site) -> bool {
+        site.frame().is_some_and(|f| is_library(f))
+    }
+
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
         self.borrow_mut().variable(addr, modules)
     }
@@ -232,18 +236,20 @@ fn label(module: &Module, binary: &Binary, address: u64) -> String {
 /// The frames from the first one on that is the user's: what a container or a lock does inside itself,
 /// inlined into the user's function, is of no help. Where all are a library's, they stay.
 fn outside_libraries(frames: Vec<Frame>) -> Vec<Frame> {
-    match frames.iter().position(|f| !is_library(&f.file)) {
+    match frames.iter().position(|f| !is_library(f)) {
         Some(first) => frames.into_iter().skip(first).collect(),
         None => frames,
     }
 }
 
-/// Whether a file belongs to the standard library of C++ or Rust, or to our own runtime, which stands
-/// between the C library and `main`.
-pub(crate) fn is_library(file: &str) -> bool {
+/// Whether code belongs to the standard library of C++ or Rust, to our own runtime, which stands
+/// between the C library and `main`, or to the functions of the crate `selvedge` that mark regions.
+pub(crate) fn is_library(frame: &Frame) -> bool {
+    let file = &*frame.file;
     let cxx = file.starts_with("/usr/") && file.contains("/c++/");
     let rust = file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/");
-    let marks = file.contains("selvedge") && file.ends_with("/src/regions.rs");
+    // A method of a trait is `<type as trait>::method`.
+    let marks = frame.function.trim_start_matches('<').starts_with("selvedge::regions::");
     cxx || rust || marks || file.contains("crates/runtime/injected/src/")
 }
 
@@ -274,6 +280,19 @@ fn normalised(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_is_a_librarys_by_where_it_comes_from() {
+        let is = |file: &str, function: &str| {
+            let (file, function) = (file.into(), function.into());
+            is_library(&Frame { file, function, ..Frame::default() })
+        };
+        assert!(is("/usr/include/c++/14/mutex", "std::mutex::lock"));
+        assert!(is("/home/u/.cargo/x/src/regions.rs", "selvedge::regions::atomic::h12"));
+        let drop = "<selvedge::regions::native::Mark as core::ops::drop::Drop>::drop";
+        assert!(is("/home/u/.cargo/x/src/regions.rs", drop));
+        assert!(!is("/home/u/my-selvedge-tests/src/regions.rs", "tests::regions::split"));
+    }
 
     #[test]
     fn paths_below_the_root_are_shown_relative_to_it() {

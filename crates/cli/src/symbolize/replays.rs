@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use selvedge_explore::{Budget, RandomWalk};
+use selvedge_engine::executor::execute;
+use selvedge_engine::replay::shortened;
+use selvedge_engine::{Ask, Effort, Ending, Key, Noted, Sought};
+use selvedge_explore::{Budget, RandomWalk, Rng};
 use selvedge_model::{Op, Site};
-use selvedge_runtime::control::{Outcome, Sought};
+use selvedge_runtime::control::Outcome;
 use selvedge_runtime::{ByModule, Controlled, Execution, Libraries, Resolve, Settings};
 
 use super::SharedSymbolizer;
@@ -206,23 +209,31 @@ fn a_deadlock_is_minimised_and_explained() {
     let source = include_str!("../../tests/programs/edits/opposite.c");
     let program = compile(source, "c", true, &here);
     let mut program = controlled(&program, &here, None);
-    let (mut walk, mut budget) = (RandomWalk::default(), Budget::new(7, 500));
-    let mut next =
-        || budget.begin(&mut walk).then(|| program.run(&mut walk).expect("it is controlled"));
-    let found = std::iter::from_fn(&mut next)
-        .filter(|e| matches!(e.outcome, Outcome::Deadlock(_)))
-        .max_by_key(|e| e.schedule.preemptions())
+    let ask = Ask { noted: Noted::Events, ..Ask::default() };
+    let mut walk = RandomWalk::default();
+    let mut run = |n| {
+        let execution = execute(&mut program, &mut walk, Rng::of_execution(7, n), &ask);
+        let execution = execution.expect("it is controlled").expect("a walk always begins");
+        let key = Ending::of(&mut program, &execution).key;
+        (key, execution.schedule)
+    };
+    let (key, found) = (0..500)
+        .map(&mut run)
+        .filter(|(key, _)| matches!(key, Key::Failed(_)))
+        .max_by_key(|(_, schedule)| schedule.preemptions())
         .expect("some schedule deadlocks");
-    let sought = Sought { outcome: Some(&found.outcome), target: None };
-    let shorter = program.minimise(&found.schedule, 100, sought).expect("it is controlled");
-    assert!(found.schedule.preemptions() > 1, "{}", found.schedule);
-    assert_eq!(shorter.schedule.preemptions(), 1, "{}", shorter.schedule);
-    let (execution, divergence) = program.replay(&shorter.schedule).expect("it is controlled");
-    assert_eq!(divergence, None);
-    assert!(execution.outcome.is_like(&found.outcome));
-    let symbols = program.named(&execution.events);
-    let mut sources = crate::report::sources::Sources::new(std::slice::from_ref(&here.0));
-    let text =
-        crate::report::interleaving::text(&execution, &symbols, &[], &mut sources, Some(120));
-    insta::assert_snapshot!("deadlock", anstream::adapter::strip_str(&text));
+    let Key::Failed(id) = key else { unreachable!("filtered") };
+    let sought = Sought { failure: Some(id), ..Sought::default() };
+    let effort = Effort { executions: 100, time: std::time::Duration::from_secs(60) };
+    let shown = shortened(&mut program, &found, &sought, effort, &ask).expect("it is controlled");
+    let shown = shown.expect("the schedule shows it");
+    assert!(found.preemptions() > 1, "{found}");
+    assert_eq!(shown.execution.schedule.preemptions(), 1, "{}", shown.execution.schedule);
+    assert_eq!(shown.divergence, None);
+    let symbols = program.named(&shown.execution.events);
+    let rows = crate::control::cases::interleaving(&shown, &symbols, &[]);
+    let mut sources = crate::terminal::sources(std::slice::from_ref(&here.0));
+    let text = selvedge_report::format::interleaving(&rows, &mut sources, 120);
+    let (_, text) = text.split_once('\n').expect("a heading and rows");
+    insta::assert_snapshot!("deadlock", anstream::adapter::strip_str(text));
 }

@@ -3,155 +3,145 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`predict`] | native runs and controlled executions become predictions |
-//! | [`trial`] | one directed execution, and if it reaches its target, what each order leads to |
-//! | [`waves`] | the attempts at all predictions, on all cores |
-//! | [`verdict`] | whether an order did harm |
 
 mod predict;
-mod trial;
-mod verdict;
-mod waves;
 
 use std::sync::Arc;
 
-use selvedge_explore::Plan;
-use selvedge_model::Status;
+use selvedge_engine::campaign::Undirected;
+use selvedge_engine::{Attempted, Campaign, Confirmer};
+use selvedge_model::{FindingId, Status};
+use selvedge_report::{Case, Report, Stats};
 
 use crate::args::Test;
-use crate::control::account;
-use crate::control::halt::Halt;
-use crate::control::lanes::{Done, Job};
-use crate::control::observe::Observation;
-use crate::control::stage::{Stage, Subject, Wishes};
-use crate::control::tally::Tally;
+use crate::control::cases::{self, Predicted};
+use crate::control::deadline::Deadline;
+use crate::control::host::Watcher;
+use crate::control::program::{ControlledProgram, Native};
 use crate::exit::{Exit, Failure, unless_interrupted};
-use crate::explore::{self, Search};
+use crate::explore;
 use crate::progress::Schedules;
-use crate::report::{Effort, Report, ReportedFinding, Stats};
 use crate::store::Journal;
 use crate::suppress::Suppressions;
 
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     let suppressions = Suppressions::load(&args.suppressions)?;
-    let subject = Subject::find(&args.command, args.budget.patience)?;
-    let halt = Halt::new(Some(args.budget.time))?;
-    let mut journal = explore::begin(&subject);
-    let report = match test(args, &subject, &halt, &suppressions, &mut journal) {
+    let program = ControlledProgram::find(&args.command, args.budget.patience)?;
+    let deadline = Deadline::new(Some(args.budget.time))?;
+    let mut journal = explore::begin(&program);
+    let report = match test(args, &program, &deadline, &suppressions, &mut journal) {
         Ok(report) => report,
         Err(failure) => {
             journal.finish("could not be controlled", &Stats::default());
             return Err(failure);
         }
     };
-    journal.finish(&halt.reason().unwrap_or_else(|| "tested".to_owned()), &report.stats);
-    explore::conclude(&report, &args.output, &subject, &halt)
+    journal.finish(&deadline.reason().unwrap_or_else(|| "tested".to_owned()), &report.stats);
+    explore::conclude(&report, &args.output, &program, &deadline)
 }
 
 fn test(
     args: &Test,
-    subject: &Subject,
-    halt: &Halt,
+    program: &ControlledProgram,
+    deadline: &Deadline,
     suppressions: &Suppressions,
     journal: &mut Journal,
 ) -> Result<Report, Failure> {
-    let budget = &args.budget;
-    let mut progress = Schedules::new(budget.schedules);
-    let (observation, mut report) = predict::predict(subject, args, suppressions, halt)?;
-    for finding in &report.findings {
-        journal.add(finding);
+    let native = Native::new(program, &deadline.interrupt).claiming(args.regions.claims());
+    let native = Arc::new(native);
+    let (observation, predicted, mut report) =
+        predict::predict(program, &native, args, suppressions, deadline)?;
+    report.cases.iter().for_each(|case| journal.add(case));
+    let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(args.attempts));
+    campaign.besides = observation.executions;
+    if let Some((left, schedule)) = &observation.baseline {
+        campaign.count_baseline(left, schedule);
     }
-    let watched = observation.racing();
-    let mut search = Search {
-        subject,
-        halt,
-        tally: Tally::default(),
-        spent: observation.executions.saturating_sub(1),
-        watched: Arc::new(watched.clone()),
-        remarks: Vec::new(),
-        until_failure: false,
-        known: Vec::new(),
+    let points = observation.racing();
+    let remarks: Vec<String> = explore::limits(&points).into_iter().collect();
+    let mut watcher = Watcher {
+        deadline,
+        journal,
+        progress: Schedules::new(args.budget.schedules),
+        predicted: &predicted,
+        suppressions,
         by: "schedules",
     };
-    search.limits(watched.len());
-    count_baseline(&mut search, &observation);
-    let mut findings = waves::confirm(args, &observation, &mut search, journal, &mut progress)?;
-    if halt.signal().is_none() && findings.iter().any(|f| f.status == Status::Confirmed) {
-        let symbols = observation.symbols.clone();
-        let wishes = Wishes { seed: budget.seed, symbols, ..Wishes::default() };
-        let completed = Stage::new(subject, wishes, &halt.interrupt).and_then(|mut stage| {
-            account::complete_all(&mut stage, &mut findings, &subject.root, journal)
-        });
-        unless_interrupted(completed)?;
-    }
-    let confirmed = findings.iter().filter(|f| f.status == Status::Confirmed);
-    search.known = confirmed.map(|f| f.id.clone()).collect();
-    report.findings = findings.into_iter().chain(report.findings).collect();
-    let wishes = Wishes {
-        seed: budget.seed,
-        symbols: observation.symbols.clone(),
-        watched,
-        ..Wishes::default()
-    };
-    let job = Job {
-        subject,
-        plan: Plan::default(),
-        seed: budget.seed,
-        schedules: budget.schedules.saturating_sub(search.executions() + 1),
-        jobs: budget.jobs(),
-        wishes: &wishes,
-        meeting: None,
+    let confirmer = Confirmer {
+        seed: args.budget.seed,
+        input: args.budget.seed,
         releases: observation.releases,
+        usual: observation.baseline.as_ref().map(|(left, _)| left.clone()),
     };
-    if job.schedules > 0 && halt.reason().is_none() {
-        search.run(&job, journal, &mut progress)?;
+    let predictions = Arc::new(predicted.iter().map(|p| p.prediction.clone()).collect());
+    let attempted = explore::halted(campaign.confirm(&predictions, confirmer, &mut watcher))?
+        .unwrap_or_default();
+    let cases = settled(&native, &predicted, &attempted, deadline, watcher.journal)?;
+    let known: Vec<FindingId> = predicted
+        .iter()
+        .zip(&cases)
+        .filter(|(_, case)| case.status == Status::Confirmed)
+        .map(|(p, _)| p.prediction.id)
+        .collect();
+    report.cases = cases.into_iter().chain(report.cases).collect();
+    let search = explore::search(&campaign, points, observation.releases);
+    if search.schedules > 0 && deadline.reason().is_none() {
+        let undirected = Undirected { search, until_failure: false, known: known.clone() };
+        explore::finished(campaign.explore(undirected, &mut watcher), program)?;
     }
-    progress.clear();
-    let failures = search.confirm(&wishes, journal)?;
+    watcher.progress.clear();
+    let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
     for failure in failures {
         if !suppressions.match_finding(&failure, &[]) {
             journal.add(add(&mut report, failure));
         }
     }
-    report.stats.traces = usize::try_from(search.executions()).unwrap_or(usize::MAX);
-    report.stats.control = Some(Effort {
-        schedules: search.executions(),
-        seconds: halt.elapsed().as_secs_f64(),
-        seed: budget.seed,
-        complete: false,
-        remarks: search.remarks(),
-    });
+    report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
+    report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
     Ok(report)
+}
+
+/// What came of the predictions, those that are confirmed with a short schedule and the interleaving.
+fn settled(
+    native: &Native,
+    predicted: &[Predicted],
+    attempted: &[Attempted],
+    deadline: &Deadline,
+    journal: &mut Journal,
+) -> Result<Vec<Case>, Failure> {
+    let untried = Attempted::default();
+    let attempted: Vec<Attempted> =
+        (0..predicted.len()).map(|i| attempted.get(i).unwrap_or(&untried).clone()).collect();
+    let mut cases: Vec<Case> = predicted.iter().zip(&attempted).map(|(p, a)| p.after(a)).collect();
+    cases.iter().for_each(|case| journal.add(case));
+    let confirmed = cases.iter().any(|case| case.status == Status::Confirmed);
+    if confirmed && deadline.signal().is_none() {
+        let explained = native.executor().and_then(|mut executor| {
+            cases::explain_all(&mut executor, predicted, &attempted, &mut cases, journal)
+        });
+        unless_interrupted(explained)?;
+    }
+    Ok(cases)
 }
 
 /// Adds a failure that undirected schedules have shown. One that directed executions have tried in vain
 /// keeps what is known of that.
-fn add(report: &mut Report, mut failure: ReportedFinding) -> &ReportedFinding {
-    let at = match report.findings.iter().position(|f| f.id == failure.id) {
+fn add(report: &mut Report, mut failure: Case) -> &Case {
+    let at = match report.cases.iter().position(|f| f.id == failure.id) {
         Some(at) => {
-            let known = &report.findings[at];
+            let known = &report.cases[at];
             if let (Some(control), Some(before)) = (&mut failure.control, &known.control) {
                 control.attempts = before.attempts;
             }
             failure.analyses = known.analyses.iter().cloned().chain(failure.analyses).collect();
-            report.findings[at] = failure;
+            report.cases[at] = failure;
             at
         }
         None => {
-            report.findings.push(failure);
-            report.findings.len() - 1
+            report.cases.push(failure);
+            report.cases.len() - 1
         }
     };
-    &report.findings[at]
-}
-
-/// The observed execution in which threads run until they block is an execution like others.
-fn count_baseline(search: &mut Search<'_>, observation: &Observation) {
-    let Some(baseline) = &observation.baseline else { return };
-    let done = Done {
-        ending: baseline.ending.clone(),
-        schedule: baseline.schedule.clone(),
-        uncontrolled: Vec::new(),
-    };
-    search.count(done, &Arc::default());
+    &report.cases[at]
 }

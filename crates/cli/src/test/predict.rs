@@ -1,137 +1,104 @@
 //! Native runs and controlled executions become predictions.
 
-use std::sync::Arc;
-
 use selvedge_analyses::registry::{self, Purpose, Settings};
-use selvedge_model::{
-    Finding, Held, Kind, LockId, Mode, Range, Site, SiteId, Status, Subject as About, Symbols,
-    Target, ThreadId, Waiter,
-};
+use selvedge_engine::observe::observe;
+use selvedge_engine::{Observation, Prediction};
+use selvedge_model::Status;
+use selvedge_report::{Bound, Case, Report};
+use selvedge_runtime::Controlled;
 
 use crate::args::Test;
-use crate::control::halt::Halt;
-use crate::control::observe::{Observation, Prediction, observe};
-use crate::control::stage::{Subject, in_order};
+use crate::check;
+use crate::control::cases::{Predicted, identity};
+use crate::control::deadline::Deadline;
+use crate::control::program::{ControlledProgram, Native};
 use crate::exit::Failure;
-use crate::report::{Report, ReportedFinding};
 use crate::run::quiet;
 use crate::suppress::Suppressions;
 
 /// Controlled executions that are observed.
 const OBSERVED: u64 = 3;
 
-/// Observes. What has a target is in the observation, everything else in the report.
+/// Observes. What has a target is a prediction, everything else is in the report.
 pub(super) fn predict(
-    subject: &Subject,
+    program: &ControlledProgram,
+    native: &Native,
     args: &Test,
     suppressions: &Suppressions,
-    halt: &Halt,
-) -> Result<(Observation, Report), Failure> {
-    let mut native = Report::default();
+    deadline: &Deadline,
+) -> Result<(Observation<Controlled>, Vec<Predicted>, Report), Failure> {
+    let mut seen = Report::default();
     for _ in 0..args.observe {
-        let seen = quiet::observe(subject, suppressions.clone(), halt)?;
-        native.stats.events += seen.stats.events;
-        native.stats.threads = native.stats.threads.max(seen.stats.threads);
-        seen.stats.bounds.into_iter().for_each(|b| native.stats.bounds.push(b));
-        seen.findings.into_iter().for_each(|f| native.add(f));
+        let one = quiet::observe(program, suppressions.clone(), deadline)?;
+        seen.stats.events += one.stats.events;
+        seen.stats.threads = seen.stats.threads.max(one.stats.threads);
+        seen.stats.bounds.extend(one.stats.bounds);
+        one.cases.into_iter().for_each(|case| seen.add(case));
     }
-    // Races that happened are for the native runs to tell: what precompiled code of Rust's standard
-    // library orders is not among the events of a controlled execution.
-    let analyses = registry::defaults(Purpose::Test);
-    let settings = Settings { lock_regions: args.lock_regions, ..Settings::default() };
-    let (seed, interrupt) = (args.budget.seed, &halt.interrupt);
-    let mut observation = observe(subject, seed, OBSERVED, interrupt, &analyses, settings)?;
-    observation.predictions.retain(|p| !suppressions.match_finding(&p.reported, &[]));
-    let mut report = Report { stats: native.stats, ..Report::default() };
-    report.stats.analyses = analyses.iter().map(|e| e.name.to_owned()).collect();
+    let mut analyses = registry::defaults(Purpose::Test);
+    if !args.regions.deterministic.is_empty() {
+        analyses.push(&selvedge_analyses::singletrack::ENTRY);
+    }
+    let settings = Settings { lock_regions: args.regions.lock_regions, ..Settings::default() };
+    let mut executor = native.executor()?;
+    let observation =
+        observe(&mut executor, args.budget.seed, OBSERVED, (&analyses[..], settings))?;
+    let mut report = Report { stats: seen.stats, ..Report::default() };
+    report.stats.analyses = analyses.iter().map(|a| a.name.to_owned()).collect();
     report.stats.events += observation.events;
     report.stats.threads = report.stats.threads.max(observation.threads);
-    report.stats.bounds.extend(observation.bounds.iter().cloned());
-    for finding in native.findings {
-        match target(&finding, &mut observation.symbols) {
-            Some(target) => adopt(finding, target, &mut observation),
-            None => report.add(finding),
+    report.stats.bounds.extend(bounds(&observation));
+    let mut predicted = Vec::new();
+    for seen in &observation.seen {
+        let case = Case::new(&seen.finding, &seen.symbols);
+        if suppressions.match_finding(&case, &[]) {
+            continue;
+        }
+        match &seen.prediction {
+            Some(prediction) => predicted.push(Predicted { case, prediction: prediction.clone() }),
+            None => report.add(case),
         }
     }
-    for prediction in &observation.predictions {
-        if prediction.finding.target.is_none() {
-            report.add(prediction.reported.clone());
+    for case in seen.cases {
+        match case.target.is_some() && case.status >= Status::Predicted {
+            true => adopt(case, &observation, &mut predicted),
+            false => report.add(case),
         }
     }
-    observation.predictions.retain(|p| p.finding.target.is_some());
-    Ok((observation, report))
+    Ok((observation, predicted, report))
 }
 
 /// A native finding becomes a prediction for controlled executions.
-fn adopt(reported: ReportedFinding, target: Target, observation: &mut Observation) {
-    let sites: Vec<&Site> = match reported.kind {
-        Kind::DataRace => reported.places.iter().map(|p| &p.site).collect(),
-        _ => Vec::new(),
-    };
-    let code = sites.iter().filter_map(|s| observation.code.get(*s)).flatten().cloned().collect();
-    let known = observation.predictions.iter_mut().find(|p| p.reported.id == reported.id);
-    if let Some(known) = known {
+fn adopt(case: Case, observation: &Observation<Controlled>, predicted: &mut Vec<Predicted>) {
+    let Some(target) = case.target.clone() else { return };
+    let id = identity(&case);
+    if let Some(known) = predicted.iter_mut().find(|p| p.prediction.id == id) {
         // A native run knows names and stacks that a controlled one does not; its counts are its own.
-        let status = known.reported.status.max(reported.status);
-        let mut analyses = reported.analyses.clone();
-        for analysis in std::mem::take(&mut known.reported.analyses) {
+        let status = known.case.status.max(case.status);
+        let mut analyses = case.analyses.clone();
+        for analysis in std::mem::take(&mut known.case.analyses) {
             if !analyses.contains(&analysis) {
                 analyses.push(analysis);
             }
         }
-        let held: Vec<_> =
-            known.reported.places.iter().map(|p| (p.held.clone(), p.held_unknown)).collect();
-        known.reported = ReportedFinding { status, analyses, ..reported };
-        for (place, (held, unknown)) in known.reported.places.iter_mut().zip(held) {
-            if place.held_unknown {
-                (place.held, place.held_unknown) = (held, unknown);
+        let held: Vec<_> = known.case.places.iter().map(|p| p.held.clone()).collect();
+        known.case = Case { status, analyses, ..case };
+        for (place, held) in known.case.places.iter_mut().zip(held) {
+            if place.held.is_none() {
+                place.held = held;
             }
         }
         return;
     }
-    let finding = Finding {
-        kind: reported.kind,
-        status: reported.status,
-        verdict: None,
-        analyses: vec!["run"],
-        subject: About::Memory(Range { start: 0, len: 0 }),
-        places: Vec::new(),
-        target: Some(target),
-        occurrences: reported.occurrences,
-    };
-    let watched = Arc::new(in_order(code));
-    observation.predictions.push(Prediction { finding, reported, names: None, watched });
+    let points = observation.points_at(target.accesses());
+    let prediction = Prediction { id, kind: case.kind, target, names: None, points };
+    predicted.push(Predicted { case, prediction });
 }
 
-/// What to aim at to make a native finding happen, by its sites.
-fn target(finding: &ReportedFinding, symbols: &mut Symbols) -> Option<Target> {
-    if finding.status < Status::Predicted {
-        return None;
-    }
-    let mut id = |site: &Site| SiteId(symbols.sites.intern(site.clone()));
-    match (finding.kind, finding.places.as_slice()) {
-        (Kind::DataRace, [a, b]) => Some(Target::Race { first: id(&a.site), second: id(&b.site) }),
-        (Kind::Deadlock, places) if places.iter().all(|p| p.role.name == "acquire") => {
-            let mut locks: Vec<String> = Vec::new();
-            let mut lock = |name: &str| {
-                let at = locks.iter().position(|l| l == name).unwrap_or(locks.len());
-                if at == locks.len() {
-                    locks.push(name.to_owned());
-                }
-                LockId(at as u32)
-            };
-            let waiter = |(i, p): (usize, &crate::report::ReportedPlace)| {
-                let wanted = p.role.object.as_deref().unwrap_or_default();
-                let holds = p
-                    .held
-                    .iter()
-                    .map(|h| Held { lock: lock(&h.name), mode: h.mode, site: id(&h.site) })
-                    .collect();
-                let wants = Held { lock: lock(wanted), mode: Mode::Exclusive, site: id(&p.site) };
-                Waiter { thread: ThreadId(i as u32), holds, wants }
-            };
-            Some(Target::Deadlock(places.iter().enumerate().map(waiter).collect()))
-        }
-        _ => None,
-    }
+/// What kept the analyses from seeing everything.
+fn bounds(observation: &Observation<Controlled>) -> Vec<Bound> {
+    let mut bounds: Vec<Bound> =
+        observation.bounds.iter().map(|&b| check::bound(b, None)).collect();
+    bounds.extend(observation.cut_off.map(|events| Bound::Beginning(events as u64)));
+    bounds
 }

@@ -68,7 +68,8 @@ fn campaign(program: &Program, seed: u64, jobs: usize) -> Told {
     let attempted = campaign.confirm(&predictions, confirmer, &mut Quiet).expect("a simulation");
     for (prediction, attempted) in predictions.iter().zip(&attempted) {
         if let Some(confirmed) = &attempted.confirmed {
-            let shown = explain(&mut executor, prediction, confirmed, EFFORT).expect("a simulation");
+            let shown =
+                explain(&mut executor, prediction, confirmed, EFFORT).expect("a simulation");
             let shown = shown.expect("what was confirmed can be shown");
             assert!(shown.shown);
             assert!(shown.execution.schedule.preemptions() <= confirmed.schedule.preemptions());
@@ -148,8 +149,7 @@ fn a_race_is_judged_by_what_its_orders_lead_to() {
     let told = campaign(&benign, 1, 1);
     let races: Vec<_> = told.predictions.iter().zip(&told.attempted).collect();
     assert!(races.iter().any(|(p, a)| p.1 == Kind::DataRace && a.2 == Some(Harm::Nothing)));
-    let harmful: Program =
-        vec![vec![Write(3), Store(0, 1)], vec![Read(3), FailIf(0, 0)]];
+    let harmful: Program = vec![vec![Write(3), Store(0, 1)], vec![Read(3), FailIf(0, 0)]];
     let told = campaign(&harmful, 1, 1);
     let races: Vec<_> = told.predictions.iter().zip(&told.attempted).collect();
     assert!(races.iter().any(|(p, a)| p.1 == Kind::DataRace && a.2 > Some(Harm::Nothing)));
@@ -181,9 +181,9 @@ fn instr() -> impl Strategy<Value = Vec<Instr>> {
         (0..3u64).prop_map(|x| vec![Read(x)]),
         (0..3u64).prop_map(|x| vec![Write(x)]),
         (0..2u32, 0..3u64).prop_map(|(l, x)| vec![Acquire(l), Write(x), Release(l)]),
-        (0..3u32, 0..3u32, 0..3u64).prop_filter("two locks", |(a, b, _)| a != b).prop_map(
-            |(a, b, x)| vec![Acquire(a), Acquire(b), Inc(x), Release(b), Release(a)]
-        ),
+        (0..3u32, 0..3u32, 0..3u64)
+            .prop_filter("two locks", |(a, b, _)| a != b)
+            .prop_map(|(a, b, x)| vec![Acquire(a), Acquire(b), Inc(x), Release(b), Release(a)]),
         (0..3u64, 0..3i64).prop_map(|(x, v)| vec![FailIf(x, v)]),
         (0..3u64).prop_map(|x| vec![Load(x), StoreNext(x)]),
     ]

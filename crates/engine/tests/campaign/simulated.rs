@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use selvedge_engine::executor::{Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Outcome};
+use selvedge_engine::executor::{
+    Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Outcome,
+};
 use selvedge_explore::{Driver, Replay, Rng, Step, Strategy, Trivial};
 use selvedge_model::{
-    Blocked, Failure, Finding, Kind, LockId, Op, Place, Role, Site, SiteId, Status, Subject, Symbols,
-    ThreadId,
+    Blocked, Failure, Finding, Kind, LockId, Op, Place, Role, Site, SiteId, Status, Subject,
+    Symbols, ThreadId,
 };
 
 use crate::system::{self, Program};
@@ -104,11 +106,8 @@ impl Executor for Simulated {
         } else {
             Outcome::Exited(i32::from(end.failed))
         };
-        let events: Vec<_> = end
-            .events
-            .iter()
-            .map(|e| selvedge_model::Event { site: id(e.site), ..*e })
-            .collect();
+        let events: Vec<_> =
+            end.events.iter().map(|e| selvedge_model::Event { site: id(e.site), ..*e }).collect();
         Ok(Execution {
             outcome,
             choices: schedule.len(),

@@ -4,9 +4,8 @@
 //! that all wait, or an execution that does not end.
 
 use selvedge_engine as engine;
-use selvedge_explore::Step;
 use selvedge_model::{
-    Blocked, Ended, Failure, Finding, Frame, Kind, Op, Place, Role, Site, SiteId, Status, Subject,
+    Blocked, Ended, Failure, Finding, Frame, Kind, Place, Role, Site, SiteId, Status, Subject,
     ThreadId,
 };
 
@@ -87,19 +86,16 @@ impl Controlled {
     }
 
     fn waiting(&mut self, b: &super::Blocked) -> Blocked {
-        let wants = match b.pending.step {
-            Step::Do(Op::Acquire(lock, _)) => Role::Acquire(lock),
-            Step::Do(Op::Join(thread)) => Role::Join(thread),
+        let (wants, mode) = match b.pending.step.awaited() {
             // Without a name it may as well be the inside of a lock.
-            Step::Do(Op::Wake(cond)) if self.is_named(cond) => Role::Await(cond),
-            Step::Do(Op::Wait(semaphore)) => Role::Wait(semaphore),
-            Step::Do(Op::Leave(barrier, _) | Op::Arrive(barrier, _)) => Role::Leave(barrier),
-            _ => Role::Sleep,
+            (Role::Await(cond), mode) if !self.is_named(cond) => (Role::Sleep, mode),
+            awaited => awaited,
         };
         Blocked {
             thread: b.thread,
             site: b.pending.site,
             wants,
+            mode,
             holds: b.holds.clone(),
             waits_for: b.waits_for,
         }
@@ -129,7 +125,8 @@ fn crash(signal: i32, errors: &str, execution: &Execution) -> Finding {
         role: Role::Fail,
         held: Vec::new(),
     });
-    let failure = Failure::Signal { number: signal, address, said };
+    let approximate = execution.crash.is_some_and(|c| c.approximate);
+    let failure = Failure::Signal { number: signal, address, said, approximate };
     finding(Kind::Crash, failure, place.into_iter().collect())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use selvedge_engine::{Ask, Executor, Noted, Nondeterminism, Points};
+use selvedge_engine::{Ask, Executor, Nondeterminism, Noted, Points};
 use selvedge_explore::{Replay, Rng, Strategy};
 use selvedge_model::{Site, SiteId, Symbols};
 
@@ -101,8 +101,7 @@ impl Executor for Controlled {
         ask: &Ask<WatchList>,
     ) -> Result<selvedge_engine::Execution, Error> {
         if self.points != ask.points {
-            let places: Vec<CodePlace> =
-                ask.points.list().iter().map(|w| w.code.clone()).collect();
+            let places: Vec<CodePlace> = ask.points.list().iter().map(|w| w.code.clone()).collect();
             self.watch(&places)?;
             self.points = ask.points.clone();
         }

@@ -42,13 +42,11 @@ pub mod names;
 mod naming;
 mod outside;
 mod run;
-mod shorten;
 
 pub use executor::{WatchList, Watched, relocated};
 pub use names::{NameTable, Names, Scheme};
 pub use outside::Cause;
 pub use selvedge_injected::control::wire;
-pub use shorten::Sought;
 
 use history::Objects;
 use memory::{Memory, OneProcessor};

@@ -43,12 +43,11 @@ impl Controlled {
                 }
                 _ => None,
             };
-            let name = match (i, function) {
-                (0, _) => "main".to_owned(),
-                (_, Some(frame)) => format!("T{i} ({})", short(&frame.function)),
-                (_, None) => format!("T{i}"),
-            };
+            let function = function.filter(|_| i > 0).map_or("", |frame| short(&frame.function));
+            let function: Box<str> = function.into();
+            let name = if i == 0 { "main".to_owned() } else { format!("T{i}") };
             symbols.threads.push(name.into());
+            symbols.functions.push(function);
         }
     }
 
@@ -66,8 +65,11 @@ impl Controlled {
             let text = name(addr).unwrap_or_else(|| format!("lock {i}{}", place(site, symbols)));
             symbols.locks.push(text.into());
         }
+        // One without a name may be the inside of a lock, and is left without.
+        for &(addr, _) in last.decoder.conds.all() {
+            symbols.conds.push(name(addr).unwrap_or_default().into());
+        }
         let kinds = [
-            (&last.decoder.conds, &mut symbols.conds, "condition"),
             (&last.decoder.semaphores, &mut symbols.semaphores, "semaphore"),
             (&last.decoder.barriers, &mut symbols.barriers, "barrier"),
         ];

@@ -17,10 +17,11 @@
 use selvedge_explore::{Pending, Step};
 use selvedge_model::{Op, ThreadId};
 
+use super::failing;
 use super::objects::Hold;
 use super::sites::Place;
 use super::{Exec, Go};
-use crate::failure::{Blocked, Cause};
+use selvedge_model::Blocked;
 
 /// What a thread waits for.
 struct Wait {
@@ -39,10 +40,10 @@ impl Exec {
         let circle = self.circle_through(me)?;
         let blocked = circle.iter().enumerate().map(|(i, &thread)| {
             let whom = circle[(i + 1) % circle.len()];
-            Blocked { holder: Some((whom, self.thread_name(whom))), ..self.describe(thread) }
+            Blocked { waits_for: Some(whom), ..self.describe(thread) }
         });
-        let cause = Cause::Deadlock(blocked.collect());
-        Some(self.stop(cause))
+        let why = failing::waiting(blocked.collect(), false);
+        Some(self.stop(why))
     }
 
     /// The threads of a circle in which some reader waits behind a writer, from `me` on.

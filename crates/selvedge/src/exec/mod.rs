@@ -10,11 +10,13 @@
 //! | [`ops`] | what controlled types do, in terms of the state |
 //! | [`objects`] | locks, condition variables, barriers, semaphores |
 //! | [`circles`] | deadlocks of readers behind writers |
+//! | [`failing`] | what ends an execution, as findings |
 //! | [`ownership`] | races that the count of an `Arc` may have ordered |
 //! | [`fiber`] | coroutines; the only unsafe code of the executor |
 //! | [`worker`] | executions one after the other, with strategies and analyses |
 
 mod circles;
+pub(crate) mod failing;
 pub(crate) mod fiber;
 pub(crate) mod objects;
 pub(crate) mod ops;
@@ -33,14 +35,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use selvedge_analyses::registry::{Contents, Needs};
 use selvedge_analyses::{Entry, Pipeline, fasttrack};
+use selvedge_engine::Heartbeat;
 use selvedge_explore::{Abstraction, Choice, Driver, Pending, Rng, Step, Strategy};
 use selvedge_model::{
-    Access, Event, Fingerprint, LockId, Op, RegionKind, SiteId, Symbols, ThreadId,
+    Access, Event, Failure, Finding, Kind, LockId, Op, RegionKind, Site, SiteId, Symbols, ThreadId,
 };
 
-use crate::failure::{Blocked, Cause, Panicked};
 use objects::{Barrier, Cond, Enabling, Lock, Semaphore};
 use ownership::Ownership;
+use panics::Panicked;
 use sites::{Place, Sites};
 
 /// What an execution may use.
@@ -123,14 +126,6 @@ impl Abstraction for SharedNames {
     }
 }
 
-/// A step as it was taken, for telling two executions apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Taken {
-    pub(crate) thread: ThreadId,
-    pub(crate) site: SiteId,
-    pub(crate) fingerprint: Fingerprint,
-}
-
 /// The state of one execution, and what is kept from one to the next.
 pub(crate) struct Exec {
     pub(crate) generation: u64,
@@ -180,14 +175,14 @@ pub(crate) struct Exec {
     pub(crate) pipeline: Pipeline,
     /// The log is to be kept whole.
     pub(crate) keep: bool,
-    pub(crate) taken: Option<Vec<Taken>>,
     observed: bool,
     /// Releases are steps: some thread tries locks, and notices who holds them when.
     pub(crate) release_points: bool,
-    pub(crate) cause: Option<Cause>,
+    /// Why the execution is over before its end.
+    pub(crate) failed: Option<Finding>,
     /// A thread was left in the middle of unwinding: the OS thread must not be used again.
     pub(crate) tainted: bool,
-    pub(crate) heartbeat: Arc<AtomicU64>,
+    pub(crate) heartbeat: Heartbeat,
     /// Tells other workers which generation runs here.
     live: Arc<AtomicU64>,
 }
@@ -208,7 +203,7 @@ impl Drop for Exec {
 }
 
 impl Exec {
-    pub(crate) fn new(limits: Limits, heartbeat: Arc<AtomicU64>) -> Exec {
+    pub(crate) fn new(limits: Limits, heartbeat: Heartbeat) -> Exec {
         let live_here = Arc::new(AtomicU64::new(0));
         live().push(Arc::clone(&live_here));
         Exec {
@@ -246,10 +241,9 @@ impl Exec {
             selected: Arc::default(),
             pipeline: Pipeline::default(),
             keep: false,
-            taken: None,
             observed: false,
             release_points: false,
-            cause: None,
+            failed: None,
             tainted: false,
             heartbeat,
             live: live_here,
@@ -287,14 +281,14 @@ impl Exec {
         self.now = 0;
         self.steps = 0;
         self.rng = Rng::new(seed);
-        self.cause = None;
+        self.failed = None;
         self.log.clear();
         self.contents = Contents::default();
         self.analysed = 0;
         self.ownership = Ownership::default();
         self.pipeline.restart();
         self.observed = self.noting || self.follows;
-        self.heartbeat.fetch_add(1, Ordering::Relaxed);
+        self.heartbeat.beat();
         let main = self.start(Some("main".into()), body, here);
         self.fresh.clear();
         self.next = Some(main);
@@ -361,7 +355,7 @@ impl Exec {
         for joiner in joiners {
             self.enable(joiner);
         }
-        if self.cause.is_none() {
+        if self.failed.is_none() {
             let _ = self.schedule();
         }
     }
@@ -435,7 +429,7 @@ impl Exec {
 
     /// Chooses the next thread.
     fn schedule(&mut self) -> Go {
-        if self.cause.is_some() {
+        if self.failed.is_some() {
             self.next = None;
             return Go::Switch;
         }
@@ -449,13 +443,10 @@ impl Exec {
         }
         self.steps += 1;
         if self.steps > self.limits.steps {
-            return self.stop(Cause::Livelock { steps: self.limits.steps });
+            let steps = Failure::Steps(self.limits.steps as u64);
+            return self.stop(failing::without_place(Kind::Hang, steps));
         }
         let thread = if let [only] = self.enabled[..] { only } else { self.choose() };
-        let pending = &self.pending[thread.index()];
-        if let Some(taken) = &mut self.taken {
-            taken.push(Taken { thread, site: pending.site, fingerprint: pending.fingerprint() });
-        }
         if self.follows
             && let Some(strategy) = &mut self.strategy
         {
@@ -482,7 +473,7 @@ impl Exec {
         let events = self.keep.then_some(self.log.len());
         let thread = self.driver.choose(strategy.get(), &choice, events);
         if self.driver.choices().is_multiple_of(1024) {
-            self.heartbeat.fetch_add(1, Ordering::Relaxed);
+            self.heartbeat.beat();
         }
         thread
     }
@@ -522,36 +513,12 @@ impl Exec {
             .map(ThreadId)
             .filter(|t| !self.threads[t.index()].ended)
             .collect();
-        if blocked.is_empty() || self.cause.is_some() {
+        if blocked.is_empty() || self.failed.is_some() {
             return;
         }
         let main_ended = self.threads[0].ended;
         let blocked = blocked.into_iter().map(|t| self.describe(t)).collect();
-        self.cause = Some(if main_ended { Cause::Leak(blocked) } else { Cause::Deadlock(blocked) });
-    }
-
-    /// What a blocked thread waits for.
-    fn describe(&self, thread: ThreadId) -> Blocked {
-        let pending = self.pending[thread.index()];
-        let holder = match pending.step {
-            Step::Do(Op::Acquire(lock, _)) => self.locks[lock.index()].holder(),
-            Step::Do(Op::Join(other)) => Some(other),
-            _ => None,
-        };
-        Blocked {
-            thread,
-            name: self.thread_name(thread),
-            step: pending.step,
-            at: self.symbols.site(pending.site).to_string(),
-            holder: holder.map(|t| (t, self.thread_name(t))),
-        }
-    }
-
-    /// Ends the execution.
-    pub(crate) fn stop(&mut self, cause: Cause) -> Go {
-        self.cause.get_or_insert(cause);
-        self.next = None;
-        Go::Switch
+        self.failed = Some(failing::waiting(blocked, main_ended));
     }
 
     /// The current thread panicked outside its closure: in a destructor of a thread-local, or of a
@@ -559,11 +526,13 @@ impl Exec {
     pub(crate) fn fail_in_destructor(&mut self) {
         let thread = &self.threads[self.current.index()];
         let panicked = thread.panicked.clone().unwrap_or_else(Panicked::unknown);
-        let _ = self.stop(Cause::Panic { thread: self.thread_name(self.current), panicked });
+        let why = self.panicked(self.current, &panicked);
+        let _ = self.stop(why);
     }
 
     pub(crate) fn fail_to_start(&mut self, thread: ThreadId, error: &std::io::Error) {
-        let _ = self.stop(Cause::NoStack { threads: thread.index() + 1, error: error.to_string() });
+        let failure = Failure::NoStack { threads: thread.index() + 1, error: error.to_string() };
+        let _ = self.stop(failing::without_place(Kind::Crash, failure));
     }
 
     // ---- events ----
@@ -674,8 +643,11 @@ impl Exec {
         let theirs = slot.generation();
         let runs = |l: &Arc<AtomicU64>| l.load(Ordering::Relaxed) == theirs;
         if theirs != self.generation && live().iter().any(runs) {
-            let made = slot.made().map_or_else(|| "a constant".to_owned(), ToString::to_string);
-            let _ = self.stop(Cause::SharedBetweenExecutions { made });
+            let made = match slot.made() {
+                Some(location) => self.place(location).site,
+                None => SiteId(self.symbols.sites.intern(Site::Label("a constant".into()))),
+            };
+            let _ = self.stop(failing::without_place(Kind::Crash, Failure::Shared(made)));
         }
     }
 

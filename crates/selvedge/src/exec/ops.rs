@@ -19,7 +19,6 @@ use super::objects::{Enabling, Hold};
 use super::sites::Place;
 use super::slot::Slot;
 use super::{Exec, Go};
-use crate::failure::Cause;
 
 type Here = &'static Location<'static>;
 
@@ -35,11 +34,8 @@ impl Exec {
     /// A thread that unwinds has to wait, which nobody can see to: the execution ends here.
     fn stuck_in_unwinding(&mut self, place: Place) -> Go {
         self.tainted = true;
-        let thread = self.current;
-        let name = self.thread_name(thread);
-        let panicked = self.threads[thread.index()].panicked.clone();
-        let at = self.symbols.site(place.site).to_string();
-        self.stop(Cause::BlockedInUnwinding { name, at, panicked })
+        let why = self.blocked_in_unwinding(place.site);
+        self.stop(why)
     }
 
     /// A point, or if the thread unwinds, nothing or the end.

@@ -7,7 +7,20 @@ use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 
 use super::fiber::with;
-use crate::failure::Panicked;
+use selvedge_model::{Frame, Site};
+
+/// A panic of a controlled thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Panicked {
+    pub(crate) message: String,
+    pub(crate) at: Option<Site>,
+}
+
+impl Panicked {
+    pub(crate) fn unknown() -> Panicked {
+        Panicked { message: "panicked without a message".into(), at: None }
+    }
+}
 
 /// Puts the hook in place, once.
 pub(crate) fn install() {
@@ -29,6 +42,12 @@ pub(crate) fn install() {
 
 fn describe(info: &PanicHookInfo<'_>) -> Panicked {
     let message = info.payload_as_str().unwrap_or("a panic whose payload is not a text").to_owned();
-    let location = info.location().map(ToString::to_string).unwrap_or_default();
-    Panicked { message, location }
+    let frame = |l: &std::panic::Location<'_>| Frame {
+        file: l.file().into(),
+        line: l.line(),
+        column: l.column(),
+        ..Frame::default()
+    };
+    let at = info.location().map(|l| Site::Source(frame(l), Vec::new()));
+    Panicked { message, at }
 }

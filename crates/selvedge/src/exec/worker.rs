@@ -1,43 +1,49 @@
-//! Executions one after the other on one OS thread.
+//! Executions one after the other on one OS thread: the [`Executor`] of tests.
 
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use selvedge_analyses::Entry;
-use selvedge_analyses::registry::Contents;
-use selvedge_explore::{Replay, Rng, Stop, Strategy};
-use selvedge_model::{Event, Finding, Op, Schedule, Status, Symbols, ThreadId};
+use selvedge_engine::{
+    Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome,
+};
+use selvedge_explore::{Replay, Rng, Strategy};
+use selvedge_model::{Finding, Op, Site, SiteId, Status, Symbols, ThreadId};
 
 use super::fiber::{self, Pool, with};
-use super::{Exec, Limits, Names, Taken};
-use crate::failure::{Cause, Panicked};
+use super::panics::Panicked;
+use super::{Exec, Limits, Names, SharedNames};
 
 /// A test body.
 pub(crate) type Body = Arc<dyn Fn() + Send + Sync>;
 
-/// What to note down of an execution.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Observe {
-    pub(crate) analyses: bool,
-    pub(crate) events: bool,
-    pub(crate) steps: bool,
+/// What the executions of one check have in common.
+pub(crate) struct Bodies {
+    pub(crate) body: Body,
+    pub(crate) limits: Limits,
+    /// The analyses to run.
+    pub(crate) selected: Arc<[&'static Entry]>,
+    pub(crate) here: &'static Location<'static>,
 }
 
-/// What became of an execution.
-pub(crate) struct Execution {
-    pub(crate) cause: Option<Cause>,
-    pub(crate) schedule: Schedule,
-    pub(crate) findings: Vec<Finding>,
-    pub(crate) events: Vec<Event>,
-    /// Where threads were stopped, if the events are there.
-    pub(crate) stops: Vec<Stop>,
-    pub(crate) taken: Vec<Taken>,
-    pub(crate) choices: usize,
-    pub(crate) steps: usize,
-    pub(crate) contents: Contents,
-    /// Names of its threads.
-    pub(crate) threads: Vec<String>,
+impl Factory for Bodies {
+    type Executor = Worker;
+
+    fn make(&self, heartbeat: Heartbeat) -> Result<Worker, Infallible> {
+        super::panics::install();
+        Ok(Worker {
+            exec: Exec::new(self.limits.clone(), heartbeat),
+            pool: Pool::default(),
+            body: Arc::clone(&self.body),
+            selected: Arc::clone(&self.selected),
+            here: self.here,
+        })
+    }
+
+    /// An execution ends by itself: it runs in this process.
+    fn interrupt(&self, _on: bool) {}
 }
 
 /// Runs executions of one test body.
@@ -49,99 +55,125 @@ pub(crate) struct Worker {
     here: &'static Location<'static>,
 }
 
-impl Worker {
-    pub(crate) fn new(
-        body: Body,
-        limits: Limits,
-        selected: Arc<[&'static Entry]>,
-        heartbeat: Arc<AtomicU64>,
-        here: &'static Location<'static>,
-    ) -> Worker {
-        super::panics::install();
-        Worker { exec: Exec::new(limits, heartbeat), pool: Pool::default(), body, selected, here }
-    }
+/// Why the same schedule may not do the same.
+const UNCONTROLLED: &str = "look for time, random numbers, the order of a HashMap, addresses, statics \
+that keep state, or types of std::sync and std::thread used inside the check";
 
-    pub(crate) fn symbols(&self) -> &Symbols {
-        &self.exec.symbols
-    }
+impl Executor for Worker {
+    type Error = Infallible;
+    type Names = Names;
+    type NamesNow = SharedNames;
+    type Points = ();
 
-    pub(crate) fn names(&self) -> super::SharedNames {
-        self.exec.names.clone()
-    }
-
-    /// The names of the execution that ran last.
-    pub(crate) fn names_now(&self) -> Names {
-        self.exec.names.0.borrow().clone()
-    }
-
-    /// Whether this OS thread must not run anything any more.
-    pub(crate) fn tainted(&self) -> bool {
-        self.exec.tainted
-    }
-
-    pub(crate) fn release_points(&mut self) -> &mut bool {
-        &mut self.exec.release_points
-    }
-
-    /// Runs one execution under `strategy`, which has begun.
-    pub(crate) fn run(
-        &mut self,
-        strategy: &mut dyn Strategy,
-        seed: u64,
-        observe: Observe,
-    ) -> Execution {
-        let none: Arc<[&'static Entry]> = Arc::default();
-        self.exec.selected = if observe.analyses { Arc::clone(&self.selected) } else { none };
-        self.exec.noting = observe.analyses || observe.events;
-        self.exec.keep = observe.events;
-        self.exec.taken = observe.steps.then(Vec::new);
+    fn run(&mut self, strategy: &mut dyn Strategy, ask: &Ask<()>) -> Result<Execution, Infallible> {
+        self.exec.selected = Arc::clone(&self.selected);
+        self.exec.keep = ask.noted >= Noted::Events;
+        self.exec.noting = self.exec.keep || !self.selected.is_empty();
+        self.exec.release_points = ask.releases;
         let body = Arc::clone(&self.body);
         let main = move || body();
         // SAFETY: `main` owns what it uses.
         let job = unsafe { fiber::job(main, |result| main_done(result.is_err())) };
-        self.exec.begin(strategy.follows_steps(), seed, job, self.here);
+        self.exec.begin(strategy.follows_steps(), ask.seed, job, self.here);
         fiber::run(&mut self.exec, &mut self.pool, strategy);
         self.exec.end(strategy);
-        self.collect()
+        Ok(self.collect(ask.releases))
     }
 
-    fn collect(&mut self) -> Execution {
+    fn named(&mut self, _execution: &Execution) -> Symbols {
+        let mut symbols = self.exec.symbols.clone();
+        for thread in 0..self.exec.threads.len() as u32 {
+            symbols.threads.push(self.exec.thread_name(ThreadId(thread)).into());
+        }
+        symbols
+    }
+
+    fn names(&self) -> Names {
+        self.exec.names.0.borrow().clone()
+    }
+
+    fn names_now(&self) -> SharedNames {
+        self.exec.names.clone()
+    }
+
+    fn site(&mut self, site: &Site) -> SiteId {
+        SiteId(self.exec.symbols.sites.intern(site.clone()))
+    }
+
+    fn points(&self) -> HashMap<Site, ()> {
+        self.exec.symbols.sites.entries().iter().map(|site| (site.clone(), ())).collect()
+    }
+
+    /// The same schedule must lead to the same events. What only the first execution does, such as
+    /// filling a cache in a static, is let pass.
+    fn repeat(
+        &mut self,
+        execution: &Execution,
+        ask: &Ask<()>,
+    ) -> Result<Option<Nondeterminism>, Infallible> {
+        let second = self.replay(execution, ask)?;
+        if execution.difference(&second).is_none() || !self.is_usable() {
+            return Ok(None);
+        }
+        let third = self.replay(&second, ask)?;
+        Ok(second.difference(&third).map(|difference| Nondeterminism {
+            difference,
+            cause: UNCONTROLLED.to_owned(),
+            symbols: Arc::new(self.named(&third)),
+        }))
+    }
+
+    fn is_usable(&self) -> bool {
+        !self.exec.tainted
+    }
+}
+
+impl Worker {
+    fn replay(&mut self, execution: &Execution, ask: &Ask<()>) -> Result<Execution, Infallible> {
+        let ask = ask.clone().following(&execution.schedule);
+        let mut replay = Replay::new(&execution.schedule);
+        replay.begin(Rng::default());
+        self.run(&mut replay, &ask)
+    }
+
+    fn collect(&mut self, releases: bool) -> Execution {
+        let unhandled = self.unhandled_panic();
         let exec = &mut self.exec;
         if exec.noting {
             exec.finish_analyses();
         }
         let mut findings: Vec<Finding> = exec.pipeline.take_findings().into_iter().collect();
-        let mut cause = exec.cause.take().or_else(|| unhandled_panic(exec));
-        if cause.is_none()
+        let mut failed = exec.failed.take().or(unhandled);
+        if failed.is_none()
             && let Some(i) = findings.iter().position(|f| f.status >= Status::Observed)
         {
-            cause = Some(Cause::Finding(Box::new(findings.swap_remove(i))));
+            failed = Some(findings.swap_remove(i));
         }
         let (choices, steps) = exec.length();
-        let threads =
-            (0..exec.threads.len() as u32).map(|t| exec.thread_name(ThreadId(t))).collect();
         Execution {
-            cause,
+            outcome: failed.map_or(Outcome::Exited(0), |f| Outcome::Failed(Box::new(f))),
             schedule: exec.driver.schedule.clone(),
             findings,
+            analyses: exec.contents.relevant(&exec.selected).map(|e| e.name).collect(),
             events: if exec.keep { std::mem::take(&mut exec.log) } else { Vec::new() },
             stops: std::mem::take(&mut exec.driver.stops),
-            taken: exec.taken.take().unwrap_or_default(),
+            last: exec.current,
+            output: Vec::new(),
+            errors: Vec::new(),
+            releases_matter: exec.release_points && !releases,
+            cut_off: false,
+            uncontrolled: Vec::new(),
             choices,
             steps,
-            contents: exec.contents,
-            threads,
         }
     }
 
-    /// Replays a schedule.
-    pub(crate) fn replay(&mut self, schedule: &Schedule, observe: Observe) -> (Replay, Execution) {
-        let before = std::mem::replace(&mut self.exec.release_points, schedule.releases);
-        let mut replay = Replay::new(schedule);
-        replay.begin(Rng::default());
-        let execution = self.run(&mut replay, schedule.seed, observe);
-        self.exec.release_points |= before;
-        (replay, execution)
+    /// A thread panicked and no other thread joined it.
+    fn unhandled_panic(&mut self) -> Option<Finding> {
+        let exec = &mut self.exec;
+        let thread = exec.threads.iter().position(|t| t.panicked.is_some() && !t.handled)?;
+        let panicked = exec.threads[thread].panicked.clone()?;
+        Some(exec.panicked(ThreadId(thread as u32), &panicked))
     }
 }
 
@@ -150,7 +182,8 @@ fn main_done(panicked: bool) {
     if panicked {
         with(|e| {
             let panicked = e.threads[0].panicked.clone().unwrap_or_else(Panicked::unknown);
-            let _ = e.stop(Cause::Panic { thread: e.thread_name(ThreadId(0)), panicked });
+            let why = e.panicked(ThreadId(0), &panicked);
+            let _ = e.stop(why);
         });
         return;
     }
@@ -170,11 +203,4 @@ pub(crate) fn thread_done(panicked: bool) {
         e.emit(site, Op::End);
         e.finish_thread();
     });
-}
-
-/// A thread panicked and nobody joined it.
-fn unhandled_panic(exec: &Exec) -> Option<Cause> {
-    let thread = exec.threads.iter().position(|t| t.panicked.is_some() && !t.handled)?;
-    let panicked = exec.threads[thread].panicked.clone()?;
-    Some(Cause::Panic { thread: exec.thread_name(ThreadId(thread as u32)), panicked })
 }

@@ -1,0 +1,228 @@
+//! What the engine tells of a program becomes cases of a report.
+
+use selvedge_engine::campaign::{self, Campaign, Settled};
+use selvedge_engine::{
+    Attempted, Effort, Ending, Found, Harm, Nondeterminism, Outcome, Prediction, Replayed,
+};
+use selvedge_model::{FindingId, Site, Status, Symbols};
+use selvedge_report::{
+    Case, Control, Executed, Explanation, Happened, How, Interleaving, NotReplayed, Note, Order,
+    Watched as ReportedAccess, Which, case, explain_execution, words,
+};
+use selvedge_runtime::Controlled;
+use selvedge_runtime::control::{NameTable, WatchList};
+
+use super::deadline::Deadline;
+use super::program::Native;
+use crate::exit::{Failure, unless_interrupted};
+use crate::store::Journal;
+
+/// How much making a schedule shorter is worth.
+pub(crate) const EFFORT: Effort =
+    Effort { executions: 100, time: std::time::Duration::from_secs(5) };
+/// Of so many findings of a command the interleaving is shown; the others have a schedule all the same.
+const EXPLAINED: usize = 10;
+
+/// A prediction, with the case that it is for people.
+pub(crate) struct Predicted {
+    pub(crate) case: Case,
+    pub(crate) prediction: Prediction<NameTable, WatchList>,
+}
+
+impl Predicted {
+    /// The case as it stands: what was predicted and tried in vain is unconfirmed, what happened in an
+    /// observed execution has happened all the same.
+    pub(crate) fn after(&self, attempted: &Attempted) -> Case {
+        let mut case = self.case.clone();
+        let status = attempted.status(&self.prediction, case.status);
+        if attempted.confirmed.is_some() && status == Status::Unconfirmed {
+            case.notes.push(Note::NoEffect);
+        }
+        case.status = status;
+        case.verdict = attempted.verdict();
+        if let Some(divergence) = &attempted.unstable {
+            let diverged = divergence.map(|d| d.to_string());
+            case.notes.push(Note::NotReplayed(NotReplayed::Once { diverged }));
+        }
+        let confirmed = attempted.confirmed.as_ref();
+        case.control = Some(Control {
+            schedule: confirmed.map(|c| c.schedule.to_string()),
+            attempts: attempted.attempts,
+            after: attempted.after,
+            of: None,
+            watched: accesses(&self.prediction.points),
+            orders: confirmed.map(|c| c.orders.iter().map(order).collect()).unwrap_or_default(),
+            how: None,
+        });
+        case
+    }
+}
+
+/// The accesses that are scheduling points, as a case has them.
+pub(crate) fn accesses(points: &WatchList) -> Vec<ReportedAccess> {
+    let access = |w: &selvedge_runtime::control::Watched| ReportedAccess {
+        module: w.code.module.clone(),
+        offset: w.code.offset,
+        site: w.site.clone(),
+    };
+    points.list().iter().map(access).collect()
+}
+
+fn order(of: &selvedge_engine::Order) -> Order {
+    let which = match &of.first {
+        Some((thread, site)) => Which::First { thread: thread.clone(), site: site.clone() },
+        None => Which::Only,
+    };
+    let harm = match of.harm {
+        Harm::Nothing => case::Harm::Nothing,
+        Harm::Output => case::Harm::Output,
+        Harm::Exit => case::Harm::Exit,
+        Harm::Failure => case::Harm::Failure,
+    };
+    Order { which, harm, outcome: outcome(&of.ending), schedule: of.schedule.to_string() }
+}
+
+/// How an execution ended, as a case has it.
+pub(crate) fn outcome(ending: &Ending) -> case::Outcome {
+    match &ending.outcome {
+        Outcome::Exited(code) => case::Outcome::Exit(*code),
+        Outcome::Failed(finding) => {
+            let case = Case::new(finding, &ending.symbols);
+            case::Outcome::Failed { kind: case.kind, subject: case.subject }
+        }
+    }
+}
+
+/// A failure that depends on the schedule; that its schedule replays it is for others to say.
+pub(crate) fn failure(found: &Found<WatchList>, by: &str) -> Case {
+    let finding = found.ending.finding().expect("what is found has failed");
+    let mut case = Case::new(finding, &found.ending.symbols);
+    case.analyses = vec![by.to_owned()];
+    case.occurrences = found.times.count;
+    case.control = Some(Control {
+        schedule: Some(found.times.schedule.to_string()),
+        after: Some(found.times.first),
+        of: Some(found.of),
+        watched: accesses(&found.times.points),
+        ..Control::default()
+    });
+    case
+}
+
+/// What matters of an execution that shows a finding at the places `critical`.
+pub(crate) fn explained(replayed: &Replayed, symbols: &Symbols, critical: &[Site]) -> Explanation {
+    let execution = &replayed.execution;
+    let executed = Executed {
+        events: &execution.events,
+        stops: &execution.stops,
+        last: execution.last,
+        failed: replayed.ending.finding(),
+        exited: match execution.outcome {
+            Outcome::Exited(code) => Some(code),
+            Outcome::Failed(_) => None,
+        },
+    };
+    explain_execution(&executed, critical, symbols)
+}
+
+/// The same as rows.
+pub(crate) fn interleaving(
+    replayed: &Replayed,
+    symbols: &Symbols,
+    critical: &[Site],
+) -> Interleaving {
+    let explanation = explained(replayed, symbols, critical);
+    Interleaving::new(&explanation, replayed.execution.stops.len(), symbols)
+}
+
+/// That the same schedule does not always do the same, in words.
+pub(crate) fn differs(found: &Nondeterminism) -> String {
+    let Nondeterminism { difference, cause, symbols } = found;
+    let failure = case::Failure::Unrepeatable {
+        event: difference.index + 1,
+        expected: difference.expected.map(|e| Happened::new(&e, symbols)),
+        found: difference.found.map(|e| Happened::new(&e, symbols)),
+        cause: cause.clone(),
+    };
+    words::failure(&failure)
+}
+
+fn show(case: &mut Case, executor: &mut Controlled, replayed: &Replayed) {
+    let symbols = executor.named(&replayed.execution.events);
+    let rows = interleaving(replayed, &symbols, &case.critical());
+    if let Some(control) = &mut case.control {
+        control.schedule = Some(replayed.execution.schedule.to_string());
+        control.how = Some(How::Rows(rows));
+    }
+}
+
+/// Gives confirmed predictions a shorter schedule and the interleaving.
+pub(crate) fn explain_all(
+    executor: &mut Controlled,
+    predicted: &[Predicted],
+    attempted: &[Attempted],
+    cases: &mut [Case],
+    journal: &mut Journal,
+) -> Result<(), Failure> {
+    let mut explained = 0;
+    for ((predicted, attempted), case) in predicted.iter().zip(attempted).zip(cases) {
+        let Some(confirmed) = &attempted.confirmed else { continue };
+        if case.status != Status::Confirmed || explained == EXPLAINED {
+            continue;
+        }
+        explained += 1;
+        if let Some(shown) = campaign::explain(executor, &predicted.prediction, confirmed, EFFORT)?
+        {
+            show(case, executor, &shown);
+            journal.add(case);
+        }
+    }
+    Ok(())
+}
+
+/// The failures as cases: confirmed if the schedule shows the same once more.
+pub(crate) fn failures(
+    campaign: &Campaign<Native>,
+    known: &[FindingId],
+    by: &str,
+    deadline: &Deadline,
+    journal: &mut Journal,
+) -> Result<Vec<Case>, Failure> {
+    let found = campaign.found(known);
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    // The end of the time does not count here, a signal does.
+    let mut executor = match deadline.signal() {
+        None => unless_interrupted(campaign.executor())?,
+        Some(_) => None,
+    };
+    let mut cases = Vec::new();
+    for one in &found {
+        let mut case = failure(one, by);
+        let settled = match &mut executor {
+            None => None,
+            Some(executor) => unless_interrupted(campaign.settle(executor, one, EFFORT))?,
+        };
+        match (settled, &mut executor) {
+            (Some(Settled::Shown(shown)), Some(executor)) => {
+                case.status = Status::Confirmed;
+                show(&mut case, executor, &shown);
+            }
+            (Some(Settled::Otherwise(ending, divergence)), _) => {
+                let diverged = divergence.map(|d| d.to_string());
+                let otherwise = NotReplayed::Otherwise { outcome: outcome(&ending), diverged };
+                case.notes.push(Note::NotReplayed(otherwise));
+            }
+            _ => case.notes.push(Note::NotReplayed(NotReplayed::Interrupted)),
+        }
+        journal.add(&case);
+        cases.push(case);
+    }
+    Ok(cases)
+}
+
+/// The identity of a case that has places.
+pub(crate) fn identity(case: &Case) -> FindingId {
+    FindingId::new(case.kind, case.places.iter().map(|p| p.site.to_string()))
+}

@@ -1,0 +1,51 @@
+//! Who hears of a campaign while it runs: the store, the progress line, and the clock.
+
+use selvedge_engine::{Attempted, Found, Host};
+use selvedge_runtime::control::WatchList;
+
+use super::cases::{Predicted, failure};
+use super::deadline::Deadline;
+use crate::progress::Schedules;
+use crate::store::Journal;
+use crate::suppress::Suppressions;
+
+/// The part of the time that may go into directed executions.
+const DIRECTED: f64 = 0.7;
+
+/// Stores what is found when it is found, and shows how far the campaign is.
+pub(crate) struct Watcher<'a> {
+    pub(crate) deadline: &'a Deadline,
+    pub(crate) journal: &'a mut Journal,
+    pub(crate) progress: Schedules,
+    pub(crate) predicted: &'a [Predicted],
+    pub(crate) suppressions: &'a Suppressions,
+    /// What undirected failures are said to be found by.
+    pub(crate) by: &'static str,
+}
+
+impl Host<WatchList> for Watcher<'_> {
+    fn is_over(&self) -> bool {
+        self.deadline.reason().is_some()
+    }
+
+    fn is_late(&self) -> bool {
+        self.is_over() || self.deadline.share() > DIRECTED
+    }
+
+    fn attempted(&mut self, index: usize, attempted: &Attempted) {
+        if attempted.confirmed.is_some() {
+            self.journal.add(&self.predicted[index].after(attempted));
+        }
+    }
+
+    fn found(&mut self, found: &Found<WatchList>) {
+        let case = failure(found, self.by);
+        if !self.suppressions.match_finding(&case, &[]) {
+            self.journal.add(&case);
+        }
+    }
+
+    fn progress(&mut self, executions: u64, found: usize) {
+        self.progress.advance(executions, found, self.deadline);
+    }
+}

@@ -1,0 +1,210 @@
+//! A program that is ready to be run under control.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use selvedge_engine::{Factory, Heartbeat};
+use selvedge_runtime::control::Debugger;
+use selvedge_runtime::{Controlled, Error, Form, Libraries, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::claims::Claims;
+use crate::elf::Program;
+use crate::exit::Failure;
+use crate::run;
+use crate::store;
+use crate::symbolize::SharedSymbolizer;
+use crate::toolbox::Toolbox;
+
+/// Records after which an execution is too long.
+pub(crate) const RECORDS: u32 = 1_000_000;
+
+/// Everything that running the program again needs, from whatever directory.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    /// The program's file.
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<OsString>,
+    /// Where it runs.
+    pub(crate) directory: PathBuf,
+    /// How the runtime gets in.
+    pub(crate) form: String,
+    /// The longest that an execution may take, in milliseconds.
+    pub(crate) patience: u64,
+    /// Tells this build of the program from others.
+    pub(crate) build: String,
+}
+
+/// A program to be controlled.
+#[derive(Clone, Debug)]
+pub(crate) struct ControlledProgram {
+    pub(crate) setup: Setup,
+    pub(crate) form: Form,
+    /// Paths are shown relative to this directory.
+    pub(crate) root: PathBuf,
+    libraries: Libraries,
+    /// The command as it was given, for people.
+    pub(crate) words: Vec<String>,
+    program: Program,
+}
+
+impl ControlledProgram {
+    /// Looks a program up and finds out how it can be controlled.
+    pub(crate) fn find(
+        command: &[OsString],
+        patience: Duration,
+    ) -> Result<ControlledProgram, Failure> {
+        let here = std::env::current_dir()?;
+        let program = Program::find(Path::new(&command[0])).map_err(Failure::Program)?;
+        let path = std::path::absolute(&program.path)?;
+        let program = Program { path, ..program };
+        let form = run::form(&program)?;
+        let setup = Setup {
+            build: build(&program.path),
+            program: program.path.clone(),
+            arguments: command[1..].to_vec(),
+            directory: here.clone(),
+            form: run::mode(form).to_owned(),
+            patience: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+        };
+        let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
+        ControlledProgram::new(setup, program, form, root(&here), words)
+    }
+
+    /// The program of a stored run.
+    pub(crate) fn again(
+        setup: &Setup,
+        root: &Path,
+        words: &[String],
+    ) -> Result<ControlledProgram, Failure> {
+        let program = Program::read(&setup.program).map_err(Failure::Program)?;
+        let form = run::form(&program)?;
+        ControlledProgram::new(setup.clone(), program, form, root.to_owned(), words.to_vec())
+    }
+
+    fn new(
+        setup: Setup,
+        program: Program,
+        form: Form,
+        root: PathBuf,
+        words: Vec<String>,
+    ) -> Result<ControlledProgram, Failure> {
+        let libraries = Toolbox::unpack()?.libraries;
+        Ok(ControlledProgram { setup, form, root, libraries, words, program })
+    }
+
+    /// Where our libraries are.
+    pub(crate) fn libraries(&self) -> &Libraries {
+        &self.libraries
+    }
+
+    /// Whether plain accesses of the program can be seen.
+    pub(crate) fn is_instrumented(&self) -> bool {
+        self.form != Form::Preloaded
+    }
+
+    /// What can be seen of the program, in words.
+    pub(crate) fn sight(&self) -> String {
+        run::sight(&self.program, self.form)
+    }
+
+    /// What to tell the user of a program that is not instrumented.
+    pub(crate) fn shortcoming(&self) -> Option<String> {
+        (!self.is_instrumented()).then(|| run::only_synchronization(&self.program))
+    }
+
+    /// Whether the file is still the one that was stored.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        build(&self.setup.program) == self.setup.build
+    }
+}
+
+/// The directory that paths are shown relative to.
+fn root(here: &Path) -> PathBuf {
+    let directory = store::directory(here);
+    directory.parent().unwrap_or(here).to_owned()
+}
+
+/// A text that differs for files of different content.
+fn build(program: &Path) -> String {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let bytes = std::fs::read(program).unwrap_or_default();
+    for word in bytes.chunks(8) {
+        let mut padded = [0; 8];
+        padded[..word.len()].copy_from_slice(word);
+        hash = (hash ^ u64::from_le_bytes(padded)).wrapping_mul(0x100_0000_01b3).rotate_left(29);
+    }
+    format!("{:x}-{hash:016x}", bytes.len())
+}
+
+/// Makes executors of a program, on whichever thread asks for one.
+pub(crate) struct Native {
+    program: ControlledProgram,
+    claims: Claims,
+    debugger: Option<Debugger>,
+    /// Results are not wanted any more.
+    interrupt: Arc<AtomicBool>,
+    /// The user wants to stop.
+    stop: Arc<AtomicBool>,
+}
+
+impl Native {
+    /// Executions end early once `stop` is true.
+    pub(crate) fn new(program: &ControlledProgram, stop: &Arc<AtomicBool>) -> Native {
+        Native {
+            program: program.clone(),
+            claims: Claims::default(),
+            debugger: None,
+            interrupt: Arc::default(),
+            stop: Arc::clone(stop),
+        }
+    }
+
+    /// Takes functions for regions.
+    pub(crate) fn claiming(self, claims: Claims) -> Native {
+        Native { claims, ..self }
+    }
+
+    /// Under gdb, without a limit of time.
+    pub(crate) fn debugged(self, debugger: Debugger) -> Native {
+        Native { debugger: Some(debugger), ..self }
+    }
+
+    /// An executor on this thread.
+    pub(crate) fn executor(&self) -> Result<Controlled, Failure> {
+        Ok(self.make(Heartbeat::default())?)
+    }
+}
+
+impl Factory for Native {
+    type Executor = Controlled;
+
+    fn make(&self, _: Heartbeat) -> Result<Controlled, Error> {
+        let ControlledProgram { setup, form, root, libraries, .. } = &self.program;
+        let settings = Settings {
+            form: *form,
+            records: RECORDS,
+            time: match self.debugger {
+                Some(_) => Duration::MAX,
+                None => Duration::from_millis(setup.patience),
+            },
+            debugger: self.debugger.clone(),
+            function_regions: !self.claims.is_empty(),
+            directory: Some(setup.directory.clone()),
+            interrupts: vec![Arc::clone(&self.interrupt), Arc::clone(&self.stop)],
+            ..Settings::default()
+        };
+        let mut controlled =
+            Controlled::new(&setup.program, &setup.arguments, libraries, settings)?;
+        let symbolizer = SharedSymbolizer::new(root).claiming(self.claims.clone());
+        controlled.resolve_with(Box::new(symbolizer));
+        Ok(controlled)
+    }
+
+    fn interrupt(&self, on: bool) {
+        self.interrupt.store(on, Ordering::Relaxed);
+    }
+}

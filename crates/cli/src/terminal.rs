@@ -1,0 +1,54 @@
+//! Reports on the terminal: how wide it is, and the source files that reports show.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use selvedge_report::{Report, Sources, View};
+
+use crate::args::Output;
+use crate::exit::Failure;
+
+/// Where nothing says how wide the terminal is.
+const WIDTH: usize = 120;
+/// A source file larger than this is not shown.
+const LARGEST: u64 = 8 << 20;
+
+/// Prints a report to standard output.
+pub(crate) fn print(report: &Report, output: &Output) -> Result<(), Failure> {
+    anstream::stdout().write_all(rendered(report, output).as_bytes())?;
+    Ok(())
+}
+
+/// A report in the format that the user wants.
+pub(crate) fn rendered(report: &Report, output: &Output) -> String {
+    let mut view = View { sources: sources(&output.source), width: width(), all: output.all };
+    (output.format.render)(report, &mut view)
+}
+
+/// How wide the terminal is that errors and reports go to.
+pub(crate) fn width() -> usize {
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = || {
+        let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|&w| w > 0)
+    };
+    columns().or_else(terminal).unwrap_or(WIDTH)
+}
+
+/// Looks for source files where they say they are, then below `directories`.
+pub(crate) fn sources(directories: &[PathBuf]) -> Sources<'_> {
+    Sources::new(move |file| {
+        let path = Path::new(file);
+        let below =
+            |dir: &PathBuf| [dir.join(path), dir.join(path.file_name().unwrap_or_default())];
+        std::iter::once(path.to_owned())
+            .chain(directories.iter().flat_map(below))
+            .find_map(|candidate| readable(&candidate))
+    })
+}
+
+fn readable(path: &Path) -> Option<String> {
+    let small = fs::metadata(path).ok().filter(|m| m.is_file() && m.len() <= LARGEST);
+    small.and_then(|_| fs::read_to_string(path).ok())
+}

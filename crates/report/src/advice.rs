@@ -1,0 +1,116 @@
+//! Why a finding is a bug, and which synchronization is missing.
+
+use selvedge_model::{Kind, Mode, Status};
+
+use crate::words::{list, quoted};
+use crate::{Case, Lock, Place, Role};
+
+/// What makes the finding a bug, in a sentence; nothing where the summary says it all.
+pub fn why(case: &Case) -> Option<&'static str> {
+    Some(match (case.kind, case.status) {
+        (Kind::DataRace, Status::Observed | Status::Confirmed) => {
+            "nothing orders the two accesses: the outcome depends on which comes first, and the compiler may assume that they never meet"
+        }
+        (Kind::DataRace, _) => "no lock protects both accesses: another schedule may let them meet",
+        (Kind::Deadlock, _) if case.subject.is_empty() => {
+            "every thread is waiting, and no thread can wake them"
+        }
+        (Kind::Deadlock, Status::Confirmed) => {
+            "each thread holds a lock that the next one waits for, and none can go on"
+        }
+        (Kind::Deadlock, _) => {
+            "each thread can hold a lock that the next one waits for, and then none goes on"
+        }
+        (Kind::AtomicityViolation, Status::Observed | Status::Confirmed) => {
+            "other threads came between the parts of the region: no order of whole regions explains what each of them saw"
+        }
+        (Kind::AtomicityViolation, _) => {
+            "the region is not one critical section: another schedule may come between its parts"
+        }
+        (Kind::DeterminismViolation, _) => {
+            "what the region computes depends on the order in which threads happen to run"
+        }
+        (Kind::HighLevelRace, _) => {
+            "one thread treats these variables as belonging together, another uses them under the same lock but in parts"
+        }
+        _ => return None,
+    })
+}
+
+/// What to do about it.
+pub fn missing(case: &Case) -> Option<String> {
+    match (case.kind, case.places.as_slice()) {
+        (Kind::DataRace, [a, b]) => Some(missing_between(a, b)),
+        (Kind::Deadlock, places) if case.subject.is_empty() => {
+            let notified = places.iter().any(|p| matches!(p.role, Role::Await(_)));
+            notified.then(|| {
+                "a notification that comes before its waiter is lost: let the waiter look, under the lock, whether it still has to wait, and notify after changing what it looks at".into()
+            })
+        }
+        (Kind::Deadlock, [_]) => Some(format!(
+            "{} is acquired by the thread that holds it: release it before, or make it recursive",
+            quoted(&case.subject)
+        )),
+        (Kind::Deadlock, _) => Some(format!(
+            "acquire {} in the same order everywhere, or hold one more lock around both acquisitions",
+            quoted(&case.subject)
+        )),
+        (Kind::AtomicityViolation, _) => {
+            Some("hold one lock from the first to the last use of what the region shares".into())
+        }
+        (Kind::HighLevelRace, _) => {
+            Some("use the variables in one critical section wherever they must fit together".into())
+        }
+        _ => None,
+    }
+}
+
+fn missing_between(a: &Place, b: &Place) -> String {
+    if let Some((lock, weak)) = shared_only(a, b) {
+        return format!(
+            "`{lock}` is held at both places, but thread {} holds it in shared mode while writing: acquire it exclusively there",
+            weak.thread
+        );
+    }
+    if a.role.is_atomic() != b.role.is_atomic() {
+        let plain = if a.role.is_atomic() { b } else { a };
+        return format!(
+            "one access is atomic and the other is not: make the one at {} atomic too, or order it by synchronization",
+            plain.site
+        );
+    }
+    match (a.held.as_deref(), b.held.as_deref()) {
+        (None, _) | (_, None) => "protect both places with one lock, make both accesses atomic, or order them by a join or a signal".into(),
+        (Some([]), Some([])) => "no lock is held at either place: protect both with one lock, make both atomic, or order them by a join or a signal".into(),
+        (Some(held), Some([])) => one_sided(held, b),
+        (Some([]), Some(held)) => one_sided(held, a),
+        (Some(left), Some(right)) => format!(
+            "the two places hold different locks ({} and {}): hold one of them at both",
+            names(left),
+            names(right)
+        ),
+    }
+}
+
+fn one_sided(held: &[Lock], lacking: &Place) -> String {
+    format!(
+        "thread {} does not hold {} at {}, where the other place does",
+        lacking.thread,
+        names(held),
+        lacking.site
+    )
+}
+
+fn names(held: &[Lock]) -> String {
+    list(&held.iter().map(|h| h.name.clone()).collect::<Vec<_>>())
+}
+
+/// A lock held on both sides that does not exclude because a writer has it in shared mode.
+fn shared_only<'a>(a: &'a Place, b: &'a Place) -> Option<(&'a str, &'a Place)> {
+    let weak = |p: &Place, name: &str| {
+        p.role.writes() && p.locks().iter().any(|h| h.name == name && h.mode == Mode::Shared)
+    };
+    let common = a.locks().iter().find(|h| b.locks().iter().any(|o| o.name == h.name))?;
+    let place = [a, b].into_iter().find(|p| weak(p, &common.name))?;
+    Some((&common.name, place))
+}

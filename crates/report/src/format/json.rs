@@ -1,0 +1,216 @@
+//! Findings for programs. The format is versioned; what is there keeps its meaning within a version.
+
+use serde::Serialize;
+
+use selvedge_model::{Frame, Mode, Verdict};
+
+use super::{Format, View};
+use crate::{Bound, Case, Lock, Report, words};
+
+/// One document.
+pub(super) const FORMAT: Format =
+    Format { name: "json", about: "For programs, see the README", render };
+
+const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    tool: &'static str,
+    findings: Vec<Finding<'a>>,
+    stats: Stats<'a>,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    id: &'a str,
+    kind: &'static str,
+    status: &'static str,
+    verdict: Option<&'static str>,
+    summary: String,
+    analysis: &'a str,
+    analyses: &'a [String],
+    subject: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    occurrences: u64,
+    sites: Vec<Place<'a>>,
+    schedule: Option<&'a str>,
+    /// Directed executions spent on it, if it was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempts: Option<u64>,
+    /// Controlled executions of the command when it was first seen or confirmed, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    orders: Vec<Order<'a>>,
+}
+
+/// One order of the parts of a confirmed finding, and what came of it.
+#[derive(Serialize)]
+struct Order<'a> {
+    order: String,
+    outcome: String,
+    schedule: &'a str,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    /// The site as text: `file:line:column`, or the label where that is all there is.
+    site: String,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    column: Option<u32>,
+    function: Option<&'a str>,
+    thread: &'a str,
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<String>,
+    /// Not there if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<Vec<Held<'a>>>,
+    /// The site is the likeliest of several.
+    #[serde(skip_serializing_if = "is_false")]
+    approximate: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stack: Vec<StackFrame<'a>>,
+    /// These calls led there, though perhaps not when the access was made.
+    #[serde(skip_serializing_if = "is_false")]
+    stack_likely: bool,
+}
+
+/// A function that was active, innermost first.
+#[derive(Serialize)]
+struct StackFrame<'a> {
+    file: Option<&'a str>,
+    line: Option<u32>,
+    column: Option<u32>,
+    function: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Held<'a> {
+    lock: &'a str,
+    mode: &'static str,
+    site: String,
+}
+
+#[derive(Serialize)]
+struct Stats<'a> {
+    traces: usize,
+    events: u64,
+    threads: usize,
+    analyses: &'a [String],
+    bounds: Vec<String>,
+    #[serde(flatten)]
+    control: Option<Effort<'a>>,
+}
+
+#[derive(Serialize)]
+struct Effort<'a> {
+    schedules: u64,
+    seconds: f64,
+    seed: u64,
+    complete: bool,
+    remarks: &'a [String],
+}
+
+/// The report as one JSON document and a line end.
+fn render(report: &Report, _: &mut View<'_>) -> String {
+    let document = Document {
+        version: VERSION,
+        tool: "selvedge",
+        findings: report.sorted().into_iter().map(finding).collect(),
+        stats: Stats {
+            traces: report.stats.traces,
+            events: report.stats.events,
+            threads: report.stats.threads,
+            analyses: &report.stats.analyses,
+            bounds: report.stats.bounds.iter().map(Bound::words).collect(),
+            control: report.stats.control.as_ref().map(|c| Effort {
+                schedules: c.schedules,
+                seconds: c.seconds,
+                seed: c.seed,
+                complete: c.complete,
+                remarks: &c.remarks,
+            }),
+        },
+    };
+    let mut text = serde_json::to_string_pretty(&document).expect("strings and numbers serialise");
+    text.push('\n');
+    text
+}
+
+fn finding(case: &Case) -> Finding<'_> {
+    let control = case.control.as_ref();
+    let orders = control.map_or(&[][..], |c| &c.orders).iter().map(|o| Order {
+        order: words::order(o),
+        outcome: words::led_to(o),
+        schedule: &o.schedule,
+    });
+    Finding {
+        id: &case.id,
+        kind: case.kind.name(),
+        status: case.status.name(),
+        verdict: case.verdict.map(Verdict::name),
+        summary: words::summary(case),
+        analysis: case.analyses.first().map_or("", String::as_str),
+        analyses: &case.analyses,
+        subject: words::names(&case.subject),
+        notes: case.notes.iter().map(words::note).collect(),
+        occurrences: case.occurrences,
+        sites: case.places.iter().map(place).collect(),
+        schedule: control.and_then(|c| c.schedule.as_deref()),
+        attempts: control.map(|c| c.attempts),
+        after: control.and_then(|c| c.after),
+        orders: orders.collect(),
+    }
+}
+
+fn place(p: &crate::Place) -> Place<'_> {
+    let frame = p.site.frame();
+    Place {
+        site: p.site.to_string(),
+        file: frame.map(|f| &*f.file).filter(|n| !n.is_empty()),
+        line: frame.map(|f| f.line).filter(|&n| n > 0),
+        column: frame.map(|f| f.column).filter(|&n| n > 0),
+        function: frame.map(|f| &*f.function).filter(|n| !n.is_empty()),
+        thread: &p.thread,
+        role: words::role(&p.role),
+        object: words::object(&p.role),
+        held: p.held.as_ref().map(|held| held.iter().map(lock).collect()),
+        approximate: p.approximate,
+        stack: stack(p),
+        stack_likely: p.stack_likely,
+    }
+}
+
+/// The whole stack, the place itself first; nothing if it is all there is.
+fn stack(p: &crate::Place) -> Vec<StackFrame<'_>> {
+    let frames = p.frames();
+    if frames.len() < 2 {
+        return Vec::new();
+    }
+    frames.into_iter().map(stack_frame).collect()
+}
+
+fn stack_frame(f: &Frame) -> StackFrame<'_> {
+    StackFrame {
+        file: Some(&*f.file).filter(|t| !t.is_empty()),
+        line: Some(f.line).filter(|&n| n > 0),
+        column: Some(f.column).filter(|&n| n > 0),
+        function: Some(&*f.function).filter(|t| !t.is_empty()),
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn lock(h: &Lock) -> Held<'_> {
+    let mode = match h.mode {
+        Mode::Exclusive => "exclusive",
+        Mode::Shared => "shared",
+    };
+    Held { lock: &h.name, mode, site: h.site.to_string() }
+}

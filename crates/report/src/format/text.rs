@@ -1,0 +1,275 @@
+//! Findings for people.
+//!
+//! Each finding reads like a compiler's diagnostic: what, the lines of source with what each thread
+//! does there, why it is a bug and what is missing. Findings about the same thing are folded under the
+//! first of them.
+
+use std::fmt;
+use std::fmt::Write;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Renderer, Snippet};
+use anstyle::AnsiColor;
+use selvedge_model::{Frame, Status};
+
+use super::{Format, View};
+use crate::words::{self, count};
+use crate::{
+    Bound, Case, Effort, How, Interleaving, Place, Report, Sources, Style, advice, layout,
+};
+
+/// Coloured text.
+pub(super) const FORMAT: Format = Format { name: "text", about: "For people", render };
+
+/// The whole report.
+fn render(report: &Report, view: &mut View<'_>) -> String {
+    let mut text = String::new();
+    let mut shown: Vec<&Case> = Vec::new();
+    for group in grouped(report, view.all) {
+        text.push_str(&finding(group[0], &group[1..], &mut view.sources));
+        text.push_str("\n\n");
+        if let Some(how) = how(group[0], &shown, view) {
+            text.push_str(&how);
+            text.push('\n');
+        }
+        shown.push(group[0]);
+    }
+    let warning = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
+    for bound in report.stats.bounds.iter().map(Bound::words) {
+        let _ = writeln!(text, "{warning}warning{warning:#}: {bound}");
+    }
+    for remark in report.stats.control.iter().flat_map(|c| &c.remarks) {
+        let _ = writeln!(text, "note: {remark}");
+    }
+    text.push_str(&summary(report));
+    text
+}
+
+/// How a finding happens, if that is known. One execution may show several: its interleaving is shown
+/// once.
+fn how(case: &Case, shown: &[&Case], view: &mut View<'_>) -> Option<String> {
+    let control = case.control.as_ref()?;
+    let how = control.how.as_ref()?;
+    let schedule = |c: &Case| c.control.as_ref().and_then(|c| c.schedule.clone());
+    match shown.iter().find(|s| schedule(s).is_some_and(|s| Some(s) == control.schedule)) {
+        Some(same) => Some(format!("how it happens: in the execution that shows {}\n", same.id)),
+        None => Some(match how {
+            How::Rows(rows) => interleaving(rows, &mut view.sources, view.width),
+            How::Told(text) => text.clone(),
+        }),
+    }
+}
+
+/// Before each line of an interleaving.
+const INDENT: &str = "  ";
+/// A terminal that claims to be narrower is not believed.
+const NARROWEST: usize = 40;
+
+/// What the threads did, in columns that fit the width.
+pub fn interleaving(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> String {
+    let mut text = format!("{}\n", shown.heading());
+    for line in layout(shown, sources, width.saturating_sub(INDENT.len()).max(NARROWEST)) {
+        text.push_str(INDENT);
+        for span in line {
+            let style = colours(span.style);
+            let _ = write!(text, "{style}{}{style:#}", span.text);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn colours(style: Style) -> anstyle::Style {
+    let plain = anstyle::Style::new();
+    match style {
+        Style::Plain => plain,
+        Style::Head => plain.bold(),
+        Style::Critical => plain.fg_color(Some(AnsiColor::Red.into())).bold(),
+        Style::Stopped => plain.fg_color(Some(AnsiColor::Yellow.into())),
+        Style::Dim => plain.dimmed(),
+    }
+}
+
+/// Findings of one kind, status and subject together, surest first.
+fn grouped(report: &Report, separate: bool) -> Vec<Vec<&Case>> {
+    let mut groups: Vec<Vec<&Case>> = Vec::new();
+    for finding in report.sorted() {
+        let alike = |g: &&mut Vec<&Case>| {
+            (g[0].kind, g[0].status, &g[0].subject)
+                == (finding.kind, finding.status, &finding.subject)
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) if !separate => group.push(finding),
+            _ => groups.push(vec![finding]),
+        }
+    }
+    groups
+}
+
+fn finding(f: &Case, alike: &[&Case], sources: &mut Sources<'_>) -> String {
+    let level = if f.status >= Status::Observed { Level::ERROR } else { Level::WARNING };
+    let verdict = f.verdict.map(|v| format!(", {}", v.name())).unwrap_or_default();
+    let title = format!("{} ({}{verdict})", words::summary(f), f.status.name());
+    let mut group = level.primary_title(title).id(&f.id).elements(places(f, sources));
+    for held in f.places.iter().flat_map(words::acquisitions) {
+        group = group.element(Level::NOTE.message(held));
+    }
+    for place in &f.places {
+        if let Some(stack) = stack(place) {
+            let name = if place.stack_likely { "likely stack" } else { "stack" };
+            group = group.element(Level::NOTE.with_name(name).message(stack));
+        }
+    }
+    for note in &f.notes {
+        group = group.element(Level::NOTE.message(words::note(note)));
+    }
+    if let Some(why) = advice::why(f) {
+        group = group.element(Level::NOTE.with_name("why").message(why));
+    }
+    if let Some(missing) = advice::missing(f) {
+        group = group.element(Level::HELP.message(missing));
+    }
+    for (name, line) in controlled(f) {
+        group = group.element(Level::NOTE.with_name(name).message(line));
+    }
+    group = group.element(Level::NOTE.message(provenance(f)));
+    if !alike.is_empty() {
+        group = group.element(Level::NOTE.message(folded(alike)));
+    }
+    Renderer::styled().decor_style(DecorStyle::Unicode).render(&[group])
+}
+
+/// An element for each file whose source is there, with its places marked, and a line for each of the
+/// other places.
+fn places(f: &Case, sources: &mut Sources<'_>) -> Vec<Element<'static>> {
+    let mut lines: Vec<Element<'static>> = Vec::new();
+    let mut files: Vec<(String, Snippet<'static, Annotation<'static>>)> = Vec::new();
+    for (i, place) in f.places.iter().enumerate() {
+        let says = words::sentence(f.kind, place);
+        let Some((source, span)) = sources.excerpt(&place.site) else {
+            let line = format!("{}: {says}", place.site);
+            lines.push(Level::NOTE.with_name("at").message(line).into());
+            continue;
+        };
+        let last = i + 1 == f.places.len();
+        let kind = if last { AnnotationKind::Primary } else { AnnotationKind::Context };
+        let annotation = kind.span(span).label(says);
+        let path = place.site.frame().map_or_else(String::new, |frame| frame.file.to_string());
+        match files.iter().position(|(p, _)| *p == path) {
+            Some(i) => {
+                let (path, snippet) = files.swap_remove(i);
+                files.push((path, snippet.annotation(annotation)));
+            }
+            None => {
+                let snippet = Snippet::source(source.to_owned()).path(path.clone());
+                files.push((path, snippet.annotation(annotation)));
+            }
+        }
+    }
+    files.into_iter().map(|(_, s)| s.into()).chain(lines).collect()
+}
+
+/// The calls that led to a place, if any are known.
+fn stack(place: &Place) -> Option<String> {
+    const SHOWN: usize = 12;
+    let frames = place.frames();
+    if frames.len() < 2 {
+        return None;
+    }
+    let mut text = format!("of thread {}:", place.thread);
+    for frame in frames.iter().take(SHOWN) {
+        let function = if frame.function.is_empty() { "?" } else { &*frame.function };
+        text.push_str(&format!("\n  {function} {}", Line(frame)));
+    }
+    if frames.len() > SHOWN {
+        text.push_str(&format!("\n  and {} more", frames.len() - SHOWN));
+    }
+    Some(text)
+}
+
+/// `file:line` of a frame, or nothing.
+struct Line<'a>(&'a Frame);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&*self.0.file, self.0.line) {
+            ("", _) => Ok(()),
+            (file, 0) => write!(f, "({file})"),
+            (file, line) => write!(f, "({file}:{line})"),
+        }
+    }
+}
+
+fn provenance(f: &Case) -> String {
+    let times = match (f.occurrences, f.control.as_ref().and_then(|c| c.of)) {
+        (n, Some(of)) => format!(", in {n} of {}", count(of, "schedule")),
+        (1, None) => String::new(),
+        (n, None) => format!(", {n} times"),
+    };
+    format!("found by {}{times}", f.analyses.join(", "))
+}
+
+/// What controlled executions made of the finding, each line with its name.
+fn controlled(f: &Case) -> Vec<(&'static str, String)> {
+    let Some(control) = &f.control else { return Vec::new() };
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    for order in &control.orders {
+        lines.push(("outcome", format!("{}: {}", words::order(order), words::led_to(order))));
+    }
+    if f.status == Status::Unconfirmed && control.schedule.is_none() {
+        let tried = count(control.attempts, "directed execution");
+        lines.push(("tried", format!("{tried} did not make it happen")));
+    }
+    if control.schedule.is_some() {
+        lines.push(("replay", format!("selvedge replay {}", f.id)));
+    }
+    lines
+}
+
+fn folded(alike: &[&Case]) -> String {
+    const SHOWN: usize = 5;
+    let pair = |f: &&Case| {
+        let sites: Vec<String> = f.places.iter().map(|p| p.site.to_string()).collect();
+        sites.join(" with ")
+    };
+    let mut shown: Vec<String> = alike.iter().take(SHOWN).map(pair).collect();
+    if alike.len() > SHOWN {
+        shown.push(format!("and {} more", alike.len() - SHOWN));
+    }
+    format!(
+        "the same between other places ({}; --all shows them in full): {}",
+        alike.len(),
+        shown.join(", ")
+    )
+}
+
+fn summary(report: &Report) -> String {
+    let stats = &report.stats;
+    let looked = match &stats.control {
+        Some(effort) => format!("{}, seed {}", schedules(effort), effort.seed),
+        None => format!(
+            "{} in {}, by {}",
+            count(stats.events, "event"),
+            count(stats.threads as u64, "thread"),
+            stats.analyses.join(", ")
+        ),
+    };
+    if report.cases.is_empty() {
+        return format!("nothing found: {looked}\n");
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for status in [Status::Confirmed, Status::Observed, Status::Predicted, Status::Unconfirmed] {
+        match report.cases.iter().filter(|f| f.status == status).count() {
+            0 => {}
+            n => parts.push(format!("{n} {}", status.name())),
+        }
+    }
+    format!("{}: {} ({looked})\n", count(report.cases.len() as u64, "finding"), parts.join(", "))
+}
+
+fn schedules(effort: &Effort) -> String {
+    let all = if effort.complete { "all " } else { "" };
+    let rate = effort.schedules as f64 / effort.seconds.max(0.001);
+    let many = count(effort.schedules, "schedule");
+    format!("{all}{many} in {:.1} s, {rate:.0} per second", effort.seconds)
+}

@@ -1,0 +1,373 @@
+//! How a finding happens, as rows that can be stored: what the threads do, by name, in the order in which
+//! it happens. It is laid out when it is shown, for the terminal of that time.
+
+use std::fmt;
+
+use selvedge_model::symbols::Names;
+use selvedge_model::{
+    Access, AtomicOp, Blocked, Ended, Event, Failure, Mode, Op, RegionId, Role, Site, Step,
+    Symbols, ThreadId, Wakes,
+};
+
+use crate::case::Holder;
+use crate::explain::{self, Explanation};
+use crate::words;
+
+/// Numbers of memory that has no name count pieces of this size.
+pub const PIECE: u64 = 16;
+
+/// What the threads do.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Interleaving {
+    /// How many threads were stopped although they could have gone on.
+    pub preemptions: usize,
+    /// The names of the threads that appear.
+    pub threads: Vec<String>,
+    /// What they do.
+    pub rows: Vec<Row>,
+}
+
+/// One row. Threads are indices of [`Interleaving::threads`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[allow(missing_docs)]
+pub enum Row {
+    /// A thread does something; it may be what makes the finding.
+    Does { thread: usize, act: Act, site: Site, critical: bool },
+    /// A thread is stopped although it could go on.
+    Stopped { thread: usize, before: Act, site: Site },
+    /// A thread waits for ever.
+    Waits { thread: usize, to: Act, site: Site, holder: Option<Holder> },
+    /// The execution ends.
+    Ends { thread: usize, how: End },
+    /// So many events that do not matter.
+    Elided(usize),
+}
+
+/// How an execution ends, where that is worth a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[allow(missing_docs)]
+pub enum End {
+    Process(Ended),
+    Panics,
+    /// It takes more steps than it may.
+    Endless,
+    /// It takes more time than it may.
+    Late,
+}
+
+impl End {
+    /// How an execution that failed ends. One that is stuck has no end.
+    pub fn of(failure: &Failure) -> Option<End> {
+        match failure {
+            Failure::Signal { number, .. } => Some(End::Process(Ended::Signal(*number))),
+            Failure::Message { ended: Some(ended), .. } => Some(End::Process(*ended)),
+            Failure::Exit { code, .. } => Some(End::Process(Ended::Code(*code))),
+            Failure::Message { ended: None, .. } | Failure::Unwinding(_) => Some(End::Panics),
+            Failure::Steps(_) => Some(End::Endless),
+            Failure::Time(_) | Failure::Stall(_) => Some(End::Late),
+            Failure::Stuck { .. } | Failure::Left(_) => None,
+            Failure::NoStack { .. } | Failure::Shared(_) | Failure::Unrepeatable { .. } => None,
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> String {
+        match self {
+            End::Process(Ended::Code(code)) => format!("exits with {code}"),
+            End::Process(Ended::Signal(number)) => format!("killed by {}", words::signal(number)),
+            End::Panics => "panics".to_owned(),
+            End::Endless => "goes on without end".to_owned(),
+            End::Late => "does not end in time".to_owned(),
+        }
+    }
+}
+
+/// What a thread does, or would do next: a verb and the name of what it does it to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[allow(missing_docs)]
+pub struct Act {
+    pub verb: Verb,
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "String::is_empty"))]
+    pub object: String,
+}
+
+/// What threads do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[allow(missing_docs)]
+pub enum Verb {
+    Read,
+    Write,
+    Load,
+    Store,
+    Update,
+    Fence,
+    Lock,
+    ReadLock,
+    TryLock,
+    Unlock,
+    ReadUnlock,
+    Start,
+    Join,
+    Begin,
+    End,
+    Arrive,
+    Leave,
+    Signal,
+    Await,
+    NotifyOne,
+    NotifyAll,
+    WaitOn,
+    Woken,
+    Enter,
+    Exit,
+    Allocate,
+    Free,
+    Yield,
+    GoOn,
+    Ended,
+    Sleep,
+}
+
+impl Verb {
+    fn word(self) -> &'static str {
+        match self {
+            Verb::Read => "read",
+            Verb::Write => "write",
+            Verb::Load => "load",
+            Verb::Store => "store",
+            Verb::Update => "update",
+            Verb::Fence => "fence",
+            Verb::Lock => "lock",
+            Verb::ReadLock => "read-lock",
+            Verb::TryLock => "try to lock",
+            Verb::Unlock => "unlock",
+            Verb::ReadUnlock => "read-unlock",
+            Verb::Start => "start",
+            Verb::Join => "join",
+            Verb::Begin => "begin",
+            Verb::End => "end",
+            Verb::Arrive => "arrive at",
+            Verb::Leave | Verb::Exit => "leave",
+            Verb::Signal => "signal",
+            Verb::Await => "await",
+            Verb::NotifyOne => "notify one on",
+            Verb::NotifyAll => "notify all on",
+            Verb::WaitOn => "wait on",
+            Verb::Woken => "woken on",
+            Verb::Enter => "enter",
+            Verb::Allocate => "allocate",
+            Verb::Free => "free",
+            Verb::Yield => "yield",
+            Verb::GoOn => "go on",
+            Verb::Ended => "ended",
+            Verb::Sleep => "sleep",
+        }
+    }
+}
+
+impl Act {
+    /// An operation.
+    pub fn of_op(op: Op, symbols: &Symbols) -> Act {
+        let lock = |id: u32| name(&symbols.locks, id);
+        let barrier = |id: u32| named(&symbols.barriers, id, "barrier");
+        let cond = |id: u32| named(&symbols.conds, id, "condition");
+        let cell = |a: Access| memory(a, symbols, "cell");
+        let atomic = |a: Access| memory(a, symbols, "atomic");
+        let (verb, object) = match op {
+            Op::Read(a) => (Verb::Read, cell(a)),
+            Op::Write(a) => (Verb::Write, cell(a)),
+            Op::Atomic(a, AtomicOp::Load(_)) => (Verb::Load, atomic(a)),
+            Op::Atomic(a, AtomicOp::Store(_)) => (Verb::Store, atomic(a)),
+            Op::Atomic(a, AtomicOp::Update(_)) => (Verb::Update, atomic(a)),
+            Op::Fence(_) => (Verb::Fence, String::new()),
+            Op::Acquire(l, Mode::Exclusive) => (Verb::Lock, lock(l.0)),
+            Op::Acquire(l, Mode::Shared) => (Verb::ReadLock, lock(l.0)),
+            Op::Release(l, Mode::Exclusive) => (Verb::Unlock, lock(l.0)),
+            Op::Release(l, Mode::Shared) => (Verb::ReadUnlock, lock(l.0)),
+            Op::Fork(t) => (Verb::Start, short(t, symbols)),
+            Op::Join(t) => (Verb::Join, short(t, symbols)),
+            Op::Begin => (Verb::Begin, String::new()),
+            Op::End => (Verb::End, String::new()),
+            Op::Arrive(b, _) => (Verb::Arrive, barrier(b.0)),
+            Op::Leave(b, _) => (Verb::Leave, barrier(b.0)),
+            Op::Post(s) => (Verb::Signal, name(&symbols.semaphores, s.0)),
+            Op::Wait(s) => (Verb::Await, named(&symbols.semaphores, s.0, "signal")),
+            Op::Notify(c, Wakes::One) => (Verb::NotifyOne, cond(c.0)),
+            Op::Notify(c, Wakes::All) => (Verb::NotifyAll, cond(c.0)),
+            Op::Wake(c) => (Verb::Woken, cond(c.0)),
+            Op::RegionEnter(r, _) => (Verb::Enter, region(r, symbols)),
+            Op::RegionExit(r) => (Verb::Exit, region(r, symbols)),
+            Op::Alloc(_) => (Verb::Allocate, String::new()),
+            Op::Free(_) => (Verb::Free, String::new()),
+        };
+        Act { verb, object }
+    }
+
+    /// A step that is not made yet.
+    pub fn of_step(step: Step, symbols: &Symbols) -> Act {
+        let bare = |verb| Act { verb, object: String::new() };
+        match step {
+            Step::Do(Op::Wake(cond)) | Step::Enroll(cond, _) => {
+                Act { verb: Verb::WaitOn, object: named(&symbols.conds, cond.0, "condition") }
+            }
+            Step::Do(op) => Act::of_op(op, symbols),
+            Step::TryAcquire(lock, _) => {
+                Act { verb: Verb::TryLock, object: name(&symbols.locks, lock.0) }
+            }
+            Step::Yield => bare(Verb::Yield),
+            Step::Busy => bare(Verb::GoOn),
+            Step::Ended => bare(Verb::Ended),
+        }
+    }
+
+    /// What a thread that waits for ever waits to do.
+    pub fn of_blocked(blocked: &Blocked, symbols: &Symbols) -> Act {
+        let (verb, object) = match blocked.wants {
+            Role::Acquire(l) if blocked.mode == Mode::Shared => {
+                (Verb::ReadLock, name(&symbols.locks, l.0))
+            }
+            Role::Acquire(l) => (Verb::Lock, name(&symbols.locks, l.0)),
+            Role::Join(t) => (Verb::Join, short(t, symbols)),
+            Role::Arrive(b) | Role::Leave(b) => {
+                (Verb::Leave, named(&symbols.barriers, b.0, "barrier"))
+            }
+            Role::Wait(s) => (Verb::Await, named(&symbols.semaphores, s.0, "signal")),
+            Role::Await(c) => (Verb::WaitOn, named(&symbols.conds, c.0, "condition")),
+            Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => {
+                (Verb::GoOn, String::new())
+            }
+            Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) | Role::Fail => {
+                (Verb::GoOn, String::new())
+            }
+            Role::Sleep => (Verb::Sleep, String::new()),
+        };
+        Act { verb, object }
+    }
+
+    /// In words, such as `lock a`.
+    pub fn words(&self) -> String {
+        match self.object.as_str() {
+            "" => self.verb.word().to_owned(),
+            object => format!("{} {object}", self.verb.word()),
+        }
+    }
+
+    /// What a thread does that cannot do it yet, such as `waits to lock a`.
+    pub fn waiting(&self) -> String {
+        match self.verb {
+            Verb::Await => format!("waits for {}", self.object),
+            Verb::WaitOn => format!("waits on {}", self.object),
+            Verb::Sleep => "waits to be woken".to_owned(),
+            _ => format!("waits to {}", self.words()),
+        }
+    }
+}
+
+impl Interleaving {
+    /// Gives what matters of an execution its names.
+    pub fn new(explanation: &Explanation, preemptions: usize, symbols: &Symbols) -> Interleaving {
+        let column = |thread: ThreadId| {
+            explanation.threads.iter().position(|&t| t == thread).unwrap_or_default()
+        };
+        let row = |row: &explain::Row| match row {
+            explain::Row::Does { event, critical } => Row::Does {
+                thread: column(event.thread),
+                act: Act::of_op(event.op, symbols),
+                site: symbols.site(event.site),
+                critical: *critical,
+            },
+            explain::Row::Stopped { thread, next } => Row::Stopped {
+                thread: column(*thread),
+                before: Act::of_step(next.step, symbols),
+                site: symbols.site(next.site),
+            },
+            explain::Row::Waits(blocked) => Row::Waits {
+                thread: column(blocked.thread),
+                to: Act::of_blocked(blocked, symbols),
+                site: symbols.site(blocked.site),
+                holder: blocked.waits_for.map(|other| match other == blocked.thread {
+                    true => Holder::Itself,
+                    false => Holder::Thread(short(other, symbols)),
+                }),
+            },
+            explain::Row::Ends { thread, how } => Row::Ends { thread: column(*thread), how: *how },
+            explain::Row::Elided(n) => Row::Elided(*n),
+        };
+        Interleaving {
+            preemptions,
+            threads: explanation.threads.iter().map(|&t| symbols.thread(t)).collect(),
+            rows: explanation.rows.iter().map(row).collect(),
+        }
+    }
+
+    /// What stands above it.
+    pub fn heading(&self) -> String {
+        match self.preemptions {
+            0 => "how it happens (threads run until they have to wait):".to_owned(),
+            n => format!("how it happens ({}):", words::count(n as u64, "preemption")),
+        }
+    }
+}
+
+/// What two executions of one schedule did differently, and why.
+pub fn differ(
+    index: usize,
+    [expected, found]: [Option<Event>; 2],
+    cause: &dyn fmt::Display,
+    symbols: &Symbols,
+) -> String {
+    let event = |event: Option<Event>| match event {
+        Some(e) => format!(
+            "`{}` of thread {} at {}",
+            Act::of_op(e.op, symbols).words(),
+            short(e.thread, symbols),
+            symbols.site(e.site)
+        ),
+        None => "the end".to_owned(),
+    };
+    format!(
+        "the same schedule does not always do the same: event {} was {}, and another time {}; {cause}",
+        index + 1,
+        event(expected),
+        event(found),
+    )
+}
+
+/// What a thread is called, without what it runs.
+fn short(thread: ThreadId, symbols: &Symbols) -> String {
+    named(&symbols.threads, thread.0, "thread")
+}
+
+/// The name of a thing, or its number: `lock 0` reads like `lock a`.
+fn name(names: &Names, id: u32) -> String {
+    known(names, id).unwrap_or_else(|| id.to_string())
+}
+
+/// The name of a thing, or its kind and number.
+fn named(names: &Names, id: u32, kind: &str) -> String {
+    known(names, id).unwrap_or_else(|| format!("{kind} {id}"))
+}
+
+fn known(names: &Names, id: u32) -> Option<String> {
+    names.get(id).filter(|n| !n.is_empty()).map(ToString::to_string)
+}
+
+fn memory(access: Access, symbols: &Symbols, kind: &str) -> String {
+    match symbols.variables.at(access.addr) {
+        Some(_) => symbols.variable(access.range()),
+        None => format!("{kind} {}", access.addr / PIECE),
+    }
+}
+
+fn region(id: RegionId, symbols: &Symbols) -> String {
+    let known = symbols.region(id).filter(|r| !r.name.is_empty());
+    known.map_or_else(|| format!("region {}", id.0), |r| r.name.to_string())
+}

@@ -1,0 +1,199 @@
+//! Rows of an interleaving as lines of text: a column for each thread, then the place, then the line of
+//! source. What does not fit is shortened; if there is no room for columns, rows begin with the thread.
+
+use selvedge_model::Site;
+
+use crate::{Holder, Interleaving, Row, Sources, Verb};
+
+/// What a piece of text is, for a format that has colours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// Something that matters.
+    Plain,
+    /// The name of a thread.
+    Head,
+    /// What makes the finding.
+    Critical,
+    /// A thread is stopped although it could go on.
+    Stopped,
+    /// Places, source, what was left out.
+    Dim,
+}
+
+/// A piece of text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The text.
+    pub text: String,
+    /// What it is.
+    pub style: Style,
+}
+
+/// One line.
+pub type Line = Vec<Span>;
+
+/// The narrowest column.
+const NARROWEST: usize = 14;
+/// The widest column.
+const WIDEST: usize = 44;
+/// Source of which fewer characters could be shown is not shown.
+const LEAST_SOURCE: usize = 16;
+/// Between columns.
+const GAP: usize = 2;
+/// Before the first column: room for a mark.
+const MARGIN: usize = 2;
+
+struct Cells {
+    /// Thread and text, or nothing for what was left out.
+    cell: Option<(usize, String)>,
+    mark: &'static str,
+    style: Style,
+    place: String,
+    source: String,
+}
+
+/// Makes lines no wider than `width`, of which the first names the threads.
+pub fn layout(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> Vec<Line> {
+    let cells: Vec<Cells> = shown.rows.iter().map(|row| cells(row, sources)).collect();
+    let place = cells.iter().map(|c| length(&c.place)).max().unwrap_or(0).min(width / 3);
+    let heads = &shown.threads;
+    let natural = |i: usize| {
+        let texts = cells.iter().filter_map(|c| c.cell.as_ref());
+        let widest = texts.filter(|(t, _)| *t == i).map(|(_, text)| length(text)).max();
+        widest.unwrap_or(0).max(length(&heads[i])).min(WIDEST)
+    };
+    let mut columns: Vec<usize> = (0..heads.len()).map(natural).collect();
+    let room = width.saturating_sub(MARGIN + place);
+    let fits = |columns: &[usize]| columns.iter().map(|w| w + GAP).sum::<usize>() <= room;
+    // The widest give way first.
+    while !fits(&columns)
+        && let Some(widest) = columns.iter_mut().max()
+        && *widest > NARROWEST
+    {
+        *widest -= 1;
+    }
+    let in_columns = fits(&columns);
+    let left = if in_columns { columns.iter().map(|w| w + GAP).sum() } else { room };
+    let source_room = room.saturating_sub(left + GAP);
+    let mut lines = Vec::new();
+    if in_columns {
+        let head: String =
+            heads.iter().zip(&columns).map(|(head, &w)| padded(head, w + GAP)).collect();
+        lines.push(line([(" ".repeat(MARGIN), Style::Plain), (head, Style::Head)]));
+    }
+    for row in &cells {
+        let Some((thread, text)) = row.cell.as_ref().filter(|_| !heads.is_empty()) else {
+            let text = format!("{}{}", " ".repeat(MARGIN), row.source);
+            lines.push(line([(text, Style::Dim)]));
+            continue;
+        };
+        let column = (*thread).min(heads.len().saturating_sub(1));
+        let mut parts = vec![(padded(row.mark, MARGIN), row.style)];
+        if in_columns {
+            let before: usize = columns[..column].iter().map(|w| w + GAP).sum();
+            let after: usize = columns[column + 1..].iter().map(|w| w + GAP).sum();
+            parts.push((" ".repeat(before), Style::Plain));
+            parts.push((padded(&cut(text, columns[column]), columns[column] + GAP), row.style));
+            parts.push((" ".repeat(after), Style::Plain));
+        } else {
+            let text = format!("{}: {text}", heads[column]);
+            let w = room.saturating_sub(GAP);
+            parts.push((padded(&cut(&text, w), w + GAP), row.style));
+        }
+        parts.push((padded(&cut(&row.place, place), place), Style::Dim));
+        if source_room >= LEAST_SOURCE && !row.source.is_empty() {
+            parts.push((
+                format!("{}{}", " ".repeat(GAP), cut(&row.source, source_room)),
+                Style::Dim,
+            ));
+        }
+        lines.push(line(parts));
+    }
+    lines
+}
+
+fn cells(row: &Row, sources: &mut Sources<'_>) -> Cells {
+    let mut at = |site: &Site| (place(site), sources.line(site).unwrap_or_default().to_owned());
+    let ((thread, text), (mark, style), (place, source)) = match row {
+        Row::Does { thread, act, site, critical } => {
+            let how = if *critical { ("▶", Style::Critical) } else { ("", Style::Plain) };
+            ((thread, act.words()), how, at(site))
+        }
+        Row::Stopped { thread, before, site } => {
+            let text = format!("stopped before {}", before.words());
+            ((thread, text), ("‖", Style::Stopped), at(site))
+        }
+        Row::Waits { thread, to, site, holder } => {
+            let held = match holder {
+                Some(Holder::Itself) => ", held by itself".to_owned(),
+                Some(Holder::Thread(name)) if to.verb != Verb::Join => format!(", held by {name}"),
+                _ => String::new(),
+            };
+            // A thread that waits for the end of others is stuck because they are.
+            let how = match to.verb {
+                Verb::Join => ("", Style::Plain),
+                _ => ("▶", Style::Critical),
+            };
+            ((thread, format!("{}{held}", to.waiting())), how, at(site))
+        }
+        Row::Ends { thread, how } => {
+            let nowhere = (String::new(), String::new());
+            ((thread, how.words()), ("▶", Style::Critical), nowhere)
+        }
+        Row::Elided(n) => {
+            let text = if *n == 1 { "… 1 step …".into() } else { format!("… {n} steps …") };
+            let (cell, mark, place) = (None, "", String::new());
+            return Cells { cell, mark, style: Style::Dim, place, source: text };
+        }
+    };
+    Cells { cell: Some((*thread, text)), mark, style, place, source }
+}
+
+/// `file:line`, without directories.
+fn place(site: &Site) -> String {
+    match site.frame() {
+        Some(frame) => {
+            let file = frame.file.rsplit(['/', '\\']).next().unwrap_or("");
+            format!("{file}:{}", frame.line)
+        }
+        None => site.to_string(),
+    }
+}
+
+/// Without blanks at the end.
+fn line(parts: impl IntoIterator<Item = (String, Style)>) -> Line {
+    let mut line: Line = Vec::new();
+    for (text, style) in parts {
+        match line.last_mut() {
+            Some(last) if last.style == style => last.text.push_str(&text),
+            _ if text.is_empty() => {}
+            _ => line.push(Span { text, style }),
+        }
+    }
+    while let Some(last) = line.last_mut() {
+        last.text.truncate(last.text.trim_end().len());
+        if !last.text.is_empty() {
+            break;
+        }
+        line.pop();
+    }
+    line
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn padded(text: &str, width: usize) -> String {
+    let blanks = width.saturating_sub(length(text));
+    format!("{text}{}", " ".repeat(blanks))
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if length(text) <= width {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}

@@ -1,0 +1,117 @@
+//! All cases of a command, and what was looked at.
+
+use crate::Case;
+
+/// Everything that a command found.
+#[derive(Default, Debug)]
+#[allow(missing_docs)]
+pub struct Report {
+    pub cases: Vec<Case>,
+    pub stats: Stats,
+}
+
+/// What was looked at.
+#[derive(Clone, PartialEq, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+#[allow(missing_docs)]
+pub struct Stats {
+    pub traces: usize,
+    pub events: u64,
+    pub threads: usize,
+    pub analyses: Vec<String>,
+    /// What kept an analysis from finding all that it promises.
+    pub bounds: Vec<Bound>,
+    /// What controlled executions cost, if there were any.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub control: Option<Effort>,
+}
+
+/// Something that was not looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[allow(missing_docs)]
+pub enum Bound {
+    /// An analysis keeps at most `limit` of something.
+    Analysis { trace: Option<String>, analysis: String, what: String, limit: u64, exceeded: u64 },
+    /// So many events could not be recorded.
+    Events(u64),
+    /// So many functions did not become regions.
+    Functions(u64),
+    /// Of so many pairs of places that raced, so many are told.
+    Races { seen: u64, kept: u64 },
+    /// Of an observed execution only so many events were seen.
+    Beginning(u64),
+    /// What the store of an earlier version says.
+    #[cfg_attr(feature = "serde", serde(untagged))]
+    Told(String),
+}
+
+impl Bound {
+    /// In a sentence.
+    pub fn words(&self) -> String {
+        match self {
+            Bound::Analysis { trace, analysis, what, limit, exceeded } => {
+                let of = trace.as_ref().map_or(String::new(), |trace| format!("{trace}: "));
+                format!(
+                    "{of}{analysis}: at most {limit} {what}, and {exceeded} times there were more: findings may be missing"
+                )
+            }
+            Bound::Events(lost) => {
+                format!("{lost} events could not be recorded: findings may be missing")
+            }
+            Bound::Functions(lost) => {
+                format!("{lost} functions were not tracked as regions: the table is full")
+            }
+            Bound::Races { seen, kept } => {
+                format!("races: {seen} pairs of places raced, and {kept} were kept")
+            }
+            Bound::Beginning(events) => {
+                format!(
+                    "only the first {events} events of an observed execution could be looked at"
+                )
+            }
+            Bound::Told(text) => text.clone(),
+        }
+    }
+}
+
+/// What controlled executions cost.
+#[derive(Clone, PartialEq, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+#[allow(missing_docs)]
+pub struct Effort {
+    /// Controlled executions of the whole command.
+    pub schedules: u64,
+    pub seconds: f64,
+    pub seed: u64,
+    /// Whether every schedule was seen.
+    pub complete: bool,
+    /// What else is worth saying, in words.
+    pub remarks: Vec<String>,
+}
+
+impl Report {
+    /// Adds a case, or counts it as another occurrence of the same.
+    pub fn add(&mut self, case: Case) {
+        match self.cases.iter_mut().find(|c| c.id == case.id) {
+            None => self.cases.push(case),
+            Some(known) => {
+                let occurrences = known.occurrences + case.occurrences;
+                if case.status > known.status {
+                    *known = case;
+                }
+                known.occurrences = occurrences;
+            }
+        }
+    }
+
+    /// The cases, surest first, and otherwise in the order they were found.
+    pub fn sorted(&self) -> Vec<&Case> {
+        let mut sorted: Vec<_> = self.cases.iter().collect();
+        sorted.sort_by_key(|c| std::cmp::Reverse(c.status));
+        sorted
+    }
+}

@@ -1,0 +1,349 @@
+//! Every sentence about a case, once. The formats arrange them; nothing reads them back.
+
+use selvedge_model::{Ended, Kind, Mode, Site};
+
+use crate::case::{
+    Case, Failure, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome, Place,
+    Region, Role, Subject, Which,
+};
+
+/// What a kind of finding is called in sentences.
+pub fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::DataRace => "data race",
+        Kind::Deadlock => "deadlock",
+        Kind::AtomicityViolation => "atomicity violation",
+        Kind::HighLevelRace => "high-level race",
+        Kind::DeterminismViolation => "determinism violation",
+        Kind::DisciplineViolation => "discipline violation",
+        Kind::LinearizabilityViolation => "linearizability violation",
+        Kind::ParallelismViolation => "parallelism violation",
+        Kind::Crash => "crash",
+        Kind::Assertion => "failed assertion",
+        Kind::Hang => "hang",
+    }
+}
+
+/// One line that says what a case is.
+pub fn summary(case: &Case) -> String {
+    what(case.kind, &case.subject)
+}
+
+fn what(of: Kind, subject: &Subject) -> String {
+    let kind = kind(of);
+    match subject {
+        Subject::Program(Failure::Exit { .. }) => format!("failure: {}", names(subject).join(", ")),
+        Subject::Program(_) => format!("{kind}: {}", names(subject).join(", ")),
+        _ if subject.is_empty() => kind.to_owned(),
+        _ => {
+            let preposition = match of {
+                Kind::Deadlock => "between",
+                Kind::DataRace | Kind::HighLevelRace => "on",
+                _ => "in",
+            };
+            format!("{kind} {preposition} {}", quoted(subject))
+        }
+    }
+}
+
+/// What a case is about, by name.
+pub fn names(subject: &Subject) -> Vec<String> {
+    vec![match subject {
+        Subject::Locks(names) => return names.clone(),
+        Subject::Memory(Memory::Named(name)) => name.clone(),
+        Subject::Memory(Memory::Heap { from: Some(site) }) => format!("heap block from {site}"),
+        Subject::Memory(Memory::Heap { from: None }) => "heap block".to_owned(),
+        Subject::Memory(Memory::Unnamed) => "memory without a name".to_owned(),
+        Subject::Region(of) => region(of),
+        Subject::Program(of) => failure(of),
+    }]
+}
+
+/// The same, quoted in a list.
+pub fn quoted(subject: &Subject) -> String {
+    list(&names(subject))
+}
+
+/// `a`, `a` and `b`, or `a`, `b` and `c`.
+pub fn list(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    match quoted.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+fn region(of: &Region) -> String {
+    match of {
+        Region::Named(name) => name.clone(),
+        Region::Locked(site) => format!("code locked at {site}"),
+    }
+}
+
+/// How a program failed.
+pub fn failure(of: &Failure) -> String {
+    match of {
+        Failure::Signal { number, program: None } => signal(*number),
+        Failure::Signal { number, program: Some(name) } => format!("{name}, {}", signal(*number)),
+        Failure::Message(text) | Failure::Told(text) => text.clone(),
+        Failure::Exit { code, usual } => {
+            format!("exit code {code}, where other schedules exit with {usual}")
+        }
+        Failure::Left => "the program is over, and threads wait for ever".to_owned(),
+        Failure::Unwinding(text) => {
+            format!("a destructor had to wait for another thread while unwinding from: {text}")
+        }
+        Failure::Steps(steps) => format!("no end after {steps} steps"),
+        Failure::Time(_) => "no end within the time for one execution".to_owned(),
+        Failure::Stall(seconds) => format!("no scheduling point for {seconds} s"),
+        Failure::NoStack { threads, error } => format!("no stack for thread {threads}: {error}"),
+        Failure::Shared(site) => {
+            format!("the object made at {site} is used by two executions at a time")
+        }
+        Failure::Unrepeatable { event, expected, found, cause } => format!(
+            "the same schedule does not always do the same: event {event} was {}, and another time {}; {cause}",
+            happened(expected.as_ref()),
+            happened(found.as_ref()),
+        ),
+    }
+}
+
+/// What happened, and to whom; nothing if the execution was over.
+fn happened(what: Option<&Happened>) -> String {
+    match what {
+        Some(Happened { act, thread, site }) => {
+            format!("`{}` of thread {thread} at {site}", act.words())
+        }
+        None => "the end".to_owned(),
+    }
+}
+
+/// How an execution ended, in a few words.
+pub fn outcome(of: &Outcome) -> String {
+    match of {
+        Outcome::Exit(code) => format!("exit code {code}"),
+        Outcome::Failed { kind, subject } => what(*kind, subject),
+        Outcome::Told(text) => text.clone(),
+    }
+}
+
+/// Which order of the parts of a finding it is.
+pub fn order(of: &Order) -> String {
+    match &of.which {
+        Which::First { thread, site } => format!("thread {thread} first, at {site}"),
+        Which::Only => "when it happens".to_owned(),
+        Which::Told(text) => text.clone(),
+    }
+}
+
+/// What an order led to.
+pub fn led_to(of: &Order) -> String {
+    match of.harm {
+        Harm::Nothing => format!("nothing wrong ({})", outcome(&of.outcome)),
+        Harm::Output => "the output differs".to_owned(),
+        Harm::Exit | Harm::Failure => outcome(&of.outcome),
+    }
+}
+
+/// What a thread does at a place: `thread T1 writes, holding `a` (shared)`. That no lock is held is
+/// worth saying of a data race only.
+pub fn sentence(of: Kind, place: &Place) -> String {
+    let does = match object(&place.role) {
+        Some(object) => format!("{} `{object}`", verb(&place.role)),
+        None => verb(&place.role).to_owned(),
+    };
+    let held: Vec<String> = place.locks().iter().map(lock).collect();
+    let holding = match held.as_slice() {
+        [] if of == Kind::DataRace && place.held.is_some() => ", holding no lock".to_owned(),
+        [] => String::new(),
+        held => format!(", holding {}", held.join(", ")),
+    };
+    if place.thread.is_empty() {
+        return format!("{does} here");
+    }
+    let about = if place.approximate { " (or near here)" } else { "" };
+    format!("thread {} {does}{about}{holding}", place.thread)
+}
+
+fn lock(held: &Lock) -> String {
+    match held.mode {
+        Mode::Exclusive => format!("`{}`", held.name),
+        Mode::Shared => format!("`{}` (shared)", held.name),
+    }
+}
+
+/// Where a thread that waits acquired what it holds.
+pub fn acquisitions(place: &Place) -> Vec<String> {
+    if !matches!(place.role, Role::Acquire(_)) {
+        return Vec::new();
+    }
+    let from = |h: &Lock| format!("thread {} has held {} since {}", place.thread, lock(h), h.site);
+    place.locks().iter().map(from).collect()
+}
+
+/// The name of a role in JSON.
+pub fn role(of: &Role) -> &'static str {
+    match of {
+        Role::Read => "read",
+        Role::Write => "write",
+        Role::AtomicRead => "atomic-read",
+        Role::AtomicWrite => "atomic-write",
+        Role::Free => "free",
+        Role::Acquire(_) => "acquire",
+        Role::Release(_) => "release",
+        Role::Fork(_) => "fork",
+        Role::Join(_) => "join",
+        Role::Arrive(_) => "arrive",
+        Role::Leave(_) => "leave",
+        Role::Post(_) => "post",
+        Role::Wait(_) => "wait",
+        Role::Enter(_) => "enter",
+        Role::Await(_) => "await",
+        Role::Sleep => "sleep",
+        Role::Fail => "fail",
+    }
+}
+
+fn verb(of: &Role) -> &'static str {
+    match of {
+        Role::Read => "reads",
+        Role::Write => "writes",
+        Role::AtomicRead => "reads atomically",
+        Role::AtomicWrite => "writes atomically",
+        Role::Free => "frees",
+        Role::Acquire(_) => "acquires",
+        Role::Release(_) => "releases",
+        Role::Fork(_) => "starts",
+        Role::Join(_) => "joins",
+        Role::Arrive(_) => "arrives at",
+        Role::Leave(_) => "leaves",
+        Role::Post(_) => "posts",
+        Role::Wait(_) => "waits for",
+        Role::Enter(_) => "enters",
+        Role::Await(_) => "waits for a notification on",
+        Role::Sleep => "waits to be woken",
+        Role::Fail => "fails",
+    }
+}
+
+/// What a role is done to, where that is not the subject.
+pub fn object(of: &Role) -> Option<String> {
+    match of {
+        Role::Acquire(name) | Role::Release(name) | Role::Fork(name) | Role::Join(name) => {
+            Some(name.clone())
+        }
+        Role::Arrive(name) | Role::Leave(name) | Role::Post(name) | Role::Wait(name) => {
+            Some(name.clone())
+        }
+        Role::Await(name) => Some(name.clone()),
+        Role::Enter(of) => Some(region(of)),
+        Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite => None,
+        Role::Free | Role::Sleep | Role::Fail => None,
+    }
+}
+
+/// A note in a sentence.
+pub fn note(of: &Note) -> String {
+    match of {
+        Note::HeapBlock { byte, thread, at: place } => format!(
+            "the memory is byte {byte} of a heap block that thread {thread} allocated{}",
+            at(place.as_ref())
+        ),
+        Note::StartedBy { thread, by, at: place } => {
+            format!("thread {thread} was started by thread {by}{}", at(place.as_ref()))
+        }
+        Note::NullPointer => "it used a null pointer".to_owned(),
+        Note::Said(line) => format!("it said: {line}"),
+        Note::EndedWith(Ended::Code(code)) => format!("the program ended with exit code {code}"),
+        Note::EndedWith(Ended::Signal(number)) => {
+            format!("the program ended with {}", signal(*number))
+        }
+        Note::Waits { thread, wants, at, holder } => {
+            let what = match (wants, object(wants)) {
+                (Role::Join(thread), _) => format!("thread {thread} to end"),
+                (Role::Await(cond), _) => format!("a notification on `{cond}`"),
+                (_, Some(object)) => format!("`{object}`"),
+                (_, None) => "another thread to wake it".to_owned(),
+            };
+            let holder = match holder {
+                Some(Holder::Itself) => ", which it holds itself".to_owned(),
+                Some(Holder::Thread(other)) if !matches!(wants, Role::Join(_)) => {
+                    format!(", which thread {other} holds")
+                }
+                _ => String::new(),
+            };
+            format!("thread {thread} waits for {what}{holder}, at {at}")
+        }
+        Note::NotReplayed(why) => not_replayed(why),
+        Note::NoEffect => "another thread does come between, but nothing changes by it".to_owned(),
+        Note::Told(text) => text.clone(),
+    }
+}
+
+fn at(site: Option<&Site>) -> String {
+    site.map_or(String::new(), |site| format!(" at {site}"))
+}
+
+fn not_replayed(why: &NotReplayed) -> String {
+    match why {
+        NotReplayed::Interrupted => "its schedule was not replayed: interrupted".to_owned(),
+        NotReplayed::Failed(error) => format!("not replayed: {error}"),
+        NotReplayed::Otherwise { outcome: led_to, diverged } => {
+            let how = diverged
+                .as_ref()
+                .map_or(String::new(), |d| format!(", and the replay diverged {d}"));
+            format!(
+                "its schedule does not replay it: it led to {}{how}; something in the program is not under control",
+                outcome(led_to)
+            )
+        }
+        NotReplayed::Once { diverged } => {
+            let how = diverged.as_ref().map_or(String::new(), |d| format!(": it diverged {d}"));
+            format!("it happened once, but its schedule does not replay it{how}")
+        }
+    }
+}
+
+/// A signal by name.
+pub fn signal(number: i32) -> String {
+    let known = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL (illegal instruction)",
+        5 => "SIGTRAP",
+        6 => "SIGABRT (abort)",
+        7 => "SIGBUS (bus error)",
+        8 => "SIGFPE (arithmetic error)",
+        9 => "SIGKILL",
+        11 => "SIGSEGV (segmentation fault)",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        31 => "SIGSYS (bad system call)",
+        other => return format!("signal {other}"),
+    };
+    known.to_owned()
+}
+
+/// How a program ended, in a few words: `exited with 1`.
+pub fn ended(of: Ended) -> String {
+    match of {
+        Ended::Code(code) => format!("exited with {code}"),
+        Ended::Signal(number) => format!("killed by {}", signal(number)),
+    }
+}
+
+/// The same in a sentence.
+pub fn program_ended(of: Ended) -> String {
+    match of {
+        Ended::Code(_) => format!("the program {}", ended(of)),
+        Ended::Signal(_) => format!("the program was {}", ended(of)),
+    }
+}
+
+/// `1 finding`, `2 findings`.
+pub fn count(n: u64, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}

@@ -1,0 +1,88 @@
+//! What ends an execution, as findings.
+
+use selvedge_explore::Step;
+use selvedge_model::{
+    Blocked, Failure, Finding, Kind, Op, Place, Role, Site, SiteId, Status, Subject, ThreadId,
+};
+
+use super::panics::Panicked;
+use super::{Exec, Go};
+
+/// A finding of the executor itself.
+pub(crate) fn finding(kind: Kind, failure: Failure, places: Vec<Place>) -> Finding {
+    Finding {
+        kind,
+        status: Status::Confirmed,
+        verdict: None,
+        analyses: vec!["schedules"],
+        subject: Subject::Program(failure),
+        places,
+        target: None,
+        occurrences: 1,
+    }
+}
+
+/// A failure that has no place in the source.
+pub(crate) fn without_place(kind: Kind, failure: Failure) -> Finding {
+    finding(kind, failure, Vec::new())
+}
+
+/// These threads wait for ever: for each other, or after the test body has returned.
+pub(crate) fn waiting(blocked: Vec<Blocked>, body_is_over: bool) -> Finding {
+    let places = |list: &[Blocked]| list.iter().map(Blocked::place).collect();
+    if body_is_over {
+        let places = places(&blocked);
+        return finding(Kind::Hang, Failure::Left(blocked), places);
+    }
+    // A thread that joins one that waits is not why that one waits.
+    let is_join = |b: &Blocked| matches!(b.wants, Role::Join(_));
+    let (part, others): (Vec<Blocked>, Vec<Blocked>) = match blocked.iter().all(is_join) {
+        true => (blocked, Vec::new()),
+        false => blocked.into_iter().partition(|b| !is_join(b)),
+    };
+    let places = places(&part);
+    finding(Kind::Deadlock, Failure::Stuck { part, others }, places)
+}
+
+impl Exec {
+    /// Ends the execution.
+    pub(crate) fn stop(&mut self, why: Finding) -> Go {
+        self.failed.get_or_insert(why);
+        self.next = None;
+        Go::Switch
+    }
+
+    /// A thread panicked, and no other thread took the panic by joining it.
+    pub(crate) fn panicked(&mut self, thread: ThreadId, panicked: &Panicked) -> Finding {
+        let text = panicked.message.clone();
+        let place = panicked.at.clone().map(|at| self.failing(thread, at));
+        let failure = Failure::Message { text, thread: None, ended: None };
+        finding(Kind::Assertion, failure, place.into_iter().collect())
+    }
+
+    fn failing(&mut self, thread: ThreadId, at: Site) -> Place {
+        let site = SiteId(self.symbols.sites.intern(at));
+        Place { thread, site, role: Role::Fail, held: Vec::new() }
+    }
+
+    /// A destructor has to wait at `site` while its thread unwinds, and no other thread can run meanwhile.
+    pub(crate) fn blocked_in_unwinding(&mut self, site: SiteId) -> Finding {
+        let thread = self.current;
+        let text = self.threads[thread.index()].panicked.as_ref().map(|p| p.message.clone());
+        let failure = Failure::Unwinding(text.unwrap_or_default());
+        let place = Place { thread, site, role: Role::Fail, held: Vec::new() };
+        finding(Kind::Assertion, failure, vec![place])
+    }
+
+    /// What a blocked thread waits for.
+    pub(crate) fn describe(&self, thread: ThreadId) -> Blocked {
+        let pending = self.pending[thread.index()];
+        let waits_for = match pending.step {
+            Step::Do(Op::Acquire(lock, _)) => self.locks[lock.index()].holder(),
+            Step::Do(Op::Join(other)) => Some(other),
+            _ => None,
+        };
+        let (wants, mode) = pending.step.awaited();
+        Blocked { thread, site: pending.site, wants, mode, holds: Vec::new(), waits_for }
+    }
+}
