@@ -8,7 +8,7 @@ use selvedge_engine::executor::{
 };
 use selvedge_explore::{Driver, Replay, Rng, Step, Strategy, Trivial};
 use selvedge_model::{
-    Blocked, Failure, Finding, Kind, LockId, Op, Place, Role, Site, SiteId, Status, Subject,
+    Blocked, Failure, Finding, Kind, LockId, Mode, Op, Place, Role, Site, SiteId, Status, Subject,
     Symbols, ThreadId,
 };
 
@@ -183,6 +183,7 @@ fn deadlock(end: &system::Outcome, id: &impl Fn(SiteId) -> SiteId) -> Finding {
             thread: ThreadId(thread),
             site: id(pending.site),
             wants: Role::Acquire(lock),
+            mode: Mode::Exclusive,
             holds: Vec::new(),
             waits_for: None,
         })
