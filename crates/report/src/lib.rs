@@ -7,6 +7,7 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`case`] | [`Case`] and its parts |
+//! | `resolve` | from a finding and its symbols to a case |
 //! | [`words`], [`advice`] | every sentence about a case: what, why, what helps |
 //! | [`explain`] | which events of an execution matter to a finding |
 //! | [`interleaving`] | these as rows with names, which can be stored |
@@ -29,6 +30,7 @@ pub mod interleaving;
 pub mod layout;
 #[cfg(feature = "serde")]
 pub mod old;
+mod resolve;
 pub mod sources;
 pub mod summary;
 pub mod words;
