@@ -197,7 +197,7 @@ macro_rules! programs {
                     sum += n;
                 }
                 senders.into_iter().for_each(|t| t.join().unwrap());
-                assert_eq!(sum, (0..30).sum());
+                assert_eq!(sum, (0..30).sum::<i32>());
             }
 
             fn spawn() {
