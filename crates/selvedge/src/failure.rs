@@ -43,7 +43,7 @@ pub struct Blocked {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The test body panicked, or a thread did whose panic nobody took by joining it.
+    /// The test body panicked, or a thread that was not joined did.
     Panic {
         /// Name of the thread.
         thread: String,

@@ -204,7 +204,7 @@ impl Binary {
 pub(super) enum Call<'a> {
     /// No call.
     None,
-    /// A call, nobody knows of what.
+    /// A call of something unknown.
     Unknown,
     /// A call of the function with this symbol.
     Of(&'a str),

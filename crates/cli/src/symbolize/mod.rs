@@ -72,7 +72,7 @@ impl Symbolizer {
         site
     }
 
-    /// Whether a lock is only tried at a place that was asked for: nobody waits there, and so nobody
+    /// Whether a lock is only tried at a place that was asked for: no thread waits there, and so none
     /// waits there forever.
     pub(crate) fn only_tries(&self, site: &Site) -> bool {
         self.tries.contains(site)
