@@ -146,12 +146,14 @@ impl Failure {
         )
     }
 
-    /// The threads that wait for ever, those that make it a failure first.
+    /// The threads that wait for ever, in the order of their numbers.
     pub fn blocked(&self) -> Vec<Blocked> {
-        match self {
+        let mut all: Vec<Blocked> = match self {
             Failure::Stuck { part, others } => part.iter().chain(others).cloned().collect(),
             Failure::Left(threads) => threads.clone(),
             _ => Vec::new(),
-        }
+        };
+        all.sort_by_key(|b| b.thread);
+        all
     }
 }

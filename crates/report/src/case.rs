@@ -5,10 +5,7 @@
 
 use std::path::PathBuf;
 
-use selvedge_model as model;
-use selvedge_model::{
-    Ended, Event, Finding, Frame, Kind, Mode, Site, Status, Symbols, Target, Verdict,
-};
+use selvedge_model::{Ended, Frame, Kind, Mode, Site, Status, Target, Verdict};
 
 use crate::{Act, Interleaving};
 
@@ -133,17 +130,6 @@ pub struct Happened {
     pub act: Act,
     pub thread: String,
     pub site: Site,
-}
-
-impl Happened {
-    /// An event with its names.
-    pub fn new(event: &Event, symbols: &Symbols) -> Happened {
-        Happened {
-            act: Act::of_op(event.op, symbols),
-            thread: symbols.thread(event.thread),
-            site: symbols.site(event.site),
-        }
-    }
 }
 
 /// What else is known of a case.
@@ -369,36 +355,6 @@ pub enum How {
 }
 
 impl Case {
-    /// Resolves the ids of a finding.
-    pub fn new(finding: &Finding, symbols: &Symbols) -> Case {
-        let (subject, notes) = about(finding, symbols);
-        let mut places: Vec<Place> =
-            finding.places.iter().map(|p| Place::new(p, symbols)).collect();
-        if let model::Subject::Program(model::Failure::Message { thread: Some(name), .. }) =
-            &finding.subject
-        {
-            places.iter_mut().for_each(|p| p.thread.clone_from(name));
-        }
-        if let model::Subject::Program(model::Failure::Signal { approximate: true, .. }) =
-            &finding.subject
-        {
-            places.iter_mut().for_each(|p| p.approximate = true);
-        }
-        Case {
-            id: finding.id(symbols).to_string(),
-            kind: finding.kind,
-            status: finding.status,
-            verdict: finding.verdict,
-            analyses: finding.analyses.iter().map(ToString::to_string).collect(),
-            subject,
-            notes,
-            places,
-            occurrences: finding.occurrences,
-            target: finding.target.as_ref().map(|t| t.map(|&site| symbols.site(site))),
-            control: None,
-        }
-    }
-
     /// The target, if reaching it is what the finding is. A failure or a deadlock shows by itself.
     pub fn aim(&self) -> Option<&Target<Site>> {
         self.target.as_ref().filter(|t| !matches!(t, Target::Deadlock(_)))
@@ -413,106 +369,7 @@ impl Case {
     }
 }
 
-/// What a finding is about, and what that lets say.
-fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
-    match &finding.subject {
-        model::Subject::Memory(range) => {
-            (Subject::Memory(Memory::Named(symbols.variable(*range))), Vec::new())
-        }
-        model::Subject::Locks(locks) => {
-            (Subject::Locks(locks.iter().map(|&l| symbols.lock(l)).collect()), Vec::new())
-        }
-        model::Subject::Region(region) => {
-            (Subject::Region(Region::new(*region, symbols)), Vec::new())
-        }
-        model::Subject::Program(failure) => failed(failure, symbols),
-    }
-}
-
-/// Addresses below this are a null pointer's, or those of fields behind one.
-const NULL_PAGE: u64 = 4096;
-const SIGSEGV: i32 = 11;
-
-fn failed(failure: &model::Failure, symbols: &Symbols) -> (Subject, Vec<Note>) {
-    use model::Failure as Of;
-    let mut notes = Vec::new();
-    let failure = match failure {
-        Of::Signal { number, address, said, .. } => {
-            if *number == SIGSEGV && address.is_some_and(|a| a < NULL_PAGE) {
-                notes.push(Note::NullPointer);
-            }
-            notes.extend(said.clone().map(Note::Said));
-            Failure::Signal { number: *number, program: None }
-        }
-        Of::Message { text, ended, .. } => {
-            notes.extend(ended.map(Note::EndedWith));
-            Failure::Message(text.clone())
-        }
-        Of::Stuck { part, others } => {
-            let locks = part.iter().filter_map(model::Blocked::lock).map(|l| symbols.lock(l));
-            notes.extend(others.iter().map(|b| Note::waits(b, symbols)));
-            return (Subject::Locks(locks.collect()), notes);
-        }
-        Of::Exit { code, usual } => Failure::Exit { code: *code, usual: *usual },
-        Of::Left(_) => Failure::Left,
-        Of::Unwinding(text) => Failure::Unwinding(text.clone()),
-        Of::Steps(steps) => Failure::Steps(*steps),
-        Of::Time(time) => Failure::Time(*time),
-        Of::Stall(seconds) => Failure::Stall(*seconds),
-        Of::NoStack { threads, error } => {
-            Failure::NoStack { threads: *threads, error: error.clone() }
-        }
-        Of::Shared(site) => Failure::Shared(symbols.site(*site)),
-        Of::Unrepeatable { index, expected, found, cause } => Failure::Unrepeatable {
-            event: index + 1,
-            expected: expected.as_ref().map(|e| Happened::new(e, symbols)),
-            found: found.as_ref().map(|e| Happened::new(e, symbols)),
-            cause: cause.clone(),
-        },
-    };
-    (Subject::Program(failure), notes)
-}
-
-impl Region {
-    /// The name of a region of an execution.
-    pub fn new(region: model::RegionId, symbols: &Symbols) -> Region {
-        match region.acquisition() {
-            Some(site) => Region::Locked(symbols.site(site)),
-            None => Region::Named(
-                symbols
-                    .region(region)
-                    .map_or_else(|| format!("{region:?}"), |r| r.name.to_string()),
-            ),
-        }
-    }
-}
-
-impl Note {
-    /// A thread that waits.
-    pub fn waits(blocked: &model::Blocked, symbols: &Symbols) -> Note {
-        let holder = |thread| match thread == blocked.thread {
-            true => Holder::Itself,
-            false => Holder::Thread(symbols.thread(thread)),
-        };
-        Note::Waits {
-            thread: symbols.thread(blocked.thread),
-            wants: Role::new(blocked.wants, symbols),
-            at: symbols.site(blocked.site),
-            holder: blocked.waits_for.map(holder),
-        }
-    }
-}
-
 impl Place {
-    /// Resolves the ids of a place.
-    pub fn new(place: &model::Place, symbols: &Symbols) -> Place {
-        let role = Role::new(place.role, symbols);
-        Place {
-            held: Some(Lock::all(&place.held, symbols)),
-            ..Place::bare(symbols.thread(place.thread), symbols.site(place.site), role)
-        }
-    }
-
     /// Of which nothing else is known, nor which locks are held.
     pub fn bare(thread: String, site: Site, role: Role) -> Place {
         Place {
@@ -543,46 +400,7 @@ impl Place {
     }
 }
 
-impl Lock {
-    /// Resolves the ids of locks that are held.
-    pub fn all(held: &[model::Held], symbols: &Symbols) -> Vec<Lock> {
-        let lock = |h: &model::Held| Lock {
-            name: symbols.lock(h.lock),
-            mode: h.mode,
-            site: symbols.site(h.site),
-        };
-        held.iter().map(lock).collect()
-    }
-}
-
 impl Role {
-    /// Resolves the ids of a role.
-    pub fn new(role: model::Role, symbols: &Symbols) -> Role {
-        match role {
-            model::Role::Read => Role::Read,
-            model::Role::Write => Role::Write,
-            model::Role::AtomicRead => Role::AtomicRead,
-            model::Role::AtomicWrite => Role::AtomicWrite,
-            model::Role::Free => Role::Free,
-            model::Role::Acquire(lock) => Role::Acquire(symbols.lock(lock)),
-            model::Role::Release(lock) => Role::Release(symbols.lock(lock)),
-            model::Role::Fork(thread) => Role::Fork(symbols.thread(thread)),
-            model::Role::Join(thread) => Role::Join(symbols.thread(thread)),
-            model::Role::Arrive(barrier) => Role::Arrive(symbols.barrier(barrier)),
-            model::Role::Leave(barrier) => Role::Leave(symbols.barrier(barrier)),
-            model::Role::Post(semaphore) => Role::Post(symbols.semaphore(semaphore)),
-            model::Role::Wait(semaphore) => Role::Wait(symbols.semaphore(semaphore)),
-            model::Role::Enter(region) => Role::Enter(Region::new(region, symbols)),
-            // Without a name it may as well be the inside of a lock.
-            model::Role::Await(cond) => match symbols.conds.get(cond.0) {
-                Some(name) if !name.is_empty() => Role::Await(name.to_string()),
-                _ => Role::Sleep,
-            },
-            model::Role::Sleep => Role::Sleep,
-            model::Role::Fail => Role::Fail,
-        }
-    }
-
     /// Whether the role changes memory.
     pub fn writes(&self) -> bool {
         matches!(self, Role::Write | Role::AtomicWrite | Role::Free)

@@ -1,12 +1,10 @@
 //! How a finding happens, as rows that can be stored: what the threads do, by name, in the order in which
 //! it happens. It is laid out when it is shown, for the terminal of that time.
 
-use std::fmt;
-
 use selvedge_model::symbols::Names;
 use selvedge_model::{
-    Access, AtomicOp, Blocked, Ended, Event, Failure, Mode, Op, RegionId, Role, Site, Step,
-    Symbols, ThreadId, Wakes,
+    Access, AtomicOp, Blocked, Ended, Failure, Mode, Op, RegionId, Role, Site, Step, Symbols,
+    ThreadId, Wakes,
 };
 
 use crate::case::Holder;
@@ -315,30 +313,6 @@ impl Interleaving {
             n => format!("how it happens ({}):", words::count(n as u64, "preemption")),
         }
     }
-}
-
-/// What two executions of one schedule did differently, and why.
-pub fn differ(
-    index: usize,
-    [expected, found]: [Option<Event>; 2],
-    cause: &dyn fmt::Display,
-    symbols: &Symbols,
-) -> String {
-    let event = |event: Option<Event>| match event {
-        Some(e) => format!(
-            "`{}` of thread {} at {}",
-            Act::of_op(e.op, symbols).words(),
-            short(e.thread, symbols),
-            symbols.site(e.site)
-        ),
-        None => "the end".to_owned(),
-    };
-    format!(
-        "the same schedule does not always do the same: event {} was {}, and another time {}; {cause}",
-        index + 1,
-        event(expected),
-        event(found),
-    )
 }
 
 /// What a thread is called, without what it runs.

@@ -7,14 +7,15 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`case`] | [`Case`] and its parts |
+//! | `resolve` | from a finding and its symbols to a case |
 //! | [`words`], [`advice`] | every sentence about a case: what, why, what helps |
-//! | [`explain`] | which events of an execution matter to a finding |
+//! | [`mod@explain`] | which events of an execution matter to a finding |
 //! | [`interleaving`] | these as rows with names, which can be stored |
-//! | [`layout()`] | rows as columns of text, for a width |
+//! | [`mod@layout`] | rows as columns of text, for a width |
 //! | [`sources`] | lines of source, from files that others read |
 //! | [`summary`] | [`Report`]: all cases of a command, and what was looked at |
-//! | [`format`](mod@format) | [`FORMATS`]: one file and one line each |
-//! | `old` | cases as the store of the version before has them |
+//! | `format` | `FORMATS`: one file and one line each; feature `formats` |
+//! | `old` | cases as the store of the version before has them; feature `serde` |
 //!
 //! This crate does no I/O: it is given source files, and the width of a terminal.
 
@@ -29,6 +30,7 @@ pub mod interleaving;
 pub mod layout;
 #[cfg(feature = "serde")]
 pub mod old;
+mod resolve;
 pub mod sources;
 pub mod summary;
 pub mod words;

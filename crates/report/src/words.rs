@@ -276,7 +276,7 @@ pub fn note(of: &Note) -> String {
             format!("thread {thread} waits for {what}{holder}, at {at}")
         }
         Note::NotReplayed(why) => not_replayed(why),
-        Note::NoEffect => "another thread does come between, but nothing changes by it".to_owned(),
+        Note::NoEffect => "another thread came between, but the result did not change".to_owned(),
         Note::Told(text) => text.clone(),
     }
 }

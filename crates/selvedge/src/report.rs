@@ -23,9 +23,9 @@ pub(crate) struct Report<'a> {
     pub(crate) note: Option<&'a str>,
 }
 
-/// A longer schedule is no use on a command line.
+/// A longer schedule does not fit on a command line.
 const LONG: usize = 20_000;
-/// Lines of an interleaving are no wider.
+/// How wide lines of an interleaving may be.
 const WIDTH: usize = 120;
 
 pub(crate) fn render(report: &Report<'_>) -> String {

@@ -75,6 +75,7 @@ fn a_deadlock_names_who_waits_for_whom() {
     let text = failure.to_string();
     assert!(text.contains("main waits to lock"), "{text}");
     assert!(text.contains("held by other"), "{text}");
+    assert!(text.contains("help: acquire `lock 1` and `lock 0` in the same order"), "{text}");
     assert!(text.contains("SELVEDGE_REPLAY="), "{text}");
 }
 
@@ -96,6 +97,7 @@ fn a_lost_wakeup_is_a_deadlock() {
         waiter.join().unwrap();
     });
     assert_eq!(failure.kind().name(), "deadlock", "{failure}");
+    assert!(failure.to_string().contains("help: a notification that comes before"), "{failure}");
 }
 
 #[test]
@@ -120,6 +122,8 @@ fn a_race_on_plain_data_is_found_on_any_schedule_that_shows_it() {
     let finding = &failure.case;
     assert_eq!(finding.kind.name(), "data-race");
     assert!(failure.to_string().contains("basics.rs"), "{failure}");
+    assert!(failure.to_string().contains("why: nothing orders the two accesses"), "{failure}");
+    assert!(failure.to_string().contains("help: no lock is held at either place"), "{failure}");
     Explore::new().run(publish(Ordering::Release)).expect("the fixed twin is clean");
 }
 

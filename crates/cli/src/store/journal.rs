@@ -8,7 +8,7 @@ use super::{RunId, Store, StoreError};
 use crate::control::program::Setup;
 use crate::exit::warning_label;
 
-/// A store that cannot be written is no reason not to run; the user is told.
+/// Opens the store. If it cannot be written, the user is told and the program runs all the same.
 pub(crate) fn open(directory: &Path) -> Option<Store> {
     Store::create(directory)
         .map_err(|error| {

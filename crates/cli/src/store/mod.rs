@@ -45,7 +45,7 @@ pub(crate) enum StoreError {
     Directory { path: PathBuf, error: std::io::Error },
     #[error("{}: permission denied, or the file system is read-only", .0.display())]
     ReadOnly(PathBuf),
-    #[error("{}: this is no store, or it is damaged: {error}; remove it to begin a new one", path.display())]
+    #[error("{}: this is not a store, or it is damaged: {error}; remove it to begin a new one", path.display())]
     Damaged { path: PathBuf, error: rusqlite::Error },
     #[error("{}: {error}", path.display())]
     Other { path: PathBuf, error: rusqlite::Error },
@@ -119,7 +119,7 @@ impl Store {
             return Err(StoreError::None(directory.to_owned()));
         }
         let failed = |e| StoreError::new(&path, e);
-        // A log that a killed run left behind is taken in by whoever opens next, which is a write.
+        // A log that a killed run left behind is taken in when the store is next opened, which is a write.
         // Where that is not allowed, the file is read as it is.
         let writable = Connection::open_with_flags(
             &path,

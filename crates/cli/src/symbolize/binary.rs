@@ -1,9 +1,10 @@
 //! One file of code: its debug information, its symbols, and what its calls call.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
 use object::elf::FileHeader64;
@@ -12,10 +13,18 @@ use object::{Endianness, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarg
 use selvedge_model::Frame;
 use selvedge_runtime::Module;
 
+use super::types::Types;
+
+/// A variable that is not larger has no parts worth naming.
+const SCALAR: u64 = 8;
+
 /// What is known of a file. All addresses are those that the linker gave.
 #[derive(Default)]
 pub(super) struct Binary {
+    path: PathBuf,
     loader: Option<Loader>,
+    /// Read when they are first asked for.
+    types: OnceCell<Option<Types>>,
     /// Address of the first loaded byte.
     lowest: u64,
     functions: BTreeMap<u64, Symbol>,
@@ -38,7 +47,8 @@ impl Binary {
         let Ok(file) = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes) else {
             return Binary::default();
         };
-        let mut binary = Binary { loader: Loader::new(path).ok(), ..Binary::default() };
+        let mut binary =
+            Binary { path: path.to_owned(), loader: Loader::new(path).ok(), ..Binary::default() };
         binary.take_segments(&file, &bytes);
         binary.take_symbols(&file);
         binary.take_slots(&file);
@@ -132,14 +142,20 @@ impl Binary {
         })
     }
 
-    /// The variable around an address, with the offset in it.
-    pub(super) fn variable(&self, address: u64) -> Option<(String, u64)> {
+    /// The variable around an address, with the element or member that lies there.
+    pub(super) fn variable(&self, address: u64) -> Option<String> {
         let (symbol, offset) = within(&self.variables, address)?;
         let name = demangled(&symbol.name);
         // Compilers number the static variables of functions: `counter.0`.
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let name = plain.strip_suffix('.').filter(|n| !n.is_empty()).unwrap_or(&name).to_owned();
-        Some((name, offset))
+        let types =
+            (symbol.size > SCALAR).then(|| self.types.get_or_init(|| Types::open(&self.path)));
+        Some(match types.and_then(|types| types.as_ref()?.part(address - offset, offset)) {
+            Some(part) => name + &part,
+            None if offset == 0 => name,
+            None => format!("{name}+{offset}"),
+        })
     }
 
     /// Whether an instruction that ends at `address` is a call, and of which function.
@@ -188,7 +204,7 @@ impl Binary {
 pub(super) enum Call<'a> {
     /// No call.
     None,
-    /// A call, nobody knows of what.
+    /// A call of something unknown.
     Unknown,
     /// A call of the function with this symbol.
     Of(&'a str),

@@ -10,6 +10,7 @@ mod locks;
 mod past;
 #[cfg(test)]
 mod replays;
+mod types;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{HashMap, HashSet};
@@ -71,7 +72,7 @@ impl Symbolizer {
         site
     }
 
-    /// Whether a lock is only tried at a place that was asked for: nobody waits there, and so nobody
+    /// Whether a lock is only tried at a place that was asked for: no thread waits there, and so none
     /// waits there forever.
     pub(crate) fn only_tries(&self, site: &Site) -> bool {
         self.tries.contains(site)
@@ -104,12 +105,11 @@ impl Symbolizer {
         stack
     }
 
-    /// The variable with static storage at `addr`, with the offset in it.
+    /// The variable with static storage at `addr`, or the element or member of one.
     pub(crate) fn variable(&mut self, addr: u64, modules: &Modules) -> Option<String> {
         let module = modules.iter().filter(|m| m.base <= addr).max_by_key(|m| m.base)?.clone();
         let binary = self.binary(&module);
-        let (name, offset) = binary.variable(addr.checked_sub(binary.bias(&module))?)?;
-        Some(if offset == 0 { name } else { format!("{name}+{offset}") })
+        binary.variable(addr.checked_sub(binary.bias(&module))?)
     }
 
     /// The functions that are regions.

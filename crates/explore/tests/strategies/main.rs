@@ -36,7 +36,7 @@ fn every_strategy(seed: u64, limit: u64) -> Vec<(&'static str, Search<Boxed>)> {
         "round-robin" => Some(1 + (seed % 3) as usize),
         _ => entry.argument.and_then(|a| a.default),
     };
-    let mut all: Vec<(&'static str, Box<dyn Strategy>)> =
+    let mut all: Vec<(&'static str, Box<dyn Strategy + Send>)> =
         STRATEGIES.iter().map(|entry| (entry.name, (entry.new)(argument(entry)))).collect();
     let places = vec![vec![site(0, 1)], vec![site(1, 2)]];
     all.push(("races", Box::new(RaceFuzzer::new(site(0, 1), site(1, 1)))));
