@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod instructions;
 mod port;
 mod setup;
 mod shell;
@@ -22,6 +23,8 @@ usage: cargo xtask TASK
   test --quick   what is worth running after every change, in less than two minutes
   bless [NAME…]  accept what the tests with snapshots show now
   bench NAME     measurements: trace, races, tsan, confirm, rust, noninterference
+  instructions [--record]
+                 count the instructions of small kernels, and compare with the record or write it
   corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
   real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
@@ -38,6 +41,8 @@ fn main() -> ExitCode {
         ["test", "--quick"] => test::quick(),
         ["bless", rest @ ..] => test::bless(rest),
         ["bench", rest @ ..] => bench(rest),
+        ["instructions"] => instructions::run(false),
+        ["instructions", "--record"] => instructions::run(true),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
         ["corpus", rest @ ..] => corpus(rest.first().copied().unwrap_or("10")),
         ["real", rest @ ..] => real(rest),
