@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod instructions;
 mod port;
 mod setup;
@@ -22,7 +23,9 @@ usage: cargo xtask TASK
   test           everything that CI checks
   test --quick   what is worth running after every change, in less than two minutes
   bless [NAME…]  accept what the tests with snapshots show now
-  bench NAME     measurements: trace, races, tsan, confirm, rust, noninterference
+  bench NAME … [--record]
+                 measurements: trace, races, tsan, confirm, rust, noninterference;
+                 --record writes what they print into docs/benchmarks.md
   instructions [--record]
                  count the instructions of small kernels, and compare with the record or write it
   corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
@@ -40,7 +43,7 @@ fn main() -> ExitCode {
         ["test"] => test::all(),
         ["test", "--quick"] => test::quick(),
         ["bless", rest @ ..] => test::bless(rest),
-        ["bench", rest @ ..] => bench(rest),
+        ["bench", rest @ ..] => bench::run(rest),
         ["instructions"] => instructions::run(false),
         ["instructions", "--record"] => instructions::run(true),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
@@ -70,22 +73,6 @@ fn demo() -> Outcome {
     cargo(&["build", "--release", "--package", "selvedge-cli", "--bins"])?;
     let run = ["run", "--quiet", "--release", "--package", "selvedge-cli", "--bin", "selvedge"];
     cargo(&[&run[..], &["--", "demo"]].concat())
-}
-
-fn bench(args: &[&str]) -> Outcome {
-    setup::run()?;
-    if matches!(args.first(), Some(&"confirm" | &"noninterference")) {
-        // The tool itself is what is measured.
-        cargo(&["build", "--release", "--package", "selvedge-cli"])?;
-    }
-    // The comparison with shuttle and loom is a package of its own, so that nothing else builds them.
-    let (package, args) = match args {
-        ["rust", rest @ ..] => ("selvedge-bench-rust", rest),
-        _ => ("selvedge-bench", args),
-    };
-    cargo(&["build", "--release", "--package", package])?;
-    let run = ["run", "--quiet", "--release", "--package", package, "--"];
-    cargo(&[&run, args].concat())
 }
 
 fn corpus(runs: &str) -> Outcome {
