@@ -28,7 +28,9 @@ usage: cargo xtask TASK
                  --record writes what they print into docs/benchmarks.md
   instructions [--record]
                  count the instructions of small kernels, and compare with the record or write it
-  corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
+  corpus [RUNS] [NAME]
+                 the programs of the native corpus whose names contain NAME (default: all),
+                 built once and run RUNS times (default: 10)
   real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
   port [NAME…]   crates of other people under the selvedge crate, by changing their imports
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
         ["instructions"] => instructions::run(false),
         ["instructions", "--record"] => instructions::run(true),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
-        ["corpus", rest @ ..] => corpus(rest.first().copied().unwrap_or("10")),
+        ["corpus", rest @ ..] => corpus(rest),
         ["real", rest @ ..] => real(rest),
         ["port", rest @ ..] => port::run(rest),
         ["tidy"] => tidy::run(),
@@ -75,9 +77,11 @@ fn demo() -> Outcome {
     cargo(&[&run[..], &["--", "demo"]].concat())
 }
 
-fn corpus(runs: &str) -> Outcome {
+fn corpus(args: &[&str]) -> Outcome {
     setup::run()?;
-    shell::cargo_with("CORPUS_RUNS", runs, &["test", "-p", "selvedge-runtime", "--test", "corpus"])
+    let (runs, name) = args.split_first().unwrap_or((&"10", &[]));
+    let test = ["test", "-p", "selvedge-runtime", "--test", "corpus", "--"];
+    shell::cargo_with("CORPUS_RUNS", runs, &[&test, name].concat())
 }
 
 fn real(args: &[&str]) -> Outcome {
