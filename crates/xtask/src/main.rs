@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
+mod instructions;
 mod port;
 mod setup;
 mod shell;
@@ -21,8 +23,14 @@ usage: cargo xtask TASK
   test           everything that CI checks
   test --quick   what is worth running after every change, in less than two minutes
   bless [NAME…]  accept what the tests with snapshots show now
-  bench NAME     measurements: trace, races, tsan, confirm, rust, noninterference
-  corpus [RUNS]  every program of the native corpus, built once and run ten times or as told
+  bench NAME … [--record]
+                 measurements: trace, races, tsan, confirm, rust, noninterference;
+                 --record writes what they print into docs/benchmarks.md
+  instructions [--record]
+                 count the instructions of small kernels, and compare with the record or write it
+  corpus [RUNS] [NAME]
+                 the programs of the native corpus whose names contain NAME (default: all),
+                 built once and run RUNS times (default: 10)
   real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
   fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
   port [NAME…]   crates of other people under the selvedge crate, by changing their imports
@@ -37,9 +45,11 @@ fn main() -> ExitCode {
         ["test"] => test::all(),
         ["test", "--quick"] => test::quick(),
         ["bless", rest @ ..] => test::bless(rest),
-        ["bench", rest @ ..] => bench(rest),
+        ["bench", rest @ ..] => bench::run(rest),
+        ["instructions"] => instructions::run(false),
+        ["instructions", "--record"] => instructions::run(true),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
-        ["corpus", rest @ ..] => corpus(rest.first().copied().unwrap_or("10")),
+        ["corpus", rest @ ..] => corpus(rest),
         ["real", rest @ ..] => real(rest),
         ["port", rest @ ..] => port::run(rest),
         ["tidy"] => tidy::run(),
@@ -67,25 +77,11 @@ fn demo() -> Outcome {
     cargo(&[&run[..], &["--", "demo"]].concat())
 }
 
-fn bench(args: &[&str]) -> Outcome {
+fn corpus(args: &[&str]) -> Outcome {
     setup::run()?;
-    if matches!(args.first(), Some(&"confirm" | &"noninterference")) {
-        // The tool itself is what is measured.
-        cargo(&["build", "--release", "--package", "selvedge-cli"])?;
-    }
-    // The comparison with shuttle and loom is a package of its own, so that nothing else builds them.
-    let (package, args) = match args {
-        ["rust", rest @ ..] => ("selvedge-bench-rust", rest),
-        _ => ("selvedge-bench", args),
-    };
-    cargo(&["build", "--release", "--package", package])?;
-    let run = ["run", "--quiet", "--release", "--package", package, "--"];
-    cargo(&[&run, args].concat())
-}
-
-fn corpus(runs: &str) -> Outcome {
-    setup::run()?;
-    shell::cargo_with("CORPUS_RUNS", runs, &["test", "-p", "selvedge-runtime", "--test", "corpus"])
+    let (runs, name) = args.split_first().unwrap_or((&"10", &[]));
+    let test = ["test", "-p", "selvedge-runtime", "--test", "corpus", "--"];
+    shell::cargo_with("CORPUS_RUNS", runs, &[&test, name].concat())
 }
 
 fn real(args: &[&str]) -> Outcome {

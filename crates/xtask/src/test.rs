@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::shell::{self, Outcome, cargo, root};
-use crate::{demo, setup, tidy};
+use crate::{demo, instructions, setup, tidy};
 
 /// What every build of tests selects. Always the same, so that cargo never builds a crate twice for
 /// different sets of features. Tools of others, for comparison, are measured but not tested.
@@ -27,6 +27,7 @@ pub(crate) fn all() -> Outcome {
     checks()?;
     cargo(&["build", "--release"])?;
     demo()?;
+    instructions::run(false)?;
     cargo(&SELECTION)?;
     shell::cargo_with("RUSTDOCFLAGS", "--deny warnings", &["doc", "--workspace", "--no-deps"])?;
     if shell::succeeds("cargo", &["deny", "--version"]) {
@@ -53,7 +54,7 @@ pub(crate) fn quick() -> Outcome {
     println!("quick checks passed in {} s", start.elapsed().as_secs());
     println!(
         "left out: the tests {}, all of the corpus but {SAMPLE}*, doc tests, examples, the release build,\n\
-         the demo, the documentation and cargo-deny; `cargo xtask test` runs everything",
+         the demo, the count of instructions, the documentation and cargo-deny; `cargo xtask test` runs everything",
         SLOW.join(", ")
     );
     Ok(())

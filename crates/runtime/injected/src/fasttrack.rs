@@ -21,6 +21,8 @@
 //! another place; 100 if a set is found again, 150 if the thread's cell in a private one is renewed; about
 //! 700 if a set has to be made, rarely.
 
+#[cfg(test)]
+mod agreement;
 mod full;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use selvedge_model::{Event, Symbols};
@@ -175,9 +175,11 @@ pub fn succeed(command: &mut Command) -> Result<(), String> {
     Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Runs a program under observation.
+/// Runs a program under observation; what it prints is of no interest.
 pub fn observe(program: &Path, form: Form) -> Result<Outcome, String> {
-    observe_with(Command::new(program), form, Options::default(), &mut |_: &Event, _: &Symbols| {})
+    let mut command = Command::new(program);
+    command.stdout(Stdio::null());
+    observe_with(command, form, Options::default(), &mut |_: &Event, _: &Symbols| {})
 }
 
 /// The same with everything chosen.

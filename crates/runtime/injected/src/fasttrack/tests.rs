@@ -53,6 +53,11 @@ pub(crate) fn found(_: &Thread, earlier: &Earlier, addr: usize, len: u32, pc: us
     locked(&FOUND).push(Found { earlier_pc: earlier.pc, later_pc, addr, len: len as usize });
 }
 
+/// How many races were found since the list was last cleared.
+pub(super) fn found_so_far() -> usize {
+    locked(&FOUND).len()
+}
+
 /// xorshift64*
 struct Dice(u64);
 
@@ -160,9 +165,9 @@ fn announce(write: bool, len: usize, addr: usize) {
 }
 
 /// Memory that the test has as its own: nothing is ever stored there, only in its shadow.
-const BASE: usize = 0x0123_4567_8000;
+pub(super) const BASE: usize = 0x0123_4567_8000;
 
-fn prepare() -> MutexGuard<'static, ()> {
+pub(super) fn prepare() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     static MAPPED: Once = Once::new();
     let guard = locked(&ALONE);
