@@ -13,32 +13,7 @@ use selvedge_model::{Findings, Op, Target, Waiter};
 use selvedge_runtime::control::{Cause, CodePlace, Outcome, Uncontrolled};
 use selvedge_runtime::{Controlled, Execution, Form, Settings};
 
-use common::{Built, Compiler, libraries, observe, workspace};
-
-fn build(source: &str, fixed: bool) -> Built {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/controlled").join(source);
-    let compiler = if source.ends_with(".rs") { Compiler::Rustc } else { Compiler::Gcc };
-    // Tests that share a program run at the same time.
-    let test = std::thread::current().name().unwrap_or("test").replace("::", "-");
-    let folder = workspace("control").join(test);
-    std::fs::create_dir_all(&folder).expect("the target directory is writable");
-    Built::new(&path, compiler, fixed, &folder).expect("it compiles")
-}
-
-fn settings(fork: bool) -> Settings {
-    // No execution of these tests is long, but the machine may be busy.
-    Settings { fork, time: Duration::from_secs(60), ..Settings::default() }
-}
-
-fn control(built: &Built, fork: bool) -> Controlled {
-    let none: [&str; 0] = [];
-    Controlled::new(&built.program, none, libraries(), settings(fork)).expect("there is memory")
-}
-
-fn run(program: &mut Controlled, seed: u64) -> Execution {
-    let mut walk = RandomWalk::new(seed, 1);
-    program.run(&mut walk).expect("it is controlled").expect("one execution is wanted")
-}
+use common::{Built, build, control, libraries, observe, run, settings, workspace};
 
 /// The same seed gives the same events, in processes that are loaded elsewhere each time; others do not.
 fn same_seed_same_events(source: &str, code: i32) {

@@ -56,6 +56,10 @@ pub const TRY: u8 = 4;
 /// Flag of a pending [`RecordKind::Acquire`]: the thread waits for a limited time.
 pub const TIMED: u8 = 8;
 
+/// Flag of a [`RecordKind::Free`]: by code that is not instrumented, so that what orders it may be out of
+/// sight.
+pub const OUT_OF_SIGHT: u8 = 1;
+
 /// Flag of a [`RecordKind::Notify`]: all waiters are woken, not one.
 pub const ALL: u8 = 1;
 /// Flag of a [`RecordKind::Notify`] or [`RecordKind::Wake`]: a futex, not a condition variable.
@@ -211,7 +215,7 @@ kinds! {
     Wake = 18,
     /// Memory `a`, `b` bytes, allocated.
     Alloc = 19,
-    /// Memory `a`, `b` bytes, freed.
+    /// Memory `a`, `b` bytes, freed; `flags` [`OUT_OF_SIGHT`].
     Free = 20,
     /// The synchronization object at `a` is no more.
     Destroy = 21,

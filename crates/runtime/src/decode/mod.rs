@@ -23,7 +23,9 @@ use crate::numbering::Numbering;
 use crate::places::{Callers, Code, Names};
 use crate::races::role;
 use crate::rust_locks::RustLocks;
-use crate::wire::{self, ALL, Does, FUTEX, MAY_LOCK, ORDER, Record, RecordKind, SHARED, order};
+use crate::wire::{
+    self, ALL, Does, FUTEX, MAY_LOCK, ORDER, OUT_OF_SIGHT, Record, RecordKind, SHARED, order,
+};
 
 mod orders;
 mod pending;
@@ -163,11 +165,21 @@ impl Decoder {
             self.epochs.insert(thread, Epoch::from_record(record.b >> 32));
         }
         let before = out.len();
-        let line = line(thread, kind, record, callers, names);
-        let has_it = self.end_waiting(&line, out);
-        if !record.is_of_std() || self.is_seen(&line, has_it) {
+        let mut line = line(thread, kind, record, callers, names);
+        let awaited = self.end_waiting(&line, out);
+        if kind == RecordKind::Acquire {
+            line.site = awaited.unwrap_or(line.site);
+        }
+        let of_std = record.is_of_std();
+        if of_std && kind == RecordKind::Acquire {
+            self.push_std_order(&line, out);
+        }
+        if !of_std || self.is_seen(&line, awaited.is_some()) {
             self.push_operation(&line, names, out);
             self.push_lock_step(&line, out);
+        }
+        if of_std && kind == RecordKind::Release {
+            self.push_std_order(&line, out);
         }
         let locks = |e: &Event| matches!(e.op, Op::Acquire(..) | Op::Release(..));
         self.lock_change = out[before..]
@@ -198,23 +210,22 @@ impl Decoder {
         self.numbering.as_ref().map_or(Some(addr), |n| n.address(addr))
     }
 
-    /// Whether the thread has the lock that it waited for, by the record itself. If it does something else
-    /// it has the lock as well, which comes first.
-    fn end_waiting(&mut self, line: &Line<'_>, out: &mut Vec<Event>) -> bool {
+    /// Where the thread began to wait for a lock that it has now, by the record itself. If it does something
+    /// else it has the lock as well, which comes first.
+    fn end_waiting(&mut self, line: &Line<'_>, out: &mut Vec<Event>) -> Option<SiteId> {
         let &Line { thread, kind, record, step, .. } = line;
+        let &(addr, mode, site) = self.awaited.get(&thread)?;
+        let takes = matches!(kind, RecordKind::Acquire | RecordKind::Update);
         let inside = matches!(step, Some((LockStep::Inside, _)));
-        let has_it = matches!(kind, RecordKind::Acquire | RecordKind::Update)
-            && self.awaited.get(&thread).is_some_and(|&(addr, ..)| addr == record.a)
-            && !inside;
-        if has_it {
+        if takes && addr == record.a && !inside {
             self.awaited.remove(&thread);
-        } else if step.is_none()
-            && tells_more(record, kind)
-            && let Some((addr, mode, site)) = self.awaited.remove(&thread)
-        {
+            return Some(site);
+        }
+        if step.is_none() && tells_more(record, kind) {
+            self.awaited.remove(&thread);
             self.take(thread, site, addr, mode, out);
         }
-        has_it
+        None
     }
 
     /// Whether what a stub around the standard library says of a lock is about a lock whose other ways in
@@ -228,6 +239,18 @@ impl Decoder {
             RecordKind::Release => self.rust_locks.give_up(thread, record.a),
             _ => false,
         }
+    }
+
+    /// What a stub around the standard library says of a lock orders threads whether or not the lock is
+    /// seen: the library's own atomics at the same place are not recorded.
+    fn push_std_order(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
+        const LEN: u64 = 4;
+        let op = match line.kind {
+            RecordKind::Acquire => AtomicOp::Load(LoadOrder::Acquire),
+            _ => AtomicOp::Update(UpdateOrder::Release),
+        };
+        let access = self.access(&Record { b: LEN, ..*line.record });
+        self.push(line, Op::Atomic(access, op), out);
     }
 
     fn push_operation(&mut self, line: &Line<'_>, names: &mut Names<'_>, out: &mut Vec<Event>) {
@@ -252,7 +275,15 @@ impl Decoder {
             RecordKind::Free => {
                 let range = Range { start: record.a, len: record.b };
                 self.forget(range);
-                let freed = self.numbering.as_mut().map_or(vec![range], |n| n.freed(range));
+                let freed = match &mut self.numbering {
+                    None => vec![range],
+                    // Where it lies there will be other memory; what cannot be judged is not an event.
+                    Some(numbering) => {
+                        let mut freed = numbering.freed(range);
+                        freed.retain(|_| record.flags() & OUT_OF_SIGHT == 0);
+                        freed
+                    }
+                };
                 for range in freed {
                     self.push(line, Op::Free(range), out);
                 }
