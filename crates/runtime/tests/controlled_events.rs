@@ -113,7 +113,7 @@ fn races(program: &mut Controlled) -> bool {
         let execution = run(program, seed);
         assert_eq!(execution.outcome, Outcome::Exited(0), "seed {seed}: {execution:?}");
         let found = findings(FastTrack::new(), &execution);
-        found.len() > 0
+        !found.is_empty()
     })
 }
 
@@ -172,6 +172,22 @@ fn memory_that_is_used_again_is_other_memory() {
     let mut program = control(&build("memory.c", false), true);
     let quiet = run(&mut program, 1);
     assert!(quiet.events.iter().all(|e| !matches!(e.op, Op::Alloc(_) | Op::Free(_))));
+}
+
+#[test]
+fn memory_is_read_as_far_as_it_is_compared() {
+    let mut program = control_with(&build("compare.c", false), all_accesses());
+    let execution = run(&mut program, 1);
+    assert_eq!(execution.outcome, Outcome::Exited(0));
+    let longest = execution.events.iter().filter_map(|e| match e.op {
+        Op::Read(access) if access.len != 8 => Some(access.len),
+        _ => None,
+    });
+    assert_eq!(
+        longest.collect::<Vec<u32>>(),
+        [3, 3],
+        "and the length, of 8 bytes, is read as well"
+    );
 }
 
 #[test]

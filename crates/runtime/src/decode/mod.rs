@@ -24,7 +24,7 @@ use crate::places::{Callers, Code, Names};
 use crate::races::role;
 use crate::rust_locks::RustLocks;
 use crate::wire::{
-    self, ALL, Does, FUTEX, MAY_LOCK, ORDER, OUT_OF_SIGHT, Record, RecordKind, SHARED, order,
+    self, ALL, FUTEX, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind, SHARED, order,
 };
 
 mod orders;
@@ -81,8 +81,6 @@ pub struct Decoder {
     /// The last epoch that is known of each thread.
     epochs: BTreeMap<u32, Epoch>,
     lock_change: Option<Epoch>,
-    /// The earlier access of the race that a thread's next record tells.
-    earlier: BTreeMap<u32, Record>,
     first_race: Option<FirstRace>,
     names: BTreeMap<u32, String>,
     /// Records that mean nothing: the program overwrote the shared memory.
@@ -256,9 +254,6 @@ impl Decoder {
     fn push_operation(&mut self, line: &Line<'_>, names: &mut Names<'_>, out: &mut Vec<Event>) {
         let &Line { thread, kind, record, site, .. } = line;
         match kind {
-            RecordKind::Earlier => {
-                self.earlier.insert(thread, *record);
-            }
             RecordKind::Raced => self.first_race = self.raced(line, names),
             RecordKind::Destroy => self.forget(Range { start: record.a, len: 1 }),
             RecordKind::Made => {
@@ -341,28 +336,26 @@ impl Decoder {
     }
 
     fn raced(&mut self, line: &Line<'_>, names: &mut Names<'_>) -> Option<FirstRace> {
-        let &Line { thread, record, site, .. } = line;
-        let earlier = self.earlier.remove(&thread)?;
-        let does = Does::from_number(u32::from(earlier.flags()))?;
-        let low = earlier.b & 0xffff_ffff;
-        let pc = names.resolver.earlier(low, does, record.pc(), names.modules);
-        let earlier_site = names.resolver.site(pc.unwrap_or(0), names.modules);
-        let by = earlier.a as u32;
-        let regions = self.regions.get(&by);
-        let bytes = Range { start: record.a, len: record.b };
+        let raced = Raced::read(line.record)?;
+        let regions = self.regions.get(&raced.thread);
+        let bytes = Range { start: raced.addr, len: raced.len };
         if let Some(name) = names.object(bytes.start) {
             names.symbols.variables.define(&name, bytes);
         }
-        let later = Does::from_number(u32::from(record.flags()))?;
+        let earlier = names.earlier(raced.number?, raced.earlier, line.record.pc())?;
         Some(FirstRace {
             bytes,
             earlier: Party {
-                thread: ThreadId(by),
-                site: SiteId(names.symbols.sites.intern(earlier_site)),
-                role: role(does),
+                thread: ThreadId(raced.thread),
+                site: earlier,
+                role: role(raced.earlier),
             },
-            passed: regions.map_or(0, |r| r.passed_before(Epoch::from_record(earlier.b >> 32))),
-            later: Party { thread: ThreadId(thread), site, role: role(later) },
+            passed: regions.map_or(0, |r| r.passed_before(Epoch::from_record(raced.epoch))),
+            later: Party {
+                thread: ThreadId(line.thread),
+                site: line.site,
+                role: role(raced.later),
+            },
         })
     }
 
@@ -421,7 +414,6 @@ impl Decoder {
             }
             RecordKind::Callers
             | RecordKind::Destroy
-            | RecordKind::Earlier
             | RecordKind::Enroll
             | RecordKind::Free
             | RecordKind::FutexWait
@@ -536,6 +528,7 @@ mod tests {
                 modules: &modules,
                 resolver: &mut ByModule,
                 text: &|_, _| None,
+                race: &|_| None,
                 places: &mut places,
             };
             let mut out = Vec::new();
