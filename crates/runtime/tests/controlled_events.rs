@@ -301,3 +301,19 @@ fn a_deadlock_of_rust_is_predicted_steered_to_and_told_like_one_of_c() {
     let mut fixed = aware(&build("philosophers.rs", true), settings(true));
     assert_eq!(findings(Goodlock::default(), &run(&mut fixed, 0)).len(), 0);
 }
+
+#[test]
+fn schedules_in_which_a_lock_of_rust_is_an_atomic_still_replay() {
+    let built = build("guarded.rs", false);
+    let (mut before, mut now) = (control(&built, true), aware(&built, settings(true)));
+    let mut preemptions = 0;
+    for seed in 0..20 {
+        let recorded = run(&mut before, seed);
+        let (again, divergence) = now.replay(&recorded.schedule).expect("it is controlled");
+        assert_eq!((divergence, &again.outcome), (None, &recorded.outcome), "seed {seed}");
+        let segments = again.schedule.segments.iter().zip(&recorded.schedule.segments);
+        assert!(segments.clone().all(|(a, b)| (a.thread, a.steps) == (b.thread, b.steps)));
+        preemptions += segments.filter(|(a, b)| a.until != b.until).count();
+    }
+    assert!(preemptions > 0, "threads are preempted before steps that have another name now");
+}
