@@ -89,6 +89,21 @@ impl Pending {
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::new(self.landmark, self.step.kind())
     }
+
+    /// Whether replay recognises the step by this fingerprint. Older schedules know a lock of Rust only by
+    /// the atomic updates, the futexes and the wake-ups that it is made of.
+    pub fn is_known_by(&self, fingerprint: Fingerprint) -> bool {
+        const UPDATE: u8 = 6;
+        const LOAD: u8 = 5;
+        const WAKE: u8 = 20;
+        let former: &[u8] = match self.step {
+            Step::Do(Op::Acquire(..)) => &[UPDATE, LOAD, WAKE],
+            Step::Do(Op::Release(..)) | Step::TryAcquire(..) => &[UPDATE],
+            _ => &[],
+        };
+        let mut former = former.iter().map(|&kind| Fingerprint::new(self.landmark, kind));
+        self.fingerprint() == fingerprint || former.any(|f| f == fingerprint)
+    }
 }
 
 /// A thread was stopped although it could have gone on.

@@ -17,11 +17,13 @@
 //! | [`modules`] | what a program counter belongs to |
 //! | [`epoch`] | when a thread did something |
 //! | [`races`] | race records become findings |
+//! | `earlier` | the place of a race's earlier access |
 //! | `rust_locks` | which locks of Rust a thread is known to hold |
 //! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
 pub mod control;
 pub mod decode;
+mod earlier;
 pub mod epoch;
 pub mod libraries;
 pub mod merge;
@@ -37,7 +39,9 @@ pub mod shm;
 pub use control::{Controlled, Execution, Settings};
 pub use epoch::{Epoch, Past};
 pub use libraries::{Form, Libraries};
-pub use modules::{ByModule, FunctionRegion, LockStep, Module, Modules, Resolve};
+pub use modules::{
+    ByModule, Call as CallBefore, FunctionRegion, LockStep, Module, Modules, Resolve,
+};
 pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;
 pub use session::{Error, Observe, Options, Outcome, Session};

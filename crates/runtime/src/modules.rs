@@ -1,14 +1,10 @@
 //! What a program counter belongs to: the files that were mapped, as the program wrote them down.
-//!
-//! Shadow memory keeps only the low bits of an earlier access's program counter. The whole is found
-//! again here: among the places in mapped code with those low bits, it is one that a call returns to.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use selvedge_model::{Mode, RegionKind, Site};
-
-use crate::wire::{Does, SHADOW_PC_BITS};
 
 /// A mapped piece of a file that holds code.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,7 +27,7 @@ pub struct Modules {
     by_start: BTreeMap<u64, Module>,
     /// First address of each image in memory, code and data, and the first address after it.
     images: BTreeMap<u64, (u64, PathBuf)>,
-    files: BTreeMap<PathBuf, Vec<u8>>,
+    files: RefCell<BTreeMap<PathBuf, Vec<u8>>>,
 }
 
 impl Modules {
@@ -72,37 +68,11 @@ impl Modules {
         (addr < *end).then_some((path, addr - base))
     }
 
-    /// The return address whose low bits are `low`: in the module of `near` if there is one, else in
-    /// any. None if no call returns to such a place.
-    pub fn restore(&mut self, low: u64, near: u64) -> Option<u64> {
-        let first = self.find(near).map(|m| m.start);
-        let mut order: Vec<u64> = self.by_start.keys().copied().collect();
-        order.sort_by_key(|&start| Some(start) != first);
-        let step = 1u64 << SHADOW_PC_BITS;
-        for start in order {
-            let module = self.by_start[&start].clone();
-            let mut pc = (module.start & !(step - 1)) | low;
-            if pc < module.start {
-                pc += step;
-            }
-            while pc < module.end {
-                if self.follows_call(&module, pc) {
-                    return Some(pc);
-                }
-                pc += step;
-            }
-        }
-        None
-    }
-
     /// Whether `pc` is where a call returns to.
-    pub fn is_return(&mut self, pc: u64) -> bool {
-        let module = self.find(pc).cloned();
-        module.is_some_and(|module| self.follows_call(&module, pc))
-    }
-
-    fn follows_call(&mut self, module: &Module, pc: u64) -> bool {
-        let file = self.files.entry(module.path.clone());
+    pub fn is_return(&self, pc: u64) -> bool {
+        let Some(module) = self.find(pc) else { return false };
+        let mut files = self.files.borrow_mut();
+        let file = files.entry(module.path.clone());
         let file = file.or_insert_with(|| std::fs::read(&module.path).unwrap_or_default());
         let at = (pc - module.start + module.offset) as usize;
         let before = |n: usize| at.checked_sub(n).and_then(|i| file.get(i..at));
@@ -174,6 +144,17 @@ pub enum LockStep {
     Inside,
 }
 
+/// What stands before a return address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// Not a call.
+    None,
+    /// A call of a function that is not known.
+    Unknown,
+    /// A call of the function with this symbol.
+    Of(String),
+}
+
 /// Turns return addresses into sites. The command line has one that reads debug information.
 pub trait Resolve {
     /// The site of the call that returns to `pc`.
@@ -186,11 +167,9 @@ pub trait Resolve {
         self.site(pc, modules)
     }
 
-    /// The return address of an earlier access of which the low bits are known, that raced with one
-    /// whose call returns to `near`.
-    fn earlier(&mut self, low: u64, does: Does, near: u64, modules: &Modules) -> Option<u64> {
-        let _ = (low, does, near, modules);
-        None
+    /// What stands before the return address `pc`.
+    fn call_before(&mut self, pc: u64, modules: &Modules) -> Call {
+        if modules.is_return(pc) { Call::Unknown } else { Call::None }
     }
 
     /// The name of the function that `pc` lies in.

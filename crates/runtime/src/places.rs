@@ -6,8 +6,10 @@ use selvedge_model::schedule::landmark;
 use selvedge_model::{Region, RegionId, RegionKind, Site, SiteId, Symbols};
 
 use crate::control::CodePlace;
+use crate::earlier::restore;
 use crate::modules::{LockStep, Modules, Resolve};
-use crate::wire::CALLERS;
+use crate::shm::RaceRecord;
+use crate::wire::{CALLERS, Does, SHADOW_PC_BITS};
 
 /// Return addresses of callers, innermost first, 0 where there is none.
 pub type Callers = [u64; CALLERS];
@@ -23,6 +25,8 @@ pub struct Places {
     steps: HashMap<Code, Option<(LockStep, SiteId)>>,
     /// The functions that are regions, by a place in them.
     functions: HashMap<(u64, RegionKind), RegionId>,
+    /// Where the earlier access of a race was made, by the race's number in the program's table.
+    earlier: HashMap<usize, SiteId>,
     /// Return addresses whose callers do not matter.
     alone: Vec<u64>,
     /// The code behind each site that was executed, wherever it is loaded.
@@ -51,6 +55,9 @@ impl Places {
 /// Finds a name that the program has left.
 pub type ReadText<'a> = &'a dyn Fn(u64, usize) -> Option<String>;
 
+/// Finds a race in the program's table.
+pub type ReadRace<'a> = &'a dyn Fn(usize) -> Option<RaceRecord>;
+
 /// What gives addresses their names.
 pub struct Names<'a> {
     /// Takes the names.
@@ -61,6 +68,8 @@ pub struct Names<'a> {
     pub resolver: &'a mut dyn Resolve,
     /// Knows what the program itself calls its regions.
     pub text: ReadText<'a>,
+    /// Knows the races that records name.
+    pub race: ReadRace<'a>,
     /// What has been asked for.
     pub places: &'a mut Places,
 }
@@ -114,6 +123,26 @@ impl Names<'_> {
     fn region(&mut self, name: Option<String>, at: u64, kind: RegionKind) -> RegionId {
         let name = name.unwrap_or_else(|| format!("region@{at:#x}")).into();
         RegionId(self.symbols.regions.intern(Region { kind, name }))
+    }
+
+    /// Where the earlier access of a race was made, whose later one is at `pc`. The two are one entry of the
+    /// table whichever came first.
+    pub(crate) fn earlier(&mut self, number: usize, does: Does, pc: u64) -> Option<SiteId> {
+        const MASK: u64 = (1 << SHADOW_PC_BITS) - 1;
+        let race = (self.race)(number)?;
+        let Names { symbols, modules, resolver, places, .. } = self;
+        if race.later.pc & MASK != pc & MASK {
+            let site = resolver.site(race.later.pc, modules);
+            return Some(SiteId(symbols.sites.intern(site)));
+        }
+        if let Some(&known) = places.earlier.get(&number) {
+            return Some(known);
+        }
+        let restored = restore(race.earlier.pc, does, pc, modules, &mut **resolver);
+        let site = resolver.site(restored.map_or(0, |r| r.pc), modules);
+        let found = SiteId(symbols.sites.intern(site));
+        places.earlier.insert(number, found);
+        Some(found)
     }
 
     /// What the object or variable at an address is called.

@@ -4,10 +4,11 @@ use selvedge_model::{
     Finding, Kind, Place, Range, Role, SiteId, Status, Subject, Symbols, Target, ThreadId,
 };
 
+use crate::earlier::restore;
 use crate::epoch::Epoch;
 use crate::modules::{Modules, Resolve};
 use crate::shm::Shm;
-use crate::wire::{Does, FRAMES, RACES, Side};
+use crate::wire::{Does, FRAMES, Side};
 
 /// One side of a race.
 #[derive(Clone, Debug)]
@@ -16,7 +17,8 @@ pub struct RaceSide {
     pub thread: ThreadId,
     /// Doing what.
     pub does: Does,
-    /// Return address of the call that announced the access; 0 if it could not be restored.
+    /// Return address of the call that announced the access; 0 if it could not be restored, see
+    /// [`NativeRace::certain`].
     pub pc: u64,
     /// When.
     pub epoch: Epoch,
@@ -38,6 +40,10 @@ pub struct Call {
 /// A race that the program found in itself.
 #[derive(Clone, Debug)]
 pub struct NativeRace {
+    /// Which race of the program.
+    pub number: usize,
+    /// Whether only one return address of the earlier access is possible.
+    pub certain: bool,
     /// The access that was there first.
     pub earlier: RaceSide,
     /// The access that met it.
@@ -51,19 +57,29 @@ pub struct NativeRace {
     pub stamp: u64,
 }
 
-/// All races recorded so far.
-pub fn collect(shm: &Shm, modules: &mut Modules) -> Vec<NativeRace> {
-    (0..RACES).filter_map(|number| one(shm, modules, number)).collect()
+/// How often each of the races happened.
+pub(crate) fn count(shm: &Shm, races: &mut [NativeRace]) {
+    for race in races {
+        race.occurrences = shm.race(race.number).map_or(race.occurrences, |r| r.count);
+    }
 }
 
 /// The race with that number, once it is complete.
-pub fn one(shm: &Shm, modules: &mut Modules, number: usize) -> Option<NativeRace> {
+pub(crate) fn one(
+    shm: &Shm,
+    modules: &Modules,
+    resolver: &mut dyn Resolve,
+    number: usize,
+) -> Option<NativeRace> {
     let race = shm.race(number)?;
     let (mut earlier, later) = (side(&race.earlier)?, side(&race.later)?);
-    earlier.pc = modules.restore(earlier.pc, later.pc).unwrap_or(0);
+    let restored = restore(earlier.pc, earlier.does, later.pc, modules, resolver);
+    earlier.pc = restored.map_or(0, |r| r.pc);
     let calls = race.past.iter().map(|&[returns_to, inside]| Call { returns_to, inside });
     let past = calls.take_while(|call| call.inside != 0).collect();
-    Some(NativeRace { earlier, later, occurrences: race.count, past, stamp: race.stamp })
+    let certain = restored.is_some_and(|r| r.certain);
+    let (occurrences, stamp) = (race.count, race.stamp);
+    Some(NativeRace { number, certain, earlier, later, occurrences, past, stamp })
 }
 
 fn side(side: &Side) -> Option<RaceSide> {

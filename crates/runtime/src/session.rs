@@ -157,6 +157,8 @@ impl<F: FnMut(&Event, &Symbols)> Observe for F {
 pub struct Session {
     shm: Shm,
     child: Child,
+    /// Races are looked for, and not only memory on which they happen.
+    races: bool,
 }
 
 impl Session {
@@ -183,7 +185,7 @@ impl Session {
         form.put_into(&mut command, libraries);
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| Error::Start { program, source })?;
-        Ok(Session { shm, child })
+        Ok(Session { shm, child, races: options.races })
     }
 
     /// The process.
@@ -193,7 +195,7 @@ impl Session {
 
     /// Stops observing; the program goes on by itself. Waits for its end.
     pub fn abandon(self) -> Result<ExitStatus, Error> {
-        let Session { shm, mut child } = self;
+        let Session { shm, mut child, .. } = self;
         drop(shm);
         child.wait().map_err(Error::Wait)
     }
@@ -212,19 +214,16 @@ impl Session {
         let mut maps_len = 0;
         let mut region_table = RegionTable::default();
         let mut next_race = 0;
+        let mut found_races: Vec<NativeRace> = Vec::new();
         // Races whose place among the events has not come yet, the last one first.
         let mut pending: Vec<NativeRace> = Vec::new();
         let shm = &self.shm;
-        let text = |at, len| shm.text(at, len);
+        let (text, race) = (|at, len| shm.text(at, len), |number| shm.race(number));
         let mut idle = Duration::ZERO;
         let mut events = Vec::new();
         let status = loop {
             let status = self.child.try_wait().map_err(Error::Wait)?;
-            let known = self.shm.shared().header.maps_len.load(Ordering::Acquire);
-            if known != maps_len {
-                maps_len = known;
-                modules = Modules::parse(&self.shm.maps());
-            }
+            read_maps(&self.shm, &mut maps_len, &mut modules);
             region_table.answer(&self.shm, &modules, maps_len, resolver);
             let mut new = merge.take(&self.shm);
             if status.is_some() {
@@ -233,9 +232,15 @@ impl Session {
             // Looked at after the rings: a race is complete before its thread makes another record,
             // so that it is known here before that record is passed on.
             let found = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
-            while next_race < found.min(wire::RACES) {
-                match races::one(&self.shm, &mut modules, next_race) {
-                    Some(race) => pending.push(race),
+            if next_race < found {
+                read_maps(&self.shm, &mut maps_len, &mut modules);
+            }
+            while self.races && next_race < found.min(wire::RACES) {
+                match races::one(&self.shm, &modules, resolver, next_race) {
+                    Some(race) => {
+                        found_races.push(race.clone());
+                        pending.push(race);
+                    }
                     // The number is given out before the record is complete.
                     None if status.is_none() => break,
                     None => {}
@@ -250,7 +255,8 @@ impl Session {
                 }
                 let resolver = &mut *resolver;
                 let (modules, places) = (&modules, &mut places);
-                let mut names = Names { symbols, modules, resolver, text: &text, places };
+                let (text, race) = (&text, &race);
+                let mut names = Names { symbols, modules, resolver, text, race, places };
                 decoder.record(thread, record, &mut names, &mut events);
                 name_locks(&decoder, &mut names);
                 for event in events.drain(..) {
@@ -285,7 +291,9 @@ impl Session {
                 std::thread::sleep(idle);
             }
         };
-        Ok(Outcome { lost_functions: region_table.lost, ..self.outcome(status)? })
+        races::count(&self.shm, &mut found_races);
+        let outcome = self.outcome(status)?;
+        Ok(Outcome { lost_functions: region_table.lost, races: found_races, ..outcome })
     }
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
@@ -293,17 +301,26 @@ impl Session {
         if let Some(error) = refusal(header) {
             return Err(error);
         }
-        let mut modules = Modules::parse(&self.shm.maps());
+        let races = if self.races { header.races.load(Ordering::Acquire) } else { 0 };
         Ok(Outcome {
             status,
             attached: header.program.load(Ordering::Acquire) != 0,
             instrumented: header.instrumented.load(Ordering::Acquire) != 0,
-            races_seen: header.races.load(Ordering::Acquire),
-            races: races::collect(&self.shm, &mut modules),
+            races_seen: races,
+            races: Vec::new(),
             lost: header.lost.load(Ordering::Acquire),
             lost_functions: 0,
-            modules,
+            modules: Modules::parse(&self.shm.maps()),
         })
+    }
+}
+
+/// Reads the program's memory map if it has grown beyond `known`.
+fn read_maps(shm: &Shm, known: &mut u32, modules: &mut Modules) {
+    let len = shm.shared().header.maps_len.load(Ordering::Acquire);
+    if len != *known {
+        *known = len;
+        *modules = Modules::parse(&shm.maps());
     }
 }
 

@@ -10,48 +10,12 @@ use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_engine::replay::unforced;
 use selvedge_engine::{Ask, Executor, Noted};
-use selvedge_explore::{
-    Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step, Strategy,
-};
+use selvedge_explore::{Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step};
 use selvedge_model::{Findings, Op, Target, Waiter};
 use selvedge_runtime::control::{Cause, CodePlace, Outcome, Uncontrolled};
 use selvedge_runtime::{Controlled, Execution, Form, Settings};
 
-use common::{Built, Compiler, libraries, observe, workspace};
-
-fn build(source: &str, fixed: bool) -> Built {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/controlled").join(source);
-    let compiler = if source.ends_with(".rs") { Compiler::Rustc } else { Compiler::Gcc };
-    // Tests that share a program run at the same time.
-    let test = std::thread::current().name().unwrap_or("test").replace("::", "-");
-    let folder = workspace("control").join(test);
-    std::fs::create_dir_all(&folder).expect("the target directory is writable");
-    Built::new(&path, compiler, fixed, &folder).expect("it compiles")
-}
-
-fn settings(fork: bool) -> Settings {
-    // No execution of these tests is long, but the machine may be busy.
-    Settings { fork, time: Duration::from_secs(60), ..Settings::default() }
-}
-
-fn control(built: &Built, fork: bool) -> Controlled {
-    let none: [&str; 0] = [];
-    Controlled::new(&built.program, none, libraries(), settings(fork)).expect("there is memory")
-}
-
-fn run(program: &mut Controlled, seed: u64) -> Execution {
-    let mut walk = RandomWalk::default();
-    next(program, &mut Budget::new(seed, 1), &mut walk).expect("one execution is wanted")
-}
-
-/// The next execution of a search.
-fn next(
-    program: &mut Controlled,
-    budget: &mut Budget,
-    strategy: &mut dyn Strategy,
-) -> Option<Execution> {
-    budget.begin(strategy).then(|| program.run(strategy).expect("it is controlled"))
-}
+use common::{Built, build, control, libraries, next, observe, run, settings, workspace};
 
 /// The same seed gives the same events, in processes that are loaded elsewhere each time; others do not.
 fn same_seed_same_events(source: &str, code: i32) {

@@ -32,7 +32,7 @@ fn main() {
     // What it prints replays: as an environment variable, or in the source.
     let schedule = failure.schedule.to_string();
     let again = Explore::new().replay(&schedule).run(|| count(read_then_write));
-    assert_eq!(again.expect_err("the schedule shows the same bug").cause, failure.cause);
+    assert_eq!(again.expect_err("the schedule shows the same bug").case, failure.case);
 
     let summary = Explore::new().run(|| count(in_one_step)).expect("the mended program is correct");
     println!("mended: no failure in {} executions", summary.executions);

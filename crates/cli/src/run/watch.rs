@@ -10,7 +10,7 @@ use selvedge_model::{
     Ended, Event, Failure, Finding, FirstRace, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
-use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome, RaceSide};
+use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome};
 
 use super::ending;
 use super::heap::Heap;
@@ -42,7 +42,7 @@ pub(super) struct Watch {
     threads: BTreeMap<ThreadId, Thread>,
     synchronized: bool,
     /// Which finding the races between two program counters became.
-    races: BTreeMap<(u64, u64), String>,
+    races: BTreeMap<usize, String>,
 }
 
 #[derive(Default)]
@@ -154,7 +154,7 @@ impl Watch {
     fn final_counts(&mut self, outcome: &Outcome) {
         let mut counts: BTreeMap<&String, u64> = BTreeMap::new();
         for race in &outcome.races {
-            if let Some(id) = self.races.get(&(race.earlier.pc, race.later.pc)) {
+            if let Some(id) = self.races.get(&race.number) {
                 *counts.entry(id).or_default() += u64::from(race.occurrences);
             }
         }
@@ -276,38 +276,28 @@ impl Observe for Watch {
     }
 
     fn race(&mut self, race: &NativeRace, symbols: &mut Symbols, modules: &Modules) {
-        let mut restored = race.clone();
-        let mut certain = false;
-        if race.earlier.pc != 0 {
-            let mut symbolizer = self.symbolizer.borrow_mut();
-            let RaceSide { pc, does, .. } = race.earlier;
-            if let Some(earlier) = symbolizer.restore(pc, does, race.later.pc, modules) {
-                restored.earlier.pc = earlier.pc;
-                certain = earlier.certain;
-            }
-        }
-        let finding = restored.finding(symbols, modules, &mut self.symbolizer.clone());
+        let finding = race.finding(symbols, modules, &mut self.symbolizer.clone());
         let mut reported = self.with_names(Case::new(&finding, symbols), &finding);
         reported.subject = report::Subject::Memory(self.subject(race, symbols, modules));
         reported.notes = self.notes(race, symbols);
         let mut symbolizer = self.symbolizer.borrow_mut();
-        for (place, side) in reported.places.iter_mut().zip([&restored.earlier, &restored.later]) {
+        for (place, side) in reported.places.iter_mut().zip([&race.earlier, &race.later]) {
             place.stack = symbolizer.stack(&side.stack, modules);
         }
         if let Some(earlier) = reported.places.first_mut() {
-            let calls = symbolizer.likely_calls(restored.earlier.pc, &race.past, modules);
+            let calls = symbolizer.likely_calls(race.earlier.pc, &race.past, modules);
             earlier.stack = symbolizer.stack(&calls, modules);
             earlier.stack_likely = !earlier.stack.is_empty();
         }
-        let files = modules_of(&restored, modules);
+        let files = modules_of(race, modules);
         drop(symbolizer);
         if let [earlier, later] = reported.places.as_mut_slice() {
-            earlier.approximate = !certain;
+            earlier.approximate = !race.certain;
             let before = self.held_before.at(race.earlier.thread, race.earlier.epoch);
             earlier.held = before.map(|set| self.locks(set, symbols));
             later.held = Some(self.locks(self.held.set(race.later.thread), symbols));
         }
-        self.races.insert((race.earlier.pc, race.later.pc), reported.id.clone());
+        self.races.insert(race.number, reported.id.clone());
         self.add(reported, &files);
     }
 

@@ -5,7 +5,6 @@
 //! said, but nothing wrong.
 
 mod binary;
-mod earlier;
 mod locks;
 mod past;
 #[cfg(test)]
@@ -18,8 +17,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use selvedge_model::{Frame, Site};
-use selvedge_runtime::wire::Does;
-use selvedge_runtime::{FunctionRegion, LockStep, Module, Modules, Resolve};
+use selvedge_runtime::{CallBefore, FunctionRegion, LockStep, Module, Modules, Resolve};
 
 use crate::claims::Claims;
 
@@ -83,6 +81,16 @@ impl Symbolizer {
         let binary = self.binary(&module);
         let address = pc.wrapping_sub(binary.bias(&module));
         matches!(binary.call_before(address), Call::Of(name) if name.contains("try"))
+    }
+
+    fn call_before(&mut self, pc: u64, modules: &Modules) -> CallBefore {
+        let Some(module) = modules.find(pc).cloned() else { return CallBefore::None };
+        let binary = self.binary(&module);
+        match binary.call_before(pc.wrapping_sub(binary.bias(&module))) {
+            Call::None => CallBefore::None,
+            Call::Unknown => CallBefore::Unknown,
+            Call::Of(name) => CallBefore::Of(name.to_owned()),
+        }
     }
 
     fn outside(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
@@ -194,8 +202,8 @@ impl Resolve for SharedSymbolizer {
         self.borrow_mut().call_within(pc, callers, modules)
     }
 
-    fn earlier(&mut self, low: u64, does: Does, near: u64, modules: &Modules) -> Option<u64> {
-        self.borrow_mut().restore(low, does, near, modules).map(|earlier| earlier.pc)
+    fn call_before(&mut self, pc: u64, modules: &Modules) -> CallBefore {
+        self.borrow_mut().call_before(pc, modules)
     }
 
     fn function(&mut self, pc: u64, modules: &Modules) -> Option<String> {

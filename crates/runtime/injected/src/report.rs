@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::rings;
 use crate::shadow::Cell;
 use crate::thread::{self, Thread};
-use crate::wire::{self, Does, FRAMES, PAST, Side};
+use crate::wire::{self, Does, FRAMES, PAST, Raced, Side};
 
 const PAIRS: usize = 1 << 13;
 
@@ -48,68 +48,76 @@ pub struct Earlier {
     pub does: Does,
 }
 
-/// Reports that what the thread is about to do to `len` bytes at `addr` was not ordered after `earlier`.
+/// Reports that what the thread is about to do to `len` bytes at `addr` was not ordered after `earlier`. If it
+/// is the `first` race on the granule, that is recorded among the events as well.
 #[cold]
-pub fn race(t: &mut Thread, earlier: &Earlier, later_does: Does, addr: usize, len: u32, pc: usize) {
+pub fn race(
+    t: &mut Thread,
+    earlier: &Earlier,
+    later: Does,
+    (addr, len): (usize, u32),
+    pc: usize,
+    first: bool,
+) {
     #[cfg(test)]
     crate::fasttrack::tests::found(t, earlier, addr, len, pc);
-    if rings::shared().is_some_and(|s| s.header.flags & wire::NO_RACES != 0) {
-        return;
-    }
-    let (a, b) = (earlier.pc, pc as u64 & ((1 << wire::SHADOW_PC_BITS) - 1));
-    let key = a.min(b) << 24 | a.max(b) | 1 << 63;
-    let Some((at, new)) = entry(key) else { return };
-    let Some(shared) = rings::shared() else {
-        if new {
-            UNREPORTED.fetch_add(1, Ordering::Relaxed);
-        }
-        return;
-    };
-    if !new {
-        let record = RECORD[at].load(Ordering::Acquire) as usize;
-        if record != 0 && record <= wire::RACES {
-            shared.races[record - 1].count.fetch_add(1, Ordering::Relaxed);
-        }
-        return;
-    }
-    let number = shared.header.races.fetch_add(1, Ordering::AcqRel) as usize;
-    if number >= wire::RACES {
+    if !first && rings::shared().is_some_and(|s| s.header.flags & wire::NO_RACES != 0) {
         return;
     }
     let owner = thread::owner(earlier.cell.slot(), earlier.cell.clock());
-    let addr = addr as u64;
-    let first = Side {
+    let race = Raced {
+        number: None,
+        addr: addr as u64,
+        len: u64::from(len),
         thread: owner,
-        does: earlier.does as u32,
-        pc: a,
-        addr,
-        len,
-        frames: 0,
         epoch: thread::short_epoch(earlier.cell),
-        stack: [0; FRAMES],
+        earlier: earlier.does,
+        later,
     };
-    let mut second = Side {
-        thread: t.number,
-        does: later_does as u32,
-        pc: pc as u64,
-        addr,
-        len,
-        frames: 0,
-        epoch: thread::short_epoch(Cell(t.epoch)),
-        stack: [0; FRAMES],
+    let number = enter(t, &race, earlier.pc, pc);
+    if first {
+        rings::raced(t, &Raced { number, ..race }, pc);
+    }
+}
+
+/// Enters a race into the table, or counts it if its two places are there: its number.
+fn enter(t: &Thread, race: &Raced, earlier_pc: u64, pc: usize) -> Option<usize> {
+    let (a, b) = (earlier_pc, pc as u64 & ((1 << wire::SHADOW_PC_BITS) - 1));
+    let key = a.min(b) << 24 | a.max(b) | 1 << 63;
+    let (at, new) = entry(key)?;
+    let Some(shared) = rings::shared() else {
+        UNREPORTED.fetch_add(u32::from(new), Ordering::Relaxed);
+        return None;
     };
+    if !new {
+        let number = (RECORD[at].load(Ordering::Acquire) as usize).checked_sub(1)?;
+        shared.races.get(number)?.count.fetch_add(1, Ordering::Relaxed);
+        return Some(number);
+    }
+    let number = shared.header.races.fetch_add(1, Ordering::AcqRel) as usize;
+    if number >= wire::RACES {
+        return None;
+    }
+    let side = |thread: u32, does: Does, pc: u64, epoch: u64| {
+        let &Raced { addr, len, .. } = race;
+        let (len, frames, stack) = (len as u32, 0, [0; FRAMES]);
+        Side { thread, does: does as u32, pc, addr, len, frames, epoch, stack }
+    };
+    let first = side(race.thread, race.earlier, a, race.epoch);
+    let mut second = side(t.number, race.later, pc as u64, thread::short_epoch(Cell(t.epoch)));
     second.frames = t.stack(thread::stack_top(), &mut second.stack);
-    let race = (&raw const shared.races[number]).cast_mut();
+    let place = (&raw const shared.races[number]).cast_mut();
     // SAFETY: the number was given to us alone, and the host looks only after `done`.
     unsafe {
-        (&raw mut (*race).stamp).write(shared.header.stamp.0.load(Ordering::Acquire));
-        (&raw mut (*race).earlier).write(first);
-        (&raw mut (*race).later).write(second);
-        (&raw mut (*race).past).write(past(owner));
+        (&raw mut (*place).stamp).write(shared.header.stamp.0.load(Ordering::Acquire));
+        (&raw mut (*place).earlier).write(first);
+        (&raw mut (*place).later).write(second);
+        (&raw mut (*place).past).write(past(race.thread));
     }
     shared.races[number].count.store(1, Ordering::Relaxed);
     shared.races[number].done.store(1, Ordering::Release);
     RECORD[at].store(number as u32 + 1, Ordering::Release);
+    Some(number)
 }
 
 /// The outer part of a thread's call stack, as it is now. How much of it is in use is known to the thread

@@ -13,10 +13,9 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::control;
 use crate::regions;
-use crate::report::Earlier;
 use crate::sys;
 use crate::thread::{Busy, Thread};
-use crate::wire::{self, Does, LANES, MAY_LOCK, RING, Record, RecordKind, Shared, lane, order};
+use crate::wire::{self, LANES, MAY_LOCK, RING, Raced, Record, RecordKind, Shared, lane, order};
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -161,26 +160,15 @@ pub fn region(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: us
     }
 }
 
-/// Records that this access, of `len` bytes at `addr`, is the later one of the first race on a granule.
-/// The record of the access itself follows, or for an atomic access is next to this.
+/// Records that the access at `pc` is the later one of the first race on a granule. The record of the access
+/// itself follows, or for an atomic access is next to this.
 #[cold]
-pub fn raced(
-    thread: &mut Thread,
-    earlier: &Earlier,
-    later: Does,
-    addr: usize,
-    len: usize,
-    pc: usize,
-) {
-    if !thread.ring.is_open() {
-        return;
+pub fn raced(thread: &mut Thread, race: &Raced, pc: usize) {
+    if thread.ring.is_open() {
+        regions::tell(thread);
+        let (a, b, flags) = race.packed();
+        write(thread, true, RecordKind::Raced, flags, pc, a as usize, b as usize);
     }
-    regions::tell(thread);
-    let &Earlier { cell, pc: from, does } = earlier;
-    let owner = crate::thread::owner(cell.slot(), cell.clock());
-    let b = (crate::thread::short_epoch(cell) as usize) << 32 | from as usize;
-    write(thread, false, RecordKind::Earlier, does as u8, pc, owner as usize, b);
-    write(thread, true, RecordKind::Raced, later as u8, pc, addr, len);
 }
 
 /// Records who called the function that makes the next record, if that is known. In the log every record

@@ -40,7 +40,7 @@ pub const TEXTS: usize = 1 << 20;
 pub const RECORD_SYNC: u32 = 1;
 /// Flag of [`Header::flags`]: accesses that survive the filter are recorded, too.
 pub const RECORD_ACCESSES: u32 = 2;
-/// Flag of [`Header::flags`]: races are not looked for.
+/// Flag of [`Header::flags`]: races are not looked for, except as far as [`RECORD_RACY`] needs them.
 pub const NO_RACES: u32 = 4;
 /// Flag of [`Header::flags`]: accesses to memory on which a race has happened are recorded, too.
 pub const RECORD_RACY: u32 = 8;
@@ -55,6 +55,10 @@ pub const OF_STD: u8 = 2;
 pub const TRY: u8 = 4;
 /// Flag of a pending [`RecordKind::Acquire`]: the thread waits for a limited time.
 pub const TIMED: u8 = 8;
+
+/// Flag of a [`RecordKind::Free`]: by code that is not instrumented, so that what orders it may be out of
+/// sight.
+pub const OUT_OF_SIGHT: u8 = 1;
 
 /// Flag of a [`RecordKind::Notify`]: all waiters are woken, not one.
 pub const ALL: u8 = 1;
@@ -211,7 +215,7 @@ kinds! {
     Wake = 18,
     /// Memory `a`, `b` bytes, allocated.
     Alloc = 19,
-    /// Memory `a`, `b` bytes, freed.
+    /// Memory `a`, `b` bytes, freed; `flags` [`OUT_OF_SIGHT`].
     Free = 20,
     /// The synchronization object at `a` is no more.
     Destroy = 21,
@@ -231,20 +235,17 @@ kinds! {
     /// innermost first, 0 where there is none. A second one goes on where the first ended. A lock's own
     /// place is often inside a library.
     Callers = 27,
-    /// The earlier access of the first race on a granule, which the next record is about: thread
-    /// number `a`, epoch in the upper half of `b`, low bits of the program counter in the lower half,
-    /// `flags` what it did ([`Does`]).
-    Earlier = 28,
-    /// The later access of that race: `a` address, `b` bytes, `flags` what it did ([`Does`]).
-    Raced = 29,
+    /// The first race on a granule: see [`Raced`]. The access itself is the next record, or for an atomic
+    /// access next to this.
+    Raced = 28,
     /// Pending only: starts to wait on condition `a`, giving up lock `b`.
-    Enroll = 30,
+    Enroll = 29,
     /// Pending only: compares the futex `a`, of `b` bytes, with a value and starts to wait if it has it.
-    FutexWait = 31,
+    FutexWait = 30,
     /// Pending only: gives way.
-    Yield = 32,
+    Yield = 31,
     /// Lock `a` is initialised: a new lock, whatever was there before.
-    Made = 33,
+    Made = 32,
 }
 
 impl RecordKind {
@@ -376,6 +377,51 @@ impl Does {
         })
     }
 }
+
+/// What a [`RecordKind::Raced`] says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Raced {
+    /// The race's entry in [`Shared::races`]; nothing if there was no room for one.
+    pub number: Option<usize>,
+    /// First byte that both accesses touch.
+    pub addr: u64,
+    /// Bytes, at most 8.
+    pub len: u64,
+    /// Who made the earlier access.
+    pub thread: u32,
+    /// When: slot and clock.
+    pub epoch: u64,
+    /// What the earlier access did.
+    pub earlier: Does,
+    /// What the later access did, which is that of the record's thread.
+    pub later: Does,
+}
+
+impl Raced {
+    /// The two arguments and the flags of the record.
+    pub fn packed(&self) -> (u64, u64, u8) {
+        let entry = self.number.map_or(0, |number| number as u64 + 1);
+        let a = self.addr & PC_MASK | ((self.len - 1) & 7) << 48 | entry << 51;
+        let b = self.epoch << 32 | u64::from(self.thread);
+        (a, b, self.later as u8 | (self.earlier as u8) << 4)
+    }
+
+    /// What the record says, if that makes sense.
+    pub fn read(record: &Record) -> Option<Raced> {
+        let flags = u32::from(record.flags());
+        Some(Raced {
+            number: ((record.a >> 51) as usize).checked_sub(1),
+            addr: record.a & PC_MASK,
+            len: (record.a >> 48 & 7) + 1,
+            thread: record.b as u32,
+            epoch: record.b >> 32,
+            earlier: Does::from_number(flags >> 4)?,
+            later: Does::from_number(flags & 15)?,
+        })
+    }
+}
+
+const _: () = assert!(RACES + 1 < 1 << 13);
 
 /// Bits of an earlier access's program counter that shadow memory keeps.
 pub const SHADOW_PC_BITS: u32 = 23;

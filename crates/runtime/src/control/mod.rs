@@ -373,8 +373,8 @@ impl Controlled {
 
     fn site(&mut self, pc: u64) -> (SiteId, u16) {
         let Controlled { places, symbols, modules, resolver, .. } = self;
-        let (resolver, text) = (resolver.as_mut(), &|_, _| None);
-        let mut names = CodeNames { symbols, modules, resolver, text, places };
+        let (resolver, text, race) = (resolver.as_mut(), &|_, _| None, &|_| None);
+        let mut names = CodeNames { symbols, modules, resolver, text, race, places };
         names.site((pc, [0; crate::wire::CALLERS]))
     }
 

@@ -230,7 +230,7 @@ impl Run<'_> {
         let Controlled { memory, places, symbols, modules, resolver, shm, .. } = &mut **program;
         let text = |at, len| shm.as_ref().and_then(|shm| shm.text(at, len));
         let resolver = resolver.as_mut();
-        let names = Names { symbols, modules, resolver, text: &text, places };
+        let names = Names { symbols, modules, resolver, text: &text, race: &|_| None, places };
         let statics = |addr: u64| {
             let (path, offset) = modules.image(addr)?;
             let mut hasher = std::hash::DefaultHasher::new();

@@ -23,7 +23,9 @@ use crate::numbering::Numbering;
 use crate::places::{Callers, Code, Names};
 use crate::races::role;
 use crate::rust_locks::RustLocks;
-use crate::wire::{self, ALL, Does, FUTEX, MAY_LOCK, ORDER, Record, RecordKind, SHARED, order};
+use crate::wire::{
+    self, ALL, FUTEX, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind, SHARED, order,
+};
 
 mod orders;
 mod pending;
@@ -79,8 +81,6 @@ pub struct Decoder {
     /// The last epoch that is known of each thread.
     epochs: BTreeMap<u32, Epoch>,
     lock_change: Option<Epoch>,
-    /// The earlier access of the race that a thread's next record tells.
-    earlier: BTreeMap<u32, Record>,
     first_race: Option<FirstRace>,
     names: BTreeMap<u32, String>,
     /// Records that mean nothing: the program overwrote the shared memory.
@@ -163,11 +163,21 @@ impl Decoder {
             self.epochs.insert(thread, Epoch::from_record(record.b >> 32));
         }
         let before = out.len();
-        let line = line(thread, kind, record, callers, names);
-        let has_it = self.end_waiting(&line, out);
-        if !record.is_of_std() || self.is_seen(&line, has_it) {
+        let mut line = line(thread, kind, record, callers, names);
+        let awaited = self.end_waiting(&line, out);
+        if kind == RecordKind::Acquire {
+            line.site = awaited.unwrap_or(line.site);
+        }
+        let of_std = record.is_of_std();
+        if of_std && kind == RecordKind::Acquire {
+            self.push_std_order(&line, out);
+        }
+        if !of_std || self.is_seen(&line, awaited.is_some()) {
             self.push_operation(&line, names, out);
             self.push_lock_step(&line, out);
+        }
+        if of_std && kind == RecordKind::Release {
+            self.push_std_order(&line, out);
         }
         let locks = |e: &Event| matches!(e.op, Op::Acquire(..) | Op::Release(..));
         self.lock_change = out[before..]
@@ -198,23 +208,22 @@ impl Decoder {
         self.numbering.as_ref().map_or(Some(addr), |n| n.address(addr))
     }
 
-    /// Whether the thread has the lock that it waited for, by the record itself. If it does something else
-    /// it has the lock as well, which comes first.
-    fn end_waiting(&mut self, line: &Line<'_>, out: &mut Vec<Event>) -> bool {
+    /// Where the thread began to wait for a lock that it has now, by the record itself. If it does something
+    /// else it has the lock as well, which comes first.
+    fn end_waiting(&mut self, line: &Line<'_>, out: &mut Vec<Event>) -> Option<SiteId> {
         let &Line { thread, kind, record, step, .. } = line;
+        let &(addr, mode, site) = self.awaited.get(&thread)?;
+        let takes = matches!(kind, RecordKind::Acquire | RecordKind::Update);
         let inside = matches!(step, Some((LockStep::Inside, _)));
-        let has_it = matches!(kind, RecordKind::Acquire | RecordKind::Update)
-            && self.awaited.get(&thread).is_some_and(|&(addr, ..)| addr == record.a)
-            && !inside;
-        if has_it {
+        if takes && addr == record.a && !inside {
             self.awaited.remove(&thread);
-        } else if step.is_none()
-            && tells_more(record, kind)
-            && let Some((addr, mode, site)) = self.awaited.remove(&thread)
-        {
+            return Some(site);
+        }
+        if step.is_none() && tells_more(record, kind) {
+            self.awaited.remove(&thread);
             self.take(thread, site, addr, mode, out);
         }
-        has_it
+        None
     }
 
     /// Whether what a stub around the standard library says of a lock is about a lock whose other ways in
@@ -230,12 +239,21 @@ impl Decoder {
         }
     }
 
+    /// What a stub around the standard library says of a lock orders threads whether or not the lock is
+    /// seen: the library's own atomics at the same place are not recorded.
+    fn push_std_order(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
+        const LEN: u64 = 4;
+        let op = match line.kind {
+            RecordKind::Acquire => AtomicOp::Load(LoadOrder::Acquire),
+            _ => AtomicOp::Update(UpdateOrder::Release),
+        };
+        let access = self.access(&Record { b: LEN, ..*line.record });
+        self.push(line, Op::Atomic(access, op), out);
+    }
+
     fn push_operation(&mut self, line: &Line<'_>, names: &mut Names<'_>, out: &mut Vec<Event>) {
         let &Line { thread, kind, record, site, .. } = line;
         match kind {
-            RecordKind::Earlier => {
-                self.earlier.insert(thread, *record);
-            }
             RecordKind::Raced => self.first_race = self.raced(line, names),
             RecordKind::Destroy => self.forget(Range { start: record.a, len: 1 }),
             RecordKind::Made => {
@@ -252,7 +270,15 @@ impl Decoder {
             RecordKind::Free => {
                 let range = Range { start: record.a, len: record.b };
                 self.forget(range);
-                let freed = self.numbering.as_mut().map_or(vec![range], |n| n.freed(range));
+                let freed = match &mut self.numbering {
+                    None => vec![range],
+                    // Where it lies there will be other memory; what cannot be judged is not an event.
+                    Some(numbering) => {
+                        let mut freed = numbering.freed(range);
+                        freed.retain(|_| record.flags() & OUT_OF_SIGHT == 0);
+                        freed
+                    }
+                };
                 for range in freed {
                     self.push(line, Op::Free(range), out);
                 }
@@ -310,28 +336,26 @@ impl Decoder {
     }
 
     fn raced(&mut self, line: &Line<'_>, names: &mut Names<'_>) -> Option<FirstRace> {
-        let &Line { thread, record, site, .. } = line;
-        let earlier = self.earlier.remove(&thread)?;
-        let does = Does::from_number(u32::from(earlier.flags()))?;
-        let low = earlier.b & 0xffff_ffff;
-        let pc = names.resolver.earlier(low, does, record.pc(), names.modules);
-        let earlier_site = names.resolver.site(pc.unwrap_or(0), names.modules);
-        let by = earlier.a as u32;
-        let regions = self.regions.get(&by);
-        let bytes = Range { start: record.a, len: record.b };
+        let raced = Raced::read(line.record)?;
+        let regions = self.regions.get(&raced.thread);
+        let bytes = Range { start: raced.addr, len: raced.len };
         if let Some(name) = names.object(bytes.start) {
             names.symbols.variables.define(&name, bytes);
         }
-        let later = Does::from_number(u32::from(record.flags()))?;
+        let earlier = names.earlier(raced.number?, raced.earlier, line.record.pc())?;
         Some(FirstRace {
             bytes,
             earlier: Party {
-                thread: ThreadId(by),
-                site: SiteId(names.symbols.sites.intern(earlier_site)),
-                role: role(does),
+                thread: ThreadId(raced.thread),
+                site: earlier,
+                role: role(raced.earlier),
             },
-            passed: regions.map_or(0, |r| r.passed_before(Epoch::from_record(earlier.b >> 32))),
-            later: Party { thread: ThreadId(thread), site, role: role(later) },
+            passed: regions.map_or(0, |r| r.passed_before(Epoch::from_record(raced.epoch))),
+            later: Party {
+                thread: ThreadId(line.thread),
+                site: line.site,
+                role: role(raced.later),
+            },
         })
     }
 
@@ -390,7 +414,6 @@ impl Decoder {
             }
             RecordKind::Callers
             | RecordKind::Destroy
-            | RecordKind::Earlier
             | RecordKind::Enroll
             | RecordKind::Free
             | RecordKind::FutexWait
@@ -505,6 +528,7 @@ mod tests {
                 modules: &modules,
                 resolver: &mut ByModule,
                 text: &|_, _| None,
+                race: &|_| None,
                 places: &mut places,
             };
             let mut out = Vec::new();

@@ -6,10 +6,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
+use selvedge_explore::{Budget, RandomWalk, Strategy};
 use selvedge_model::{Event, Symbols};
 use selvedge_runtime::rust_std::Stubs;
-use selvedge_runtime::{ByModule, Form, Libraries, Modules, Options, Outcome, Session};
+use selvedge_runtime::{
+    ByModule, Controlled, Execution, Form, Libraries, Modules, Options, Outcome, Session, Settings,
+};
 
 /// A compiler that can instrument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +111,46 @@ impl Built {
         succeed(&mut link)?;
         Ok(Built { program })
     }
+}
+
+/// Builds a program of `tests/controlled`, or elsewhere relative to it.
+pub fn build(source: &str, fixed: bool) -> Built {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/controlled").join(source);
+    let compiler = if source.ends_with(".rs") { Compiler::Rustc } else { Compiler::Gcc };
+    // Tests that share a program run at the same time.
+    let test = std::thread::current().name().unwrap_or("test").replace("::", "-");
+    let folder = workspace("control").join(test);
+    std::fs::create_dir_all(&folder).expect("the target directory is writable");
+    Built::new(&path, compiler, fixed, &folder).expect("it compiles")
+}
+
+pub fn settings(fork: bool) -> Settings {
+    // No execution of these tests is long, but the machine may be busy.
+    Settings { fork, time: Duration::from_secs(60), ..Settings::default() }
+}
+
+pub fn control(built: &Built, fork: bool) -> Controlled {
+    control_with(built, settings(fork))
+}
+
+pub fn control_with(built: &Built, settings: Settings) -> Controlled {
+    let none: [&str; 0] = [];
+    Controlled::new(&built.program, none, libraries(), settings).expect("there is memory")
+}
+
+/// One execution at random.
+pub fn run(program: &mut Controlled, seed: u64) -> Execution {
+    let mut walk = RandomWalk::default();
+    next(program, &mut Budget::new(seed, 1), &mut walk).expect("one execution is wanted")
+}
+
+/// The next execution of a search.
+pub fn next(
+    program: &mut Controlled,
+    budget: &mut Budget,
+    strategy: &mut dyn Strategy,
+) -> Option<Execution> {
+    budget.begin(strategy).then(|| program.run(strategy).expect("it is controlled"))
 }
 
 /// What a source wants its compiler told, in its first line: `// options: -std=c++20`.

@@ -237,10 +237,8 @@ fn conflicts(t: &mut Thread, c: Cell, earlier: Does, here: &Here) -> bool {
         let start = (here.addr & !7) + bytes.trailing_zeros() as usize;
         let earlier = Earlier { cell: c, pc: from, does: earlier };
         let first = t.record_racy && !is_racy(granule(here.addr).write.load(Ordering::Relaxed));
-        if first && left == both & !bytes {
-            rings::raced(t, &earlier, later, start, bytes.count_ones() as usize, here.pc);
-        }
-        report::race(t, &earlier, later, start, bytes.count_ones(), here.pc);
+        let first = first && left == both & !bytes;
+        report::race(t, &earlier, later, (start, bytes.count_ones()), here.pc, first);
     }
     true
 }

@@ -19,7 +19,7 @@ use crate::rings;
 use crate::shadow;
 use crate::sync;
 use crate::thread;
-use crate::wire::RecordKind;
+use crate::wire::{OUT_OF_SIGHT, RecordKind};
 
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> usize;
@@ -74,11 +74,20 @@ fn gone(addr: usize, len: usize, pc: usize) {
     let _errno = super::Errno::keep();
     match thread::me() {
         Some(t) => {
-            rings::record(t, RecordKind::Free, 0, pc, addr, len);
-            if instrumented(pc) {
+            let seen = instrumented(pc);
+            let flags = if seen { 0 } else { OUT_OF_SIGHT };
+            // Under control freeing may be a scheduling point: until then the memory is there.
+            let controlled = t.ring.is_log();
+            if !controlled {
+                rings::record(t, RecordKind::Free, flags, pc, addr, len);
+            }
+            if seen {
                 fasttrack::free(t, addr, len, pc);
             } else {
                 shadow::forget(addr, len);
+            }
+            if controlled {
+                rings::record(t, RecordKind::Free, flags, pc, addr, len);
             }
             sync::forget(t, addr, len);
         }

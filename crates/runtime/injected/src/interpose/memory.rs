@@ -50,10 +50,13 @@ unsafe extern "C" fn set(to: usize, byte: c_int, len: usize, pc: usize) -> usize
     real!(memset(to, byte, len) as fn(usize, c_int, usize) -> usize)
 }
 
-/// As far as the first difference.
+/// As far as the first difference: what is behind it need not be there.
 unsafe extern "C" fn compare(a: usize, b: usize, len: usize, pc: usize) -> c_int {
-    reads(a, len, pc);
-    reads(b, len, pc);
+    if instrumented(pc) {
+        let len = common(a, b, len, false);
+        reads(a, len, pc);
+        reads(b, len, pc);
+    }
     real!(memcmp(a, b, len) as fn(usize, usize, usize) -> c_int)
 }
 
@@ -99,14 +102,16 @@ unsafe extern "C" fn str_cat(to: usize, from: usize, pc: usize) -> usize {
     real!(strcat(to, from) as fn(usize, usize) -> usize)
 }
 
-/// Up to and with the first difference, or the end.
-fn common(a: usize, b: usize, limit: usize) -> usize {
+/// Up to and with the first difference, or the end of strings that have one.
+fn common(a: usize, b: usize, limit: usize, strings: bool) -> usize {
     let mut i = 0;
     while i < limit {
         // SAFETY: the program is about to read as far.
-        let (x, y) = unsafe { (((a + i) as *const u8).read(), ((b + i) as *const u8).read()) };
+        let (x, y) = unsafe {
+            (((a + i) as *const u8).read_volatile(), ((b + i) as *const u8).read_volatile())
+        };
         i += 1;
-        if x != y || x == 0 {
+        if x != y || strings && x == 0 {
             break;
         }
     }
@@ -114,14 +119,14 @@ fn common(a: usize, b: usize, limit: usize) -> usize {
 }
 
 unsafe extern "C" fn str_compare(a: usize, b: usize, pc: usize) -> c_int {
-    let n = common(a, b, usize::MAX);
+    let n = common(a, b, usize::MAX, true);
     reads(a, n, pc);
     reads(b, n, pc);
     real!(strcmp(a, b) as fn(usize, usize) -> c_int)
 }
 
 unsafe extern "C" fn str_ncompare(a: usize, b: usize, limit: usize, pc: usize) -> c_int {
-    let n = common(a, b, limit);
+    let n = common(a, b, limit, true);
     reads(a, n, pc);
     reads(b, n, pc);
     real!(strncmp(a, b, limit) as fn(usize, usize, usize) -> c_int)

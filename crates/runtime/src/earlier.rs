@@ -4,11 +4,8 @@
 //! what they can tell apart there is one address with these bits; in larger code, and with libraries,
 //! several. What stands before the right one is a call into the runtime that fits what the access did.
 
-use selvedge_runtime::Modules;
-use selvedge_runtime::wire::{Does, SHADOW_PC_BITS};
-
-use super::Symbolizer;
-use super::binary::Call;
+use crate::modules::{Call, Modules, Resolve};
+use crate::wire::{Does, SHADOW_PC_BITS};
 
 /// A restored return address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,39 +26,35 @@ enum Fit {
     Exact,
 }
 
-impl Symbolizer {
-    /// The return address with the low bits of `low` that fits best; among equals, one in the module
-    /// of `near`, and that is not certain.
-    pub(crate) fn restore(
-        &mut self,
-        low: u64,
-        does: Does,
-        near: u64,
-        modules: &Modules,
-    ) -> Option<Earlier> {
-        const STEP: u64 = 1 << SHADOW_PC_BITS;
-        let low = low & (STEP - 1);
-        let home = modules.find(near).map(|m| m.start);
-        let mut best: Vec<(Fit, bool, u64)> = Vec::new();
-        for module in modules.iter() {
-            let first = (module.start & !(STEP - 1)) | low;
-            let first = if first < module.start { first + STEP } else { first };
-            for pc in (first..module.end).step_by(STEP as usize) {
-                let binary = self.binary(module);
-                let address = pc.wrapping_sub(binary.bias(module));
-                if let Some(fit) = fit(binary.call_before(address), does) {
-                    best.push((fit, Some(module.start) == home, pc));
-                }
+/// The return address with the low bits of `low` that fits best; among equals, one in the module of
+/// `near`, and that is not certain.
+pub(crate) fn restore(
+    low: u64,
+    does: Does,
+    near: u64,
+    modules: &Modules,
+    resolver: &mut dyn Resolve,
+) -> Option<Earlier> {
+    const STEP: u64 = 1 << SHADOW_PC_BITS;
+    let low = low & (STEP - 1);
+    let home = modules.find(near).map(|m| m.start);
+    let mut best: Vec<(Fit, bool, u64)> = Vec::new();
+    for module in modules.iter() {
+        let first = (module.start & !(STEP - 1)) | low;
+        let first = if first < module.start { first + STEP } else { first };
+        for pc in (first..module.end).step_by(STEP as usize) {
+            if let Some(fit) = fit(&resolver.call_before(pc, modules), does) {
+                best.push((fit, Some(module.start) == home, pc));
             }
         }
-        best.sort_unstable();
-        let &(fit, _, pc) = best.last()?;
-        let rivals = best.iter().filter(|b| b.0 == fit).count();
-        Some(Earlier { pc, certain: rivals == 1 })
     }
+    best.sort_unstable();
+    let &(fit, _, pc) = best.last()?;
+    let rivals = best.iter().filter(|b| b.0 == fit).count();
+    Some(Earlier { pc, certain: rivals == 1 })
 }
 
-fn fit(call: Call<'_>, does: Does) -> Option<Fit> {
+fn fit(call: &Call, does: Does) -> Option<Fit> {
     match call {
         Call::None => None,
         Call::Unknown => Some(Fit::Possible),
@@ -106,17 +99,23 @@ mod tests {
 
     #[test]
     fn calls_fit_what_the_access_did() {
-        let of = |name| fit(Call::Of(name), Does::Write);
+        let of = |name: &str| fit(&Call::Of(String::from(name)), Does::Write);
         assert_eq!(of("__tsan_write8"), Some(Fit::Exact));
         assert_eq!(of("__tsan_read_write8"), Some(Fit::Exact));
         assert_eq!(of("__tsan_read4"), Some(Fit::Runtime));
         assert_eq!(of("__tsan_func_exit"), None);
         assert_eq!(of("memcpy"), Some(Fit::Exact));
         assert_eq!(of("printf"), None);
-        assert_eq!(fit(Call::Of("_ZdlPvm"), Does::Free), Some(Fit::Exact));
-        assert_eq!(fit(Call::Of("__tsan_atomic32_load"), Does::AtomicRead), Some(Fit::Exact));
-        assert_eq!(fit(Call::Of("__tsan_atomic32_load"), Does::AtomicWrite), Some(Fit::Runtime));
-        assert_eq!(fit(Call::Unknown, Does::Read), Some(Fit::Possible));
-        assert_eq!(fit(Call::None, Does::Read), None);
+        assert_eq!(fit(&Call::Of("_ZdlPvm".into()), Does::Free), Some(Fit::Exact));
+        assert_eq!(
+            fit(&Call::Of("__tsan_atomic32_load".into()), Does::AtomicRead),
+            Some(Fit::Exact)
+        );
+        assert_eq!(
+            fit(&Call::Of("__tsan_atomic32_load".into()), Does::AtomicWrite),
+            Some(Fit::Runtime)
+        );
+        assert_eq!(fit(&Call::Unknown, Does::Read), Some(Fit::Possible));
+        assert_eq!(fit(&Call::None, Does::Read), None);
     }
 }

@@ -1,0 +1,12 @@
+// The same memory is allocated twice, one after the other.
+#include <stdlib.h>
+
+int main(void) {
+    volatile int *first = malloc(40);
+    first[5] = 1;
+    free((void *)first);
+    volatile int *second = malloc(40);
+    second[5] = 2;
+    free((void *)second);
+    return first == second ? 0 : 1;
+}
