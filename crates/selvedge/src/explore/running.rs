@@ -133,7 +133,7 @@ impl Setting {
     fn shard(&self, shard: u64, heartbeat: Arc<AtomicU64>) -> Sharded {
         let jobs = if self.options.plan.is_systematic() { 1 } else { self.options.jobs as u64 };
         let jobs = jobs.min(self.options.schedules.max(1));
-        let limit = (self.options.schedules + jobs - 1 - shard) / jobs;
+        let limit = self.options.schedules.saturating_add(jobs - 1 - shard) / jobs;
         let seed = derive(self.options.seed, shard);
         let mut shard = Shard {
             setting: self,
