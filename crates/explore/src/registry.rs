@@ -127,16 +127,17 @@ pub fn names() -> String {
     STRATEGIES.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What each strategy does, one line each, for `--help`.
+/// What each strategy does and what its argument means, a line for each, for `--help`.
 pub fn help() -> String {
-    let line = |entry: &Entry| {
-        let argument = entry.argument.map(|a| match a.default {
-            Some(default) => format!("; {}: {}, {default} by default", a.name, a.about),
-            None => format!("; {}: {}", a.name, a.about),
-        });
-        format!("  {:<22} {}{}", entry.to_string(), entry.about, argument.unwrap_or_default())
-    };
-    STRATEGIES.iter().map(line).collect::<Vec<_>>().join("\n")
+    let mut text = String::new();
+    for entry in STRATEGIES {
+        text.push_str(&format!("  {:<20} {}\n", entry.to_string(), entry.about));
+        if let Some(Argument { name, about, default }) = entry.argument {
+            let default = default.map_or(String::new(), |n| format!(", {n} by default"));
+            text.push_str(&format!("  {:<20} {name}: {about}{default}\n", ""));
+        }
+    }
+    text.trim_end().to_owned()
 }
 
 impl FromStr for Plan {
