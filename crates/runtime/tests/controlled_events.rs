@@ -10,7 +10,7 @@ use selvedge_analyses::fasttrack::FastTrack;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_analyses::hybrid::Hybrid;
 use selvedge_explore::deadlocks::Trivial;
-use selvedge_explore::{DeadlockFuzzer, Step};
+use selvedge_explore::{Budget, DeadlockFuzzer, Step};
 use selvedge_model::{
     AtomicOp, Event, Findings, LoadOrder, Mode, Op, RegionKind, Site, Target, UpdateOrder,
 };
@@ -19,7 +19,7 @@ use selvedge_runtime::{
     ByModule, Controlled, Execution, FunctionRegion, LockStep, Modules, Resolve, Settings,
 };
 
-use common::{Built, build, control, control_with, run, settings};
+use common::{Built, build, control, control_with, next, run, settings};
 
 /// Knows Rust's mutexes and functions by the debug information of one program.
 struct Symbols(addr2line::Loader);
@@ -283,9 +283,10 @@ fn a_deadlock_of_rust_is_predicted_steered_to_and_told_like_one_of_c() {
     let cycles: Vec<_> = predicted.iter().filter_map(|f| f.target.clone()).collect();
     let [Target::Deadlock(cycle)] = &cycles[..] else { panic!("{cycles:?}") };
     // Locks on the heap have no names that are the same in every execution; sites have to do.
-    let mut fuzzer = DeadlockFuzzer::new(cycle, &Trivial, Trivial, 1, 20);
+    let mut fuzzer = DeadlockFuzzer::new(cycle, &Trivial, Trivial);
+    let mut budget = Budget::new(1, 20);
     let mut confirmed = 0;
-    while let Some(execution) = program.run(&mut fuzzer).expect("it is controlled") {
+    while let Some(execution) = next(&mut program, &mut budget, &mut fuzzer) {
         let Outcome::Deadlock(blocked) = &execution.outcome else { continue };
         assert_eq!(fuzzer.reached().len(), 2);
         confirmed += 1;
