@@ -100,7 +100,7 @@ fn crashes_at_different_places_are_different_findings() {
 fn a_program_that_always_fails_has_no_concurrency_bug() {
     let project = Project::new("explore-always");
     project.build("ending.c", &[]);
-    for (ending, says) in [("crash", "no concurrency bug"), ("five", "exits with 5")] {
+    for (ending, says) in [("crash", "not a concurrency bug"), ("five", "exits with 5")] {
         let output = project.selvedge(&["explore", "--schedules", "20", "--", "./program", ending]);
         let text = stdout(&output);
         assert_eq!(output.status.code(), Some(0), "{text}");

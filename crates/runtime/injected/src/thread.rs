@@ -674,17 +674,21 @@ pub fn join_all(t: &mut Thread) {
     }
 }
 
-/// The block of the thread that is, or will be until it is joined, `pthread`.
+/// The block of the thread that is, or will be until it is joined, `pthread`. Between the C library's join
+/// and ours, a new thread may already have the `pthread` of the one that was joined: the newest is meant.
 pub fn find(pthread: usize) -> Option<&'static Thread> {
     let used = BLOCKS.load(Ordering::Acquire).min(layout::MAX_THREADS);
-    (0..used).find_map(|i| {
+    let all = (0..used).filter_map(|i| {
+        let at = block(i);
         // SAFETY: blocks are mapped; only atomics are looked at.
-        let thread = unsafe { &*block(i) };
+        let thread = unsafe { &*at };
         let here = thread.state.load(Ordering::Acquire) != state::FREE
             && thread.pthread.load(Ordering::Acquire) == pthread
             && thread.detached.load(Ordering::Acquire) == 0;
-        here.then_some(thread)
-    })
+        // SAFETY: the number is a word that changes only when the block changes hands.
+        here.then(|| (unsafe { (&raw const (*at).number).read_volatile() }, thread))
+    });
+    all.max_by_key(|&(number, _)| number).map(|(_, thread)| thread)
 }
 
 /// The thread with that number, if its block is still its own.
