@@ -12,6 +12,7 @@ mod check;
 mod claims;
 mod compiler;
 mod control;
+mod deadline;
 mod demo;
 mod elf;
 mod exit;

@@ -16,9 +16,9 @@ use selvedge_runtime::control::{CodePlace, WatchList, Watched, relocated};
 
 use crate::args::Replay;
 use crate::control::cases;
-use crate::control::deadline::Deadline;
 use crate::control::debug;
 use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, warning_label};
 use crate::store::{self, Store};
 use crate::terminal;

@@ -16,7 +16,8 @@ use crate::executor::{Ask, Executor, Factory, Heartbeat, Nondeterminism, Noted};
 use crate::failures::{Failures, Found};
 use crate::harm::{Harm, Left};
 use crate::replay::{Effort, Replayed, Sought, follow, shortened, unforced};
-use crate::search::{Run, Search};
+use crate::run::Run;
+use crate::search::Search;
 use crate::shards::{Error, Halt, Shards};
 
 /// The part of the budget that may go into directed executions, in percent.

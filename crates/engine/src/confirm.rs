@@ -12,7 +12,7 @@ use crate::ending::Ending;
 use crate::executor::{Ask, Executor, execute};
 use crate::harm::{Harm, Left};
 use crate::replay::{Sought, follow};
-use crate::search::Run;
+use crate::run::Run;
 
 /// Further executions that look for harm once a target is confirmed.
 const JUDGED: u64 = 4;

@@ -15,6 +15,7 @@
 //! | [`confirm`] | directed executions, and what each order leads to |
 //! | [`harm`] | whether an order did harm |
 //! | [`replay`] | the same schedule again, and shorter ones that show the same |
+//! | [`run`] | what became of one execution |
 //! | [`search`] | undirected executions under a plan, with predictions attempted on the way |
 //! | [`campaign`] | observe, predict, confirm, judge, explore |
 //!
@@ -32,6 +33,7 @@ pub mod failures;
 pub mod harm;
 pub mod observe;
 pub mod replay;
+pub mod run;
 pub mod search;
 pub mod shards;
 
@@ -45,4 +47,5 @@ pub use failures::{Failures, Found, Times};
 pub use harm::{Harm, Left};
 pub use observe::{Observation, Seen};
 pub use replay::{Effort, Replayed, Sought};
-pub use search::{Run, Search};
+pub use run::Run;
+pub use search::Search;

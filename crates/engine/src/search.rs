@@ -18,41 +18,8 @@ use crate::executor::{
     Ask, Execution, Executor, Factory, Nondeterminism, Noted, Outcome, Points, execute,
 };
 use crate::harm::Left;
+use crate::run::Run;
 use crate::shards::{Error, Halt, SHARDS, Shards};
-
-/// What became of one execution.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// How it ended.
-    pub ending: Ending,
-    /// Who ran.
-    pub schedule: Schedule,
-    /// What it wrote to standard output.
-    pub output: Vec<u8>,
-    /// What was not under control.
-    pub uncontrolled: Vec<String>,
-    /// The analyses that had anything to look at.
-    pub analyses: Vec<&'static str>,
-    /// How many choices there were.
-    pub choices: usize,
-    /// How many steps there were.
-    pub steps: usize,
-}
-
-impl Run {
-    /// Of the execution that an executor has just run.
-    pub fn new<X: Executor>(executor: &mut X, execution: Execution) -> Run {
-        Run {
-            ending: Ending::of(executor, &execution),
-            schedule: execution.schedule,
-            output: execution.output,
-            uncontrolled: execution.uncontrolled,
-            analyses: execution.analyses,
-            choices: execution.choices,
-            steps: execution.steps,
-        }
-    }
-}
 
 /// What a shard reports of one number.
 #[derive(Debug)]

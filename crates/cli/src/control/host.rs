@@ -4,7 +4,7 @@ use selvedge_engine::{Attempted, Found, Host};
 use selvedge_runtime::control::WatchList;
 
 use super::cases::{Predicted, failure};
-use super::deadline::Deadline;
+use crate::deadline::Deadline;
 use crate::progress::Schedules;
 use crate::store::Journal;
 use crate::suppress::Suppressions;

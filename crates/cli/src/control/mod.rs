@@ -7,11 +7,11 @@
 //! | [`host`] | who hears of a campaign while it runs |
 //! | [`meeting`] | threads that are to come together at lines of the source |
 //! | [`debug`] | the interleaving of a finding under gdb |
-//! | [`deadline`] | why to stop early: a signal, the end of the time |
 
 pub(crate) mod cases;
-pub(crate) mod deadline;
 pub(crate) mod debug;
 pub(crate) mod host;
 pub(crate) mod meeting;
 pub(crate) mod program;
+#[cfg(test)]
+mod replays;

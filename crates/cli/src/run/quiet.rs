@@ -13,8 +13,8 @@ use selvedge_runtime::{Options, Session};
 
 use super::watch::Watch;
 use crate::catalogue;
-use crate::control::deadline::Deadline;
 use crate::control::program::ControlledProgram;
+use crate::deadline::Deadline;
 use crate::exit::Failure;
 use crate::store::Journal;
 use crate::suppress::Suppressions;

@@ -7,8 +7,6 @@
 mod binary;
 mod locks;
 mod past;
-#[cfg(test)]
-mod replays;
 mod types;
 
 use std::cell::{RefCell, RefMut};

@@ -15,9 +15,9 @@ use selvedge_report::{Case, Report, Stats};
 
 use crate::args::Test;
 use crate::control::cases::{self, Predicted};
-use crate::control::deadline::Deadline;
 use crate::control::host::Watcher;
 use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, unless_interrupted};
 use crate::explore;
 use crate::progress::Schedules;

@@ -26,7 +26,7 @@
 use rustc_hash::FxHashMap;
 use selvedge_model::{Event, Op, ThreadId};
 
-use crate::registry::Entry;
+use crate::entry::Entry;
 use crate::{Choice, Pending, Rng, Step, Strategy};
 
 /// What a step is about, so far as selecting goes.

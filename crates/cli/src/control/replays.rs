@@ -11,7 +11,8 @@ use selvedge_model::{Op, Site};
 use selvedge_runtime::control::Outcome;
 use selvedge_runtime::{ByModule, Controlled, Execution, Libraries, Resolve, Settings};
 
-use super::SharedSymbolizer;
+use super::cases::interleaving;
+use crate::symbolize::SharedSymbolizer;
 
 /// A directory of its own, gone afterwards.
 struct Folder(PathBuf);
@@ -231,7 +232,7 @@ fn a_deadlock_is_minimised_and_explained() {
     assert_eq!(shown.execution.schedule.preemptions(), 1, "{}", shown.execution.schedule);
     assert_eq!(shown.divergence, None);
     let symbols = program.named(&shown.execution.events);
-    let rows = crate::control::cases::interleaving(&shown, &symbols, &[]);
+    let rows = interleaving(&shown, &symbols, &[]);
     let mut sources = crate::terminal::sources(std::slice::from_ref(&here.0));
     let text = selvedge_report::format::interleaving(&rows, &mut sources, 120);
     let (_, text) = text.split_once('\n').expect("a heading and rows");

@@ -1,0 +1,40 @@
+//! What became of one execution, in terms that outlive its executor.
+
+use selvedge_model::Schedule;
+
+use crate::ending::Ending;
+use crate::executor::{Execution, Executor};
+
+/// What became of one execution.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// How it ended.
+    pub ending: Ending,
+    /// Who ran.
+    pub schedule: Schedule,
+    /// What it wrote to standard output.
+    pub output: Vec<u8>,
+    /// What was not under control.
+    pub uncontrolled: Vec<String>,
+    /// The analyses that had anything to look at.
+    pub analyses: Vec<&'static str>,
+    /// How many choices there were.
+    pub choices: usize,
+    /// How many steps there were.
+    pub steps: usize,
+}
+
+impl Run {
+    /// Of the execution that an executor has just run.
+    pub fn new<X: Executor>(executor: &mut X, execution: Execution) -> Run {
+        Run {
+            ending: Ending::of(executor, &execution),
+            schedule: execution.schedule,
+            output: execution.output,
+            uncontrolled: execution.uncontrolled,
+            analyses: execution.analyses,
+            choices: execution.choices,
+            steps: execution.steps,
+        }
+    }
+}
