@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use selvedge_explore::rng::derive;
 use selvedge_explore::{Coverage, Rng, Strategy};
-use selvedge_model::{Finding, FindingId, Schedule, Site, SiteId, Status, Symbols};
+use selvedge_model::{Finding, FindingId, Site, SiteId, Status, Symbols};
 
 use crate::confirm::{Attempt, Confirmer, Prediction, Trial};
-use crate::ending::{Ending, Key};
+use crate::ending::Key;
 use crate::executor::{
     Ask, Execution, Executor, Factory, Nondeterminism, Noted, Outcome, Points, execute,
 };
