@@ -205,7 +205,7 @@ impl<P: Points> Shard<P> {
         }
         let usual = Left::new(step.run.ending.clone(), &step.run.output);
         let confirmer = Confirmer {
-            seed: derive(self.seed, 0xd1ec_7ed),
+            seed: derive(self.seed, 0x0d1e_c7ed),
             input,
             releases: self.releases,
             usual: Some(usual),

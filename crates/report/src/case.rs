@@ -114,8 +114,8 @@ pub enum Failure {
     /// another time, and the most probable cause.
     Unrepeatable {
         event: usize,
-        expected: Option<Happened>,
-        found: Option<Happened>,
+        expected: Option<Box<Happened>>,
+        found: Option<Box<Happened>>,
         cause: String,
     },
     /// What the store of an earlier version says.

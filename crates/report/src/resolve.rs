@@ -92,8 +92,8 @@ fn failed(failure: &model::Failure, symbols: &Symbols) -> (Subject, Vec<Note>) {
         Of::Shared(site) => Failure::Shared(symbols.site(*site)),
         Of::Unrepeatable { index, expected, found, cause } => Failure::Unrepeatable {
             event: index + 1,
-            expected: expected.as_ref().map(|e| Happened::new(e, symbols)),
-            found: found.as_ref().map(|e| Happened::new(e, symbols)),
+            expected: expected.as_ref().map(|e| Box::new(Happened::new(e, symbols))),
+            found: found.as_ref().map(|e| Box::new(Happened::new(e, symbols))),
             cause: cause.clone(),
         },
     };

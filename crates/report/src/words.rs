@@ -103,8 +103,8 @@ pub fn failure(of: &Failure) -> String {
         }
         Failure::Unrepeatable { event, expected, found, cause } => format!(
             "the same schedule does not always do the same: event {event} was {}, and another time {}; {cause}",
-            happened(expected.as_ref()),
-            happened(found.as_ref()),
+            happened(expected.as_deref()),
+            happened(found.as_deref()),
         ),
     }
 }

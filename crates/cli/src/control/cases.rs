@@ -140,8 +140,8 @@ pub(crate) fn differs(found: &Nondeterminism) -> String {
     let Nondeterminism { difference, cause, symbols } = found;
     let failure = case::Failure::Unrepeatable {
         event: difference.index + 1,
-        expected: difference.expected.map(|e| Happened::new(&e, symbols)),
-        found: difference.found.map(|e| Happened::new(&e, symbols)),
+        expected: difference.expected.map(|e| Box::new(Happened::new(&e, symbols))),
+        found: difference.found.map(|e| Box::new(Happened::new(&e, symbols))),
         cause: cause.clone(),
     };
     words::failure(&failure)

@@ -222,7 +222,7 @@ impl Resolve for SharedSymbolizer {
     }
 
     fn is_library(&self, site: &Site) -> bool {
-        site.frame().is_some_and(|f| is_library(f))
+        site.frame().is_some_and(is_library)
     }
 
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
