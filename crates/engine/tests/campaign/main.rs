@@ -37,12 +37,14 @@ impl Host<()> for Quiet {
     fn progress(&mut self, _executions: u64, _found: usize) {}
 }
 
+/// Of a prediction: attempts, after how many executions, harm, schedule.
+type Tried = (u64, Option<u64>, Option<Harm>, Option<String>);
+
 /// What a campaign tells.
 #[derive(PartialEq, Debug, Default)]
 struct Told {
     predictions: Vec<(FindingId, Kind)>,
-    /// Of each prediction: attempts, after how many executions, harm, schedule.
-    attempted: Vec<(u64, Option<u64>, Option<Harm>, Option<String>)>,
+    attempted: Vec<Tried>,
     failures: Vec<(FindingId, u64, u64, String)>,
     executions: u64,
 }
