@@ -208,80 +208,22 @@ impl Session {
         observer: &mut dyn Observe,
     ) -> Result<Outcome, Error> {
         let mut merge = Merge::default();
-        let mut decoder = Decoder::default();
-        let mut places = Places::default();
-        let mut modules = Modules::default();
-        let mut maps_len = 0;
-        let mut region_table = RegionTable::default();
-        let mut next_race = 0;
-        let mut found_races: Vec<NativeRace> = Vec::new();
-        // Races whose place among the events has not come yet, the last one first.
-        let mut pending: Vec<NativeRace> = Vec::new();
-        let shm = &self.shm;
-        let (text, race) = (|at, len| shm.text(at, len), |number| shm.race(number));
+        let mut host = Host::new(&self.shm, self.races, symbols, resolver, observer);
         let mut idle = Duration::ZERO;
-        let mut events = Vec::new();
         let status = loop {
             let status = self.child.try_wait().map_err(Error::Wait)?;
-            read_maps(&self.shm, &mut maps_len, &mut modules);
-            region_table.answer(&self.shm, &modules, maps_len, resolver);
+            let ended = status.is_some();
+            host.answer();
             let mut new = merge.take(&self.shm);
-            if status.is_some() {
-                while merge.take(&self.shm) > 0 {}
-            }
+            while ended && merge.take(&self.shm) > 0 {}
             // Looked at after the rings: a race is complete before its thread makes another record,
             // so that it is known here before that record is passed on.
-            let found = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
-            if next_race < found {
-                read_maps(&self.shm, &mut maps_len, &mut modules);
+            new += host.take_races(ended);
+            merge.pass(|thread, record| host.pass(thread, record));
+            if ended {
+                merge.finish(|thread, record| host.pass(thread, record));
             }
-            while self.races && next_race < found.min(wire::RACES) {
-                match races::one(&self.shm, &modules, resolver, next_race) {
-                    Some(race) => {
-                        found_races.push(race.clone());
-                        pending.push(race);
-                    }
-                    // The number is given out before the record is complete.
-                    None if status.is_none() => break,
-                    None => {}
-                }
-                next_race += 1;
-                new += 1;
-            }
-            pending.sort_by_key(|race| std::cmp::Reverse(race.stamp));
-            let mut pass = |thread: u32, record: &wire::Record| {
-                while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
-                    observer.race(&race, symbols, &modules);
-                }
-                let resolver = &mut *resolver;
-                let (modules, places) = (&modules, &mut places);
-                let (text, race) = (&text, &race);
-                let mut names = Names { symbols, modules, resolver, text, race, places };
-                decoder.record(thread, record, &mut names, &mut events);
-                name_locks(&decoder, &mut names);
-                for event in events.drain(..) {
-                    observer.event(&event, symbols);
-                }
-                if let Some(epoch) = decoder.lock_change() {
-                    observer.locks_changed(ThreadId(thread), epoch);
-                }
-                if let Some(race) = decoder.first_race() {
-                    observer.first_race(&race, symbols);
-                }
-                if record.kind() == Some(RecordKind::Name)
-                    && let Some(name) = decoder.thread_names().get(&thread)
-                {
-                    observer.named(ThreadId(thread), name);
-                }
-            };
-            merge.pass(&mut pass);
-            if status.is_some() {
-                merge.finish(&mut pass);
-            }
-            let last = merge.last();
-            while let Some(race) = pending.pop_if(|r| status.is_some() || r.stamp <= last) {
-                observer.race(&race, symbols, &modules);
-            }
+            host.pass_races(|stamp| ended || stamp <= merge.last());
             if let Some(status) = status {
                 break status;
             }
@@ -291,9 +233,10 @@ impl Session {
                 std::thread::sleep(idle);
             }
         };
-        races::count(&self.shm, &mut found_races);
+        let Host { mut races, region_table, .. } = host;
+        races::count(&self.shm, &mut races);
         let outcome = self.outcome(status)?;
-        Ok(Outcome { lost_functions: region_table.lost, races: found_races, ..outcome })
+        Ok(Outcome { lost_functions: region_table.lost, races, ..outcome })
     }
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
@@ -315,12 +258,121 @@ impl Session {
     }
 }
 
-/// Reads the program's memory map if it has grown beyond `known`.
-fn read_maps(shm: &Shm, known: &mut u32, modules: &mut Modules) {
-    let len = shm.shared().header.maps_len.load(Ordering::Acquire);
-    if len != *known {
-        *known = len;
-        *modules = Modules::parse(&shm.maps());
+/// What is known of a run while it goes on.
+struct Host<'a> {
+    shm: &'a Shm,
+    /// Whether races are told.
+    tells_races: bool,
+    symbols: &'a mut Symbols,
+    resolver: &'a mut dyn Resolve,
+    observer: &'a mut dyn Observe,
+    decoder: Decoder,
+    places: Places,
+    modules: Modules,
+    maps_len: u32,
+    region_table: RegionTable,
+    /// Races so far, and how many numbers of races have been looked at.
+    races: Vec<NativeRace>,
+    next_race: usize,
+    /// Races whose place among the events has not come yet, the last one first.
+    pending: Vec<NativeRace>,
+    events: Vec<Event>,
+}
+
+impl<'a> Host<'a> {
+    fn new(
+        shm: &'a Shm,
+        tells_races: bool,
+        symbols: &'a mut Symbols,
+        resolver: &'a mut dyn Resolve,
+        observer: &'a mut dyn Observe,
+    ) -> Host<'a> {
+        Host {
+            shm,
+            tells_races,
+            symbols,
+            resolver,
+            observer,
+            decoder: Decoder::default(),
+            places: Places::default(),
+            modules: Modules::default(),
+            maps_len: 0,
+            region_table: RegionTable::default(),
+            races: Vec::new(),
+            next_race: 0,
+            pending: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    fn read_maps(&mut self) {
+        let len = self.shm.shared().header.maps_len.load(Ordering::Acquire);
+        if len != self.maps_len {
+            self.maps_len = len;
+            self.modules = Modules::parse(&self.shm.maps());
+        }
+    }
+
+    /// Answers what the program asks.
+    fn answer(&mut self) {
+        self.read_maps();
+        self.region_table.answer(self.shm, &self.modules, self.maps_len, self.resolver);
+    }
+
+    /// Takes new races. Returns how many there are.
+    fn take_races(&mut self, ended: bool) -> usize {
+        let before = self.next_race;
+        let found = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
+        if !self.tells_races || found <= before {
+            return 0;
+        }
+        self.read_maps();
+        while self.next_race < found.min(wire::RACES) {
+            match races::one(self.shm, &self.modules, self.resolver, self.next_race) {
+                Some(race) => {
+                    self.races.push(race.clone());
+                    self.pending.push(race);
+                }
+                // The number is given out before the record is complete.
+                None if !ended => break,
+                None => {}
+            }
+            self.next_race += 1;
+        }
+        self.pending.sort_by_key(|race| std::cmp::Reverse(race.stamp));
+        self.next_race - before
+    }
+
+    /// Passes races on whose place among the events has come, by their stamps.
+    fn pass_races(&mut self, come: impl Fn(u64) -> bool) {
+        while let Some(race) = self.pending.pop_if(|race| come(race.stamp)) {
+            self.observer.race(&race, self.symbols, &self.modules);
+        }
+    }
+
+    /// Passes on what a record says.
+    fn pass(&mut self, thread: u32, record: &wire::Record) {
+        self.pass_races(|stamp| record.stamp > stamp);
+        let Host { shm, symbols, resolver, modules, places, decoder, events, observer, .. } = self;
+        let (text, race) = (&|at, len| shm.text(at, len), &|number| shm.race(number));
+        let mut names = Names { symbols, modules, resolver: &mut **resolver, text, race, places };
+        decoder.record(thread, record, &mut names, events);
+        name_locks(decoder, &mut names);
+        for event in events.drain(..) {
+            observer.event(&event, symbols);
+        }
+        let thread_id = ThreadId(thread);
+        if let Some(epoch) = decoder.lock_change() {
+            observer.locks_changed(thread_id, epoch);
+        }
+        if let Some(race) = decoder.first_race() {
+            observer.first_race(&race, symbols);
+        }
+        if record.kind() == Some(RecordKind::Name)
+            && let Some(name) = decoder.thread_names().get(&thread)
+        {
+            observer.named(thread_id, name);
+        }
     }
 }
 

@@ -491,3 +491,26 @@ pub struct Shared {
 }
 
 const _: () = assert!(size_of::<Record>() == 32 && RING.is_power_of_two());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_race_fits_into_one_record() {
+        let race = Raced {
+            number: Some(RACES - 1),
+            addr: 0x7fff_ffff_fff9,
+            len: 8,
+            thread: u32::MAX - 1,
+            epoch: 0xdead_beef,
+            earlier: Does::Free,
+            later: Does::AtomicWrite,
+        };
+        for race in [race, Raced { number: None, len: 1, ..race }] {
+            let (a, b, flags) = race.packed();
+            let record = Record::new(1, RecordKind::Raced, flags, 0x5555, a, b);
+            assert_eq!(Raced::read(&record), Some(race));
+        }
+    }
+}

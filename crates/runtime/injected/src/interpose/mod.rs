@@ -211,7 +211,9 @@ macro_rules! waits_for {
             let gate: $crate::interpose::Gate = $gate;
             let arguments: &[usize] = &[0, 0, $($arg),*];
             let time = [arguments[arguments.len() - 2], arguments[arguments.len() - 1]];
-            if let Err(result) = gate(object, time, pc) {
+            if $crate::control::is_on()
+                && let Err(result) = gate(object, time, pc)
+            {
                 return result;
             }
             let result = $crate::interpose::real!($name(object $(, $arg)*)
