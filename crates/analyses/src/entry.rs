@@ -59,6 +59,8 @@ pub enum Needs {
     AtomicRegions = 8,
     /// A region that claims to be deterministic.
     DeterministicRegions = 16,
+    /// Nothing in particular: it is shown every execution.
+    Nothing = 128,
 }
 
 /// What an execution contains, as a set of [`Needs`].
@@ -78,7 +80,7 @@ impl Contents {
     /// Whether the execution contains this.
     #[inline]
     pub fn has(self, what: Needs) -> bool {
-        self.0 & what as u8 != 0
+        (self.0 | Needs::Nothing as u8) & what as u8 != 0
     }
 
     /// Those that have something to say about such an execution.
@@ -117,13 +119,14 @@ pub struct Settings {
 }
 
 impl Entry {
-    /// An analysis that needs all accesses and that no command runs by default.
+    /// An analysis that needs all accesses, that is shown every execution, and that no command runs by
+    /// default.
     pub const fn of(name: &'static str, about: &'static str, new: Make) -> Entry {
         Entry {
             name,
             about,
             accesses: Accesses::All,
-            needs: Needs::Accesses,
+            needs: Needs::Nothing,
             default_in: &[],
             in_program: false,
             engine_of: None,

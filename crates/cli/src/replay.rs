@@ -9,7 +9,7 @@ use std::path::Path;
 
 use selvedge_engine::replay::follow;
 use selvedge_engine::{Ask, Executor, Noted, Outcome, Points, Replayed, Sought};
-use selvedge_model::{Schedule, Site, Symbols};
+use selvedge_model::{Schedule, Site};
 use selvedge_report::{Case, Watched as ReportedAccess, format, words};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{CodePlace, WatchList, Watched, relocated};
@@ -57,15 +57,14 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
             std::io::stdout().write_all(&replayed.execution.output)?;
             std::io::stderr().write_all(&replayed.execution.errors)?;
         }
-        let symbols = executor.named(&replayed.execution.events);
         if round == 0 || again != (happened == round) {
             tell(&replayed, case.as_ref(), again);
-            show(&replayed, &symbols, case.as_ref(), &program.root);
+            show(&replayed, case.as_ref(), &program.root);
         }
         happened += u64::from(again);
         if args.gdb {
             let critical = case.as_ref().map(Case::critical).unwrap_or_default();
-            let lines = debug::breakpoints(&replayed, &symbols, &critical);
+            let lines = debug::breakpoints(&replayed, &critical);
             debug::run(native, &schedule, lines, &args.gdb_command, &ask)?;
             break;
         }
@@ -223,9 +222,9 @@ fn has_moved(now: &Case, case: &Case) -> bool {
 }
 
 /// The interleaving, for the terminal.
-fn show(replayed: &Replayed, symbols: &Symbols, case: Option<&Case>, root: &Path) {
+fn show(replayed: &Replayed, case: Option<&Case>, root: &Path) {
     let critical = case.map(Case::critical).unwrap_or_default();
-    let rows = cases::interleaving(replayed, symbols, &critical);
+    let rows = cases::interleaving(replayed, &critical);
     let root = [root.to_owned()];
     let mut sources = terminal::sources(&root);
     anstream::eprint!("{}", format::interleaving(&rows, &mut sources, terminal::width()));

@@ -79,10 +79,7 @@ impl Attempted {
 
     /// Whether it matters, if it happened.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.confirmed.as_ref().map(|c| match c.harm {
-            Harm::Nothing => Verdict::Benign,
-            Harm::Output | Harm::Exit | Harm::Failure => Verdict::Harmful,
-        })
+        self.confirmed.as_ref().map(|c| c.harm.verdict())
     }
 }
 

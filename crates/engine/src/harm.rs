@@ -4,6 +4,8 @@
 //! that the undisturbed execution does not show is harm. So is different output, unless the same lines
 //! merely come in another order, as they do where several threads print.
 
+use selvedge_model::Verdict;
+
 use crate::ending::{Ending, Key};
 
 /// How bad what an order led to is, harmless first.
@@ -17,6 +19,16 @@ pub enum Harm {
     Exit,
     /// It failed.
     Failure,
+}
+
+impl Harm {
+    /// What that says of the finding whose order led to it.
+    pub fn verdict(self) -> Verdict {
+        match self {
+            Harm::Nothing => Verdict::Benign,
+            Harm::Output | Harm::Exit | Harm::Failure => Verdict::Harmful,
+        }
+    }
 }
 
 /// What an execution left behind.

@@ -1,12 +1,13 @@
 //! The same schedule again, and shorter ones that show the same.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Divergence, Replay, Rng, Strategy, Trivial, Witness, minimise};
-use selvedge_model::{FindingId, Schedule, Site, Target};
+use selvedge_model::{FindingId, Schedule, Site, Symbols, Target};
 
 use crate::ending::{Ending, Key};
-use crate::executor::{Ask, Execution, Executor, execute};
+use crate::executor::{Ask, Execution, Executor, Noted, execute};
 
 /// A candidate may take this much longer than the execution that it is to replace, and at least this.
 const PATIENCE: (u32, Duration) = (20, Duration::from_millis(500));
@@ -29,6 +30,8 @@ pub struct Replayed {
     pub execution: Execution,
     /// How it ended.
     pub ending: Ending,
+    /// What everything in it is called, if its events were noted.
+    pub symbols: Arc<Symbols>,
     /// Where the schedule could not be followed.
     pub divergence: Option<Divergence>,
     /// It showed what was sought; if nothing was, whether it failed.
@@ -56,12 +59,17 @@ pub fn follow<X: Executor>(
             (execution, replay.divergence(), true)
         }
     };
+    // The executor knows the names of the execution that ran last only.
+    let symbols = match ask.noted >= Noted::Events {
+        true => Arc::new(executor.named(&execution)),
+        false => Arc::default(),
+    };
     let ending = Ending::of(executor, &execution);
     let fails = match sought.failure {
         Some(id) => ending.is(id, sought.usual_exit),
         None => sought.target.is_some() || ending.key != Key::Exited(0),
     };
-    Ok(Replayed { execution, ending, divergence, shown: witnessed && fails })
+    Ok(Replayed { execution, ending, symbols, divergence, shown: witnessed && fails })
 }
 
 fn run<X: Executor>(

@@ -99,11 +99,21 @@ impl Report {
         match self.cases.iter_mut().find(|c| c.id == case.id) {
             None => self.cases.push(case),
             Some(known) => {
-                let occurrences = known.occurrences + case.occurrences;
+                let new = case.analyses.iter().filter(|a| !known.analyses.contains(a));
+                let newcomers: Vec<String> = new.cloned().collect();
+                // Counts of different analyses do not add up: they saw the same occurrences.
+                let occurrences = match newcomers.is_empty() {
+                    true => known.occurrences + case.occurrences,
+                    false => known.occurrences.max(case.occurrences),
+                };
+                let mut analyses = std::mem::take(&mut known.analyses);
                 if case.status > known.status {
                     *known = case;
+                    analyses.splice(0..0, newcomers);
+                } else {
+                    analyses.extend(newcomers);
                 }
-                known.occurrences = occurrences;
+                (known.analyses, known.occurrences) = (analyses, occurrences);
             }
         }
     }
@@ -113,5 +123,37 @@ impl Report {
         let mut sorted: Vec<_> = self.cases.iter().collect();
         sorted.sort_by_key(|c| std::cmp::Reverse(c.status));
         sorted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_model::{Finding, Kind, Range, Status, Subject, Symbols};
+
+    use super::*;
+
+    fn case(analysis: &'static str, status: Status, occurrences: u64) -> Case {
+        let finding = Finding {
+            kind: Kind::DataRace,
+            status,
+            verdict: None,
+            analyses: vec![analysis],
+            subject: Subject::Memory(Range { start: 8, len: 8 }),
+            places: Vec::new(),
+            target: None,
+            occurrences,
+        };
+        Case::new(&finding, &Symbols::default())
+    }
+
+    #[test]
+    fn a_case_of_several_analyses_names_them_all_and_counts_occurrences_once() {
+        let mut report = Report::default();
+        report.add(case("lockset", Status::Predicted, 3));
+        report.add(case("races", Status::Observed, 2));
+        report.add(case("races", Status::Observed, 4));
+        let told = report.cases.iter().map(|c| (c.status, c.analyses.clone(), c.occurrences));
+        let analyses = vec!["races".to_owned(), "lockset".to_owned()];
+        assert_eq!(told.collect::<Vec<_>>(), [(Status::Observed, analyses, 7)]);
     }
 }

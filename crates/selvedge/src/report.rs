@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use selvedge_engine::Replayed;
 use selvedge_model as model;
-use selvedge_model::{Finding, Role, Schedule, Site, SiteId, Subject, Symbols, Target};
+use selvedge_model::{Finding, Role, Schedule, Site, Subject, Symbols};
 use selvedge_report::interleaving::PIECE;
-use selvedge_report::{Case, End, Interleaving, Sources, Story, explain, layout};
+use selvedge_report::{Case, Executed, Interleaving, Sources, explain_execution, layout};
 
 /// What there is to say.
 pub(crate) struct Report<'a> {
@@ -16,10 +16,9 @@ pub(crate) struct Report<'a> {
     pub(crate) how: &'a str,
     pub(crate) words: &'a str,
     pub(crate) schedule: &'a Schedule,
-    pub(crate) shown: Option<(&'a Replayed, &'a Symbols)>,
-    /// The state that makes the finding, if it is one.
-    pub(crate) target: Option<&'a Target<Site>>,
-    pub(crate) case: &'a Case,
+    pub(crate) shown: Option<&'a Replayed>,
+    /// The places that make the failure.
+    pub(crate) critical: &'a [Site],
     pub(crate) note: Option<&'a str>,
 }
 
@@ -35,13 +34,13 @@ pub(crate) fn render(report: &Report<'_>) -> String {
     if let Some(note) = report.note {
         let _ = writeln!(out, "{note}");
     }
-    if let Some((shown, symbols)) = report.shown {
+    if let Some(shown) = report.shown {
         let preemptions = match schedule.preemptions() {
             1 => "1 preemption".to_owned(),
             n => format!("{n} preemptions"),
         };
         let _ = writeln!(out, "\nThe interleaving, with {preemptions}:");
-        columns(&mut out, report, shown, symbols);
+        columns(&mut out, shown, report.critical);
     }
     let schedule = schedule.to_string();
     if schedule.len() > LONG {
@@ -62,28 +61,17 @@ pub(crate) fn render(report: &Report<'_>) -> String {
 }
 
 /// One column per thread, only what matters.
-fn columns(out: &mut String, report: &Report<'_>, shown: &Replayed, symbols: &Symbols) {
+fn columns(out: &mut String, shown: &Replayed, critical: &[Site]) {
     let execution = &shown.execution;
-    let failure = shown.ending.finding().map(|f| &f.subject);
-    let (blocked, end) = match failure {
-        Some(Subject::Program(failure)) => (failure.blocked(), End::of(failure)),
-        _ => (Vec::new(), None),
-    };
-    let sites: Vec<Site> = match report.target {
-        Some(target) => target.accesses().into_iter().cloned().collect(),
-        None if blocked.is_empty() && end.is_none() => report.case.critical(),
-        None => Vec::new(),
-    };
-    let id = |site: &Site| symbols.sites.entries().iter().position(|known| known == site);
-    let places: Vec<SiteId> = sites.iter().filter_map(id).map(|id| SiteId(id as u32)).collect();
-    let explanation = explain(&Story {
+    let executed = Executed {
         events: &execution.events,
         stops: &execution.stops,
-        blocked: &blocked,
-        places: &places,
-        ending: end.map(|end| (execution.last, end)),
-    });
-    let rows = Interleaving::new(&explanation, execution.stops.len(), symbols);
+        last: execution.last,
+        failed: shown.ending.finding(),
+        exited: None,
+    };
+    let explanation = explain_execution(&executed, critical, &shown.symbols);
+    let rows = Interleaving::new(&explanation, execution.stops.len(), &shown.symbols);
     for line in layout(&rows, &mut Sources::new(source), WIDTH) {
         let text: String = line.iter().map(|span| span.text.as_str()).collect();
         let _ = writeln!(out, "  {text}");

@@ -4,7 +4,7 @@ use selvedge_engine::campaign::{self, Campaign, Settled};
 use selvedge_engine::{
     Attempted, Effort, Ending, Found, Harm, Nondeterminism, Outcome, Prediction, Replayed,
 };
-use selvedge_model::{FindingId, Site, Status, Symbols};
+use selvedge_model::{FindingId, Site, Status};
 use selvedge_report::{
     Case, Control, Executed, Explanation, Happened, How, Interleaving, NotReplayed, Note, Order,
     Watched as ReportedAccess, Which, case, explain_execution, words,
@@ -110,7 +110,7 @@ pub(crate) fn failure(found: &Found<WatchList>, by: &str) -> Case {
 }
 
 /// What matters of an execution that shows a finding at the places `critical`.
-pub(crate) fn explained(replayed: &Replayed, symbols: &Symbols, critical: &[Site]) -> Explanation {
+pub(crate) fn explained(replayed: &Replayed, critical: &[Site]) -> Explanation {
     let execution = &replayed.execution;
     let executed = Executed {
         events: &execution.events,
@@ -122,17 +122,13 @@ pub(crate) fn explained(replayed: &Replayed, symbols: &Symbols, critical: &[Site
             Outcome::Failed(_) => None,
         },
     };
-    explain_execution(&executed, critical, symbols)
+    explain_execution(&executed, critical, &replayed.symbols)
 }
 
 /// The same as rows.
-pub(crate) fn interleaving(
-    replayed: &Replayed,
-    symbols: &Symbols,
-    critical: &[Site],
-) -> Interleaving {
-    let explanation = explained(replayed, symbols, critical);
-    Interleaving::new(&explanation, replayed.execution.stops.len(), symbols)
+pub(crate) fn interleaving(replayed: &Replayed, critical: &[Site]) -> Interleaving {
+    let explanation = explained(replayed, critical);
+    Interleaving::new(&explanation, replayed.execution.stops.len(), &replayed.symbols)
 }
 
 /// That the same schedule does not always do the same, in words.
@@ -147,9 +143,8 @@ pub(crate) fn differs(found: &Nondeterminism) -> String {
     words::failure(&failure)
 }
 
-fn show(case: &mut Case, executor: &mut Controlled, replayed: &Replayed) {
-    let symbols = executor.named(&replayed.execution.events);
-    let rows = interleaving(replayed, &symbols, &case.critical());
+fn show(case: &mut Case, replayed: &Replayed) {
+    let rows = interleaving(replayed, &case.critical());
     if let Some(control) = &mut case.control {
         control.schedule = Some(replayed.execution.schedule.to_string());
         control.how = Some(How::Rows(rows));
@@ -173,7 +168,7 @@ pub(crate) fn explain_all(
         explained += 1;
         if let Some(shown) = campaign::explain(executor, &predicted.prediction, confirmed, EFFORT)?
         {
-            show(case, executor, &shown);
+            show(case, &shown);
             journal.add(case);
         }
     }
@@ -204,17 +199,17 @@ pub(crate) fn failures(
             None => None,
             Some(executor) => unless_interrupted(campaign.settle(executor, one, EFFORT))?,
         };
-        match (settled, &mut executor) {
-            (Some(Settled::Shown(shown)), Some(executor)) => {
+        match settled {
+            Some(Settled::Shown(shown)) => {
                 case.status = Status::Confirmed;
-                show(&mut case, executor, &shown);
+                show(&mut case, &shown);
             }
-            (Some(Settled::Otherwise(ending, divergence)), _) => {
+            Some(Settled::Otherwise(ending, divergence)) => {
                 let diverged = divergence.map(|d| d.to_string());
                 let otherwise = NotReplayed::Otherwise { outcome: outcome(&ending), diverged };
                 case.notes.push(Note::NotReplayed(otherwise));
             }
-            _ => case.notes.push(Note::NotReplayed(NotReplayed::Interrupted)),
+            None => case.notes.push(Note::NotReplayed(NotReplayed::Interrupted)),
         }
         journal.add(&case);
         cases.push(case);

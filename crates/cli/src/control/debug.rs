@@ -47,11 +47,7 @@ pub(crate) fn run(
 }
 
 /// Commands that set a breakpoint at each critical point.
-pub(crate) fn breakpoints(
-    replayed: &Replayed,
-    symbols: &Symbols,
-    critical: &[Site],
-) -> Vec<String> {
+pub(crate) fn breakpoints(replayed: &Replayed, critical: &[Site]) -> Vec<String> {
     let execution = &replayed.execution;
     let mut points: Vec<(SiteId, usize)> = Vec::new();
     let mut add = |site: SiteId, arrival: usize| {
@@ -63,7 +59,7 @@ pub(crate) fn breakpoints(
     };
     let mut found = false;
     let mut events = 0..execution.events.len();
-    for row in explained(replayed, symbols, critical).rows {
+    for row in explained(replayed, critical).rows {
         let (site, arrival) = match row {
             Row::Does { event, critical: true } => {
                 let at = events.find(|&i| execution.events[i] == event).unwrap_or(0);
@@ -87,7 +83,7 @@ pub(crate) fn breakpoints(
             add(stop.next.site, arrival(&execution.events[..stop.at], stop.thread));
         }
     }
-    commands(&points, symbols)
+    commands(&points, &replayed.symbols)
 }
 
 /// When a thread came to where it is: after its last event.

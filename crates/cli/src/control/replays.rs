@@ -231,8 +231,7 @@ fn a_deadlock_is_minimised_and_explained() {
     assert!(found.preemptions() > 1, "{found}");
     assert_eq!(shown.execution.schedule.preemptions(), 1, "{}", shown.execution.schedule);
     assert_eq!(shown.divergence, None);
-    let symbols = program.named(&shown.execution.events);
-    let rows = interleaving(&shown, &symbols, &[]);
+    let rows = interleaving(&shown, &[]);
     let mut sources = crate::terminal::sources(std::slice::from_ref(&here.0));
     let text = selvedge_report::format::interleaving(&rows, &mut sources, 120);
     let (_, text) = text.split_once('\n').expect("a heading and rows");

@@ -215,8 +215,14 @@ fn within(symbols: &BTreeMap<u64, Symbol>, address: u64) -> Option<(&Symbol, u64
     (address - start < symbol.size.max(1)).then_some((symbol, address - start))
 }
 
+/// The name as it stands in the source. Only names that a C++ or Rust compiler has mangled are changed:
+/// to a demangler, the C variable `m` is `unsigned long`.
 fn demangled(name: &str) -> String {
-    addr2line::demangle_auto(Cow::Borrowed(name), None).into_owned()
+    if ["_Z", "__Z", "_R"].iter().any(|prefix| name.starts_with(prefix)) {
+        addr2line::demangle_auto(Cow::Borrowed(name), None).into_owned()
+    } else {
+        name.to_owned()
+    }
 }
 
 /// A function's name as it stands in the source: without parameters and result, without Rust's hash,
@@ -272,6 +278,14 @@ fn without_hash(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::plain_name;
+
+    #[test]
+    fn names_of_c_are_not_taken_for_mangled_types() {
+        for name in ["m", "i", "x", "v", "forks", "_start"] {
+            assert_eq!(super::demangled(name), name);
+        }
+        assert_eq!(super::demangled("_Z5queuev"), "queue()");
+    }
 
     #[test]
     fn names_are_those_of_the_source() {

@@ -9,12 +9,12 @@ use selvedge_engine::replay::{follow, shortened};
 use selvedge_engine::search::{Searched, Step, Tried};
 use selvedge_engine::shards::Halt;
 use selvedge_engine::{
-    Ask, Effort, Executor, Factory, Harm, Heartbeat, Key, Nondeterminism, Noted, Replayed, Run,
-    Search, Sought,
+    Ask, Effort, Factory, Harm, Heartbeat, Key, Nondeterminism, Noted, Replayed, Run, Search,
+    Sought,
 };
 use selvedge_explore::Coverage;
 use selvedge_model::{
-    Failure as Failing, Finding, Kind, Schedule, Site, Status, Subject, Symbols, Target, Verdict,
+    Failure as Failing, Finding, Kind, Schedule, Site, Status, Subject, Symbols, Target,
 };
 
 use super::{Explore, Summary};
@@ -107,14 +107,11 @@ impl Check {
             let ask = Ask { noted: Noted::Events, ..Ask::default() };
             let shown = shortened(worker, &schedule, &sought, effort, &ask);
             let Ok(shown) = shown;
-            shown.map(|shown| {
-                let symbols = worker.named(&shown.execution);
-                (shown, symbols)
-            })
+            shown
         });
         match shown {
-            Some((shown, symbols)) => {
-                let found = found.shown(&shown, symbols);
+            Some(shown) => {
+                let found = found.shown(&shown);
                 self.failure(&found, &how, Some(&shown), None)
             }
             None => {
@@ -128,11 +125,10 @@ impl Check {
     /// Replays one schedule and shows what happens.
     pub(super) fn replay_only(&self, schedule: &Schedule) -> Result<Summary, Box<Failure>> {
         let theirs = schedule.clone();
-        let (shown, symbols) = self.on_a_thread(move |worker| {
+        let shown = self.on_a_thread(move |worker| {
             let ask = Ask { noted: Noted::Events, ..Ask::default() };
             let Ok(shown) = follow(worker, &theirs, &Sought::default(), &ask);
-            let symbols = worker.named(&shown.execution);
-            (shown, symbols)
+            shown
         });
         let note = shown.divergence.map(|d| format!("The replay diverged {d}."));
         let Some(finding) = shown.ending.finding() else {
@@ -148,7 +144,7 @@ impl Check {
         };
         let found = Found {
             finding: finding.clone(),
-            symbols: Arc::new(symbols),
+            symbols: Arc::clone(&shown.symbols),
             schedule: schedule.clone(),
             execution: 1,
             sought: Sought::default(),
@@ -179,15 +175,18 @@ impl Check {
     ) -> Box<Failure> {
         let Found { finding, symbols, schedule, execution, sought } = found;
         let case = report::case(finding, symbols);
+        let critical: Vec<Site> = match &sought.target {
+            Some(target) => target.accesses().into_iter().cloned().collect(),
+            None => case.critical(),
+        };
         let text = report::render(&Report {
             test: self.test.as_deref(),
             execution: *execution,
             how,
             words: &in_words(finding, symbols),
             schedule,
-            shown: shown.map(|shown| (shown, &**symbols)),
-            target: sought.target.as_ref(),
-            case: &case,
+            shown,
+            critical: &critical,
             note,
         });
         Box::new(Failure { case, execution: *execution, schedule: schedule.clone(), text })
@@ -196,9 +195,9 @@ impl Check {
 
 impl Found {
     /// The same as a replay showed it, perhaps with other threads.
-    fn shown(self, shown: &Replayed, symbols: Symbols) -> Found {
+    fn shown(self, shown: &Replayed) -> Found {
         let schedule = shown.execution.schedule.clone();
-        let symbols = Arc::new(symbols);
+        let symbols = Arc::clone(&shown.symbols);
         match shown.ending.finding() {
             Some(finding) if self.sought.target.is_none() => {
                 Found { finding: finding.clone(), symbols, schedule, ..self }
@@ -253,15 +252,17 @@ impl Summary {
         let id = tried.finding.id(&tried.symbols);
         let target = tried.finding.target.as_ref();
         let shows_itself = matches!(target, Some(Target::Deadlock(_)));
+        let suspected = matches!(target, Some(Target::Split { region: None, .. }));
         match tried.confirmed() {
+            // That two regions belong together is a suspicion, and only harm confirms it.
+            Some(confirmed) if suspected && confirmed.harm == Harm::Nothing => {
+                self.unconfirmed(tried);
+                None
+            }
             Some(confirmed) if !shows_itself => {
-                let verdict = match confirmed.harm {
-                    Harm::Nothing => Verdict::Benign,
-                    Harm::Output | Harm::Exit | Harm::Failure => Verdict::Harmful,
-                };
                 let finding = Finding {
                     status: Status::Confirmed,
-                    verdict: Some(verdict),
+                    verdict: Some(confirmed.harm.verdict()),
                     ..tried.finding.clone()
                 };
                 let place = |&site: &_| tried.symbols.site(site);
@@ -283,14 +284,20 @@ impl Summary {
                 match failed.and_then(|run| Some((run, run.ending.finding()?))) {
                     Some((run, finding)) => Some(Found::failed(finding, run, self.executions)),
                     None => {
-                        let words = in_words(&tried.finding, &tried.symbols);
-                        if !self.unconfirmed.contains(&words) {
-                            self.unconfirmed.push(words);
-                        }
+                        self.unconfirmed(tried);
                         None
                     }
                 }
             }
+        }
+    }
+}
+
+impl Summary {
+    fn unconfirmed(&mut self, tried: &Tried) {
+        let words = in_words(&tried.finding, &tried.symbols);
+        if !self.unconfirmed.contains(&words) {
+            self.unconfirmed.push(words);
         }
     }
 }
