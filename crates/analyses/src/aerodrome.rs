@@ -44,8 +44,8 @@ use crate::Analysis;
 use crate::common::bits::Bits;
 use crate::common::conflicts::{Conflicts, Mark};
 use crate::common::role::role_of;
+use crate::entry::{self, Accesses, Needs, Purpose};
 use crate::lockregions::LockRegions;
-use crate::registry::{self, Accesses, Needs, Purpose};
 
 const NAME: &str = "atomicity";
 
@@ -553,14 +553,12 @@ impl Sweep {
 }
 
 /// AeroDrome.
-pub const ENTRY: registry::Entry = registry::Entry {
+pub const ENTRY: entry::Entry = entry::Entry {
     default_in: &[Purpose::Check, Purpose::Crate],
     accesses: Accesses::Racy,
     needs: Needs::AtomicRegions,
     locked: Some(|| Box::new(LockRegions::new(AeroDrome::new()))),
-    ..registry::Entry::of(
-        NAME,
-        "atomic regions that were not executed atomically (AeroDrome)",
-        || Box::new(AeroDrome::new()),
-    )
+    ..entry::Entry::of(NAME, "atomic regions that were not executed atomically (AeroDrome)", || {
+        Box::new(AeroDrome::new())
+    })
 };

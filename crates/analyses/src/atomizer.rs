@@ -51,8 +51,8 @@ use crate::common::held::{HeldLocks, LockSet, protects};
 use crate::common::order::{Edges, Order};
 use crate::common::role::role_of;
 use crate::common::shadow::Shadow;
+use crate::entry::{Entry, Needs, Purpose};
 use crate::lockregions::LockRegions;
-use crate::registry::{Entry, Needs, Purpose};
 use crate::{Analysis, Bound};
 
 const NAME: &str = "reduction";

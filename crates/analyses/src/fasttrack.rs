@@ -37,7 +37,7 @@ use crate::common::accesses::{Accesses, Visit};
 use crate::common::held::{HeldLocks, LockSet};
 use crate::common::order::{Edges, Order};
 use crate::common::shadow::Shadow;
-use crate::registry::{Entry, Purpose};
+use crate::entry::{Entry, Purpose};
 
 const NAME: &str = "races";
 

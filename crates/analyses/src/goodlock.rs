@@ -49,7 +49,7 @@ use selvedge_model::{
 
 use crate::common::held::{HeldLocks, LockSet};
 use crate::common::order::{Edges, Order};
-use crate::registry::{Accesses, Entry, Needs, Purpose};
+use crate::entry::{Accesses, Entry, Needs, Purpose};
 use crate::{Analysis, Bound};
 
 /// How many pairs of dependencies one search for cycles compares: a second or two of work.

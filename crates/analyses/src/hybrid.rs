@@ -35,7 +35,7 @@ use crate::common::held::{HeldLocks, LockSet, exclude_each_other};
 use crate::common::order::{Edges, Order};
 use crate::common::past::{self, Past};
 use crate::common::shadow::Shadow;
-use crate::registry::{Entry, Purpose};
+use crate::entry::{Entry, Purpose};
 use crate::{Analysis, Bound};
 
 /// How many past accesses to a byte are remembered.

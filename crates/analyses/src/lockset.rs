@@ -38,7 +38,7 @@ use crate::Analysis;
 use crate::common::held::{HeldLocks, LockSet, exclude_each_other, protects};
 use crate::common::past::{self, Past};
 use crate::common::shadow::Shadow;
-use crate::registry::Entry;
+use crate::entry::Entry;
 
 /// The analysis.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use selvedge_model::{Event, Finding, Findings, FirstRace};
 
-use crate::registry::{Entry, Settings};
+use crate::entry::{Entry, Settings};
 use crate::{Analysis, Bound};
 
 /// Analyses, and what they have found in the execution that they see.

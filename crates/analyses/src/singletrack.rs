@@ -58,8 +58,8 @@ use crate::common::order::{Edges, Order};
 use crate::common::role::role_of;
 use crate::common::shadow::Shadow;
 use crate::common::transactions::{Cycle, Occurrence, Step, Transactions};
+use crate::entry::{Accesses, Entry, Needs, Purpose};
 use crate::racefree::RaceFree;
-use crate::registry::{Accesses, Entry, Needs, Purpose};
 use crate::{Analysis, Filter};
 
 const NAME: &str = "determinism";

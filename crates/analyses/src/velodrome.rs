@@ -31,8 +31,8 @@ use crate::Analysis;
 use crate::common::conflicts::Conflicts;
 use crate::common::role::role_of;
 use crate::common::transactions::{Cycle, Occurrence, Step, Transactions};
+use crate::entry::{Accesses, Entry, Needs};
 use crate::lockregions::LockRegions;
-use crate::registry::{Accesses, Entry, Needs};
 
 const NAME: &str = "atomicity";
 

@@ -39,7 +39,7 @@ use selvedge_model::{
     Subject, Target, ThreadId,
 };
 
-use crate::registry::{Entry, Needs, Purpose};
+use crate::entry::{Entry, Needs, Purpose};
 use crate::{Analysis, Bound};
 
 const NAME: &str = "views";

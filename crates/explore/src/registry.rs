@@ -10,6 +10,8 @@ use std::str::FromStr;
 use crate::Strategy;
 use crate::strategies::{dfs, dpor, mix, pct, pos, random, round_robin, surw};
 
+pub use crate::entry::{Argument, Entry};
+
 /// The strategies that a user can choose by name. The first one is the default.
 pub const STRATEGIES: &[Entry] = &[
     mix::ENTRY,
@@ -22,40 +24,6 @@ pub const STRATEGIES: &[Entry] = &[
     dpor::ENTRY,
     round_robin::ENTRY,
 ];
-
-/// A strategy that a user can choose.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// What the user writes.
-    pub name: &'static str,
-    /// What it does, as part of a sentence.
-    pub about: &'static str,
-    /// What the user may write after the name and a colon.
-    pub argument: Option<Argument>,
-    /// Whether the search goes through schedules one by one, so that it cannot be shared out.
-    pub systematic: bool,
-    /// Makes one, with the argument or its default.
-    pub new: fn(Option<usize>) -> Box<dyn Strategy + Send>,
-}
-
-/// A number that a strategy takes.
-#[derive(Clone, Copy, Debug)]
-pub struct Argument {
-    /// What stands for it in usage texts.
-    pub name: &'static str,
-    /// What it means, as part of a sentence.
-    pub about: &'static str,
-    /// What it is unless the user says; none if the strategy then goes without.
-    pub default: Option<usize>,
-}
-
-/// `pct[:DEPTH]`.
-impl fmt::Display for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)?;
-        self.argument.map_or(Ok(()), |argument| write!(f, "[:{}]", argument.name))
-    }
-}
 
 /// A strategy that was chosen by name, with its argument.
 #[derive(Clone, Copy, Debug)]

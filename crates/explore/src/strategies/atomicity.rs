@@ -258,7 +258,22 @@ fn touch_of(op: Op) -> Option<Touch> {
         Op::Read(a) => touch(Thing::Memory(a), false),
         Op::Write(a) => touch(Thing::Memory(a), true),
         Op::Atomic(a, op) => touch(Thing::Memory(a), op.writes()),
-        _ => None,
+        Op::Fence(_)
+        | Op::Release(..)
+        | Op::Fork(_)
+        | Op::Join(_)
+        | Op::Begin
+        | Op::End
+        | Op::Arrive(..)
+        | Op::Leave(..)
+        | Op::Post(_)
+        | Op::Wait(_)
+        | Op::Notify(..)
+        | Op::Wake(_)
+        | Op::RegionEnter(..)
+        | Op::RegionExit(_)
+        | Op::Alloc(_)
+        | Op::Free(_) => None,
     }
 }
 
@@ -321,17 +336,14 @@ impl Strategy for AtomFuzzer {
         let next = pending[thread.index()];
         let part = self.first_of(thread, &next).is_some_and(|first| first.intruder.is_none());
         self.active.stepped(thread, part);
-        match next.step {
-            // Nothing tells of plain accesses once they have happened.
-            Step::Do(op @ (Op::Read(_) | Op::Write(_))) => {
-                if let Some(mine) = touch_of(op) {
-                    self.touched(thread, next.site, mine);
-                }
-            }
-            Step::Enroll(..) if self.aim == Aim::LockRegions => {
-                self.blocks[thread.index()].touched.clear();
-            }
-            _ => {}
+        // Plain accesses are not observed: they are known from the step alone.
+        if let Step::Do(op @ (Op::Read(_) | Op::Write(_))) = next.step
+            && let Some(mine) = touch_of(op)
+        {
+            self.touched(thread, next.site, mine);
+        }
+        if matches!(next.step, Step::Enroll(..)) && self.aim == Aim::LockRegions {
+            self.blocks[thread.index()].touched.clear();
         }
     }
 
@@ -374,7 +386,22 @@ impl Strategy for AtomFuzzer {
                     block.touched.clear();
                 }
             }
-            _ => {}
+            Op::RegionEnter(_, RegionKind::Deterministic)
+            | Op::Read(_)
+            | Op::Write(_)
+            | Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::End
+            | Op::Arrive(..)
+            | Op::Leave(..)
+            | Op::Post(_)
+            | Op::Wait(_)
+            | Op::Notify(..)
+            | Op::Wake(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => {}
         }
     }
 }

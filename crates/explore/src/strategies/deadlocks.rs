@@ -364,7 +364,24 @@ impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
                     }
                 }
             }
-            _ => {}
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::Atomic(..)
+            | Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::End
+            | Op::Arrive(..)
+            | Op::Leave(..)
+            | Op::Post(_)
+            | Op::Wait(_)
+            | Op::Notify(..)
+            | Op::Wake(_)
+            | Op::RegionEnter(..)
+            | Op::RegionExit(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => {}
         }
     }
 

@@ -13,7 +13,7 @@
 
 use selvedge_model::ThreadId;
 
-use crate::registry::{Argument, Entry};
+use crate::entry::{Argument, Entry};
 use crate::{Choice, Coverage, Pending, Rng, Strategy};
 
 /// What limits the search.

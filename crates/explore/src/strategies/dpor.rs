@@ -28,7 +28,7 @@
 
 use selvedge_model::{Op, ThreadId};
 
-use crate::registry::Entry;
+use crate::entry::Entry;
 use crate::strategies::dfs::Bounds;
 use crate::{Choice, Coverage, Pending, Rng, Step, Strategy, dependent};
 

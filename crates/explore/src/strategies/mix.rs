@@ -7,7 +7,7 @@
 //!
 //! Cost: that of the strategy whose turn it is.
 
-use crate::registry::Entry;
+use crate::entry::Entry;
 use crate::{Pct, Pos, RandomWalk, Rng, Strategy, Surw, Wraps};
 
 /// Strategies in turn.

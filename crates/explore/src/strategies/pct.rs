@@ -18,7 +18,7 @@
 
 use selvedge_model::ThreadId;
 
-use crate::registry::{Argument, Entry};
+use crate::entry::{Argument, Entry};
 use crate::{Choice, Rng, Strategy};
 
 /// The depth unless the user says otherwise.

@@ -15,7 +15,7 @@
 
 use selvedge_model::ThreadId;
 
-use crate::registry::Entry;
+use crate::entry::Entry;
 use crate::{Choice, Pending, Rng, Strategy, dependent};
 
 /// Random priorities for steps.

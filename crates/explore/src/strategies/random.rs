@@ -11,7 +11,7 @@
 
 use selvedge_model::ThreadId;
 
-use crate::registry::Entry;
+use crate::entry::Entry;
 use crate::{Choice, Rng, Strategy};
 
 /// Chooses uniformly among the enabled threads.

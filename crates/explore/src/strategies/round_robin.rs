@@ -8,7 +8,7 @@
 
 use selvedge_model::ThreadId;
 
-use crate::registry::{Argument, Entry};
+use crate::entry::{Argument, Entry};
 use crate::{Choice, Rng, Strategy};
 
 /// Lets each enabled thread run in turn.

@@ -26,7 +26,7 @@
 use rustc_hash::FxHashMap;
 use selvedge_model::{Event, Op, ThreadId};
 
-use crate::registry::Entry;
+use crate::entry::Entry;
 use crate::{Choice, Pending, Rng, Step, Strategy};
 
 /// What a step is about, so far as selecting goes.
@@ -136,7 +136,15 @@ fn subject(step: Step) -> Option<Subject> {
             Op::Arrive(b, _) | Op::Leave(b, _) => (2, u64::from(b.0)),
             Op::Post(s) | Op::Wait(s) => (3, u64::from(s.0)),
             Op::Notify(c, _) | Op::Wake(c) => (4, u64::from(c.0)),
-            _ => return None,
+            Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::End
+            | Op::RegionEnter(..)
+            | Op::RegionExit(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => return None,
         },
         Step::TryAcquire(l, _) => (1, u64::from(l.0)),
         Step::Enroll(c, _) => (4, u64::from(c.0)),

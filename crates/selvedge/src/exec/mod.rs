@@ -579,7 +579,21 @@ impl Exec {
                     let held = &mut self.threads[event.thread.index()].held;
                     *held = held.saturating_sub(1);
                 }
-                _ => {}
+                Op::Atomic(..)
+                | Op::Fence(_)
+                | Op::Fork(_)
+                | Op::Join(_)
+                | Op::Begin
+                | Op::End
+                | Op::Arrive(..)
+                | Op::Leave(..)
+                | Op::Post(_)
+                | Op::Wait(_)
+                | Op::Notify(..)
+                | Op::Wake(_)
+                | Op::RegionExit(_)
+                | Op::Alloc(_)
+                | Op::Free(_) => {}
             }
             self.log.push(*event);
             if self.log.len() >= LONG_LOG && !self.keep {
