@@ -226,6 +226,23 @@ impl Resolve for ByModule {
     }
 }
 
+/// A place in the code, wherever it is loaded.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CodePlace {
+    /// The file.
+    pub module: PathBuf,
+    /// Return address relative to where the file is loaded.
+    pub offset: u64,
+}
+
+impl CodePlace {
+    /// The place of a return address.
+    pub fn of(pc: u64, modules: &Modules) -> Option<CodePlace> {
+        let module = modules.find(pc)?;
+        Some(CodePlace { module: module.path.clone(), offset: pc - module.base })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

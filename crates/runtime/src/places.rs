@@ -5,9 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use selvedge_model::schedule::landmark;
 use selvedge_model::{Region, RegionId, RegionKind, Site, SiteId, Symbols};
 
-use crate::control::CodePlace;
 use crate::earlier::restore;
-use crate::modules::{LockStep, Modules, Resolve};
+use crate::modules::{CodePlace, LockStep, Modules, Resolve};
 use crate::shm::RaceRecord;
 use crate::wire::{CALLERS, Does, SHADOW_PC_BITS};
 

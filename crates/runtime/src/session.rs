@@ -69,7 +69,7 @@ pub enum Error {
     /// Built with something else.
     #[error("the program was built with another version of selvedge; build it again")]
     Version,
-    /// Whoever wanted the execution does not want it any more.
+    /// The caller cancelled the execution.
     #[error("interrupted")]
     Interrupted,
     /// The program does not stop before `main`.
@@ -207,93 +207,25 @@ impl Session {
         resolver: &mut dyn Resolve,
         observer: &mut dyn Observe,
     ) -> Result<Outcome, Error> {
-        let mut merge = Merge::default();
-        let mut decoder = Decoder::default();
-        let mut places = Places::default();
-        let mut modules = Modules::default();
-        let mut maps_len = 0;
-        let mut region_table = RegionTable::default();
-        let mut next_race = 0;
-        let mut found_races: Vec<NativeRace> = Vec::new();
-        // Races whose place among the events has not come yet, the last one first.
-        let mut pending: Vec<NativeRace> = Vec::new();
-        let shm = &self.shm;
-        let (text, race) = (|at, len| shm.text(at, len), |number| shm.race(number));
+        let mut reader = Reader::new(&self.shm, self.races);
         let mut idle = Duration::ZERO;
-        let mut events = Vec::new();
         let status = loop {
             let status = self.child.try_wait().map_err(Error::Wait)?;
-            read_maps(&self.shm, &mut maps_len, &mut modules);
-            region_table.answer(&self.shm, &modules, maps_len, resolver);
-            let mut new = merge.take(&self.shm);
-            if status.is_some() {
-                while merge.take(&self.shm) > 0 {}
-            }
-            // Looked at after the rings: a race is complete before its thread makes another record,
-            // so that it is known here before that record is passed on.
-            let found = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
-            if next_race < found {
-                read_maps(&self.shm, &mut maps_len, &mut modules);
-            }
-            while self.races && next_race < found.min(wire::RACES) {
-                match races::one(&self.shm, &modules, resolver, next_race) {
-                    Some(race) => {
-                        found_races.push(race.clone());
-                        pending.push(race);
-                    }
-                    // The number is given out before the record is complete.
-                    None if status.is_none() => break,
-                    None => {}
-                }
-                next_race += 1;
-                new += 1;
-            }
-            pending.sort_by_key(|race| std::cmp::Reverse(race.stamp));
-            let mut pass = |thread: u32, record: &wire::Record| {
-                while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
-                    observer.race(&race, symbols, &modules);
-                }
-                let resolver = &mut *resolver;
-                let (modules, places) = (&modules, &mut places);
-                let (text, race) = (&text, &race);
-                let mut names = Names { symbols, modules, resolver, text, race, places };
-                decoder.record(thread, record, &mut names, &mut events);
-                name_locks(&decoder, &mut names);
-                for event in events.drain(..) {
-                    observer.event(&event, symbols);
-                }
-                if let Some(epoch) = decoder.lock_change() {
-                    observer.locks_changed(ThreadId(thread), epoch);
-                }
-                if let Some(race) = decoder.first_race() {
-                    observer.first_race(&race, symbols);
-                }
-                if record.kind() == Some(RecordKind::Name)
-                    && let Some(name) = decoder.thread_names().get(&thread)
-                {
-                    observer.named(ThreadId(thread), name);
-                }
-            };
-            merge.pass(&mut pass);
-            if status.is_some() {
-                merge.finish(&mut pass);
-            }
-            let last = merge.last();
-            while let Some(race) = pending.pop_if(|r| status.is_some() || r.stamp <= last) {
-                observer.race(&race, symbols, &modules);
-            }
+            let news = reader.read(status.is_some(), resolver);
+            reader.pass(status.is_some(), symbols, resolver, observer);
             if let Some(status) = status {
                 break status;
             }
             // Polling backs off while nothing happens and comes back when something does.
-            idle = if new > 0 { Duration::ZERO } else { next_pause(idle) };
+            idle = if news { Duration::ZERO } else { next_pause(idle) };
             if !idle.is_zero() {
                 std::thread::sleep(idle);
             }
         };
-        races::count(&self.shm, &mut found_races);
+        let Reader { region_table, found: mut races, .. } = reader;
+        races::count(&self.shm, &mut races);
         let outcome = self.outcome(status)?;
-        Ok(Outcome { lost_functions: region_table.lost, races: found_races, ..outcome })
+        Ok(Outcome { lost_functions: region_table.lost, races, ..outcome })
     }
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
@@ -315,12 +247,130 @@ impl Session {
     }
 }
 
-/// Reads the program's memory map if it has grown beyond `known`.
-fn read_maps(shm: &Shm, known: &mut u32, modules: &mut Modules) {
-    let len = shm.shared().header.maps_len.load(Ordering::Acquire);
-    if len != *known {
-        *known = len;
-        *modules = Modules::parse(&shm.maps());
+/// Reads what a program leaves in shared memory, and passes it on in order.
+struct Reader<'a> {
+    shm: &'a Shm,
+    /// Whether the program's table of races is read.
+    races: bool,
+    merge: Merge,
+    decoder: Decoder,
+    places: Places,
+    modules: Modules,
+    /// How long the memory map was from which `modules` was read.
+    maps_len: u32,
+    region_table: RegionTable,
+    /// How many entries of the table of races have been read.
+    races_read: usize,
+    found: Vec<NativeRace>,
+    /// Races whose place among the events has not come yet, the last one first.
+    pending: Vec<NativeRace>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(shm: &'a Shm, races: bool) -> Reader<'a> {
+        Reader {
+            shm,
+            races,
+            merge: Merge::default(),
+            decoder: Decoder::default(),
+            places: Places::default(),
+            modules: Modules::default(),
+            maps_len: 0,
+            region_table: RegionTable::default(),
+            races_read: 0,
+            found: Vec::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Reads what the program has left since the last time. Returns whether there were records or races.
+    fn read(&mut self, ended: bool, resolver: &mut dyn Resolve) -> bool {
+        self.read_maps();
+        self.region_table.answer(self.shm, &self.modules, self.maps_len, resolver);
+        let records = self.merge.take(self.shm);
+        if ended {
+            while self.merge.take(self.shm) > 0 {}
+        }
+        // The races come after the rings: a race is complete before its thread makes another record, so
+        // that it is known here before that record is passed on.
+        let races = self.read_races(ended, resolver);
+        records > 0 || races
+    }
+
+    /// Reads the program's memory map if it has changed.
+    fn read_maps(&mut self) {
+        let len = self.shm.shared().header.maps_len.load(Ordering::Acquire);
+        if len != self.maps_len {
+            self.maps_len = len;
+            self.modules = Modules::parse(&self.shm.maps());
+        }
+    }
+
+    fn read_races(&mut self, ended: bool, resolver: &mut dyn Resolve) -> bool {
+        let before = self.races_read;
+        let found = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
+        if before < found {
+            self.read_maps();
+        }
+        while self.races && self.races_read < found.min(wire::RACES) {
+            match races::one(self.shm, &self.modules, resolver, self.races_read) {
+                Some(race) => {
+                    self.found.push(race.clone());
+                    self.pending.push(race);
+                }
+                // The number is given out before the record is complete.
+                None if !ended => break,
+                None => {}
+            }
+            self.races_read += 1;
+        }
+        self.pending.sort_by_key(|race| std::cmp::Reverse(race.stamp));
+        self.races_read > before
+    }
+
+    /// Passes on everything whose place in the order is known: all of it if the program has ended.
+    fn pass(
+        &mut self,
+        ended: bool,
+        symbols: &mut Symbols,
+        resolver: &mut dyn Resolve,
+        observer: &mut dyn Observe,
+    ) {
+        let Reader { shm, merge, decoder, places, modules, pending, .. } = self;
+        let (text, race) = (|at, len| shm.text(at, len), |number| shm.race(number));
+        let mut events = Vec::new();
+        let mut pass = |thread: u32, record: &wire::Record| {
+            while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
+                observer.race(&race, symbols, modules);
+            }
+            let (resolver, modules, places) = (&mut *resolver, &*modules, &mut *places);
+            let (text, race) = (&text, &race);
+            let mut names = Names { symbols, modules, resolver, text, race, places };
+            decoder.record(thread, record, &mut names, &mut events);
+            name_locks(decoder, &mut names);
+            for event in events.drain(..) {
+                observer.event(&event, symbols);
+            }
+            if let Some(epoch) = decoder.lock_change() {
+                observer.locks_changed(ThreadId(thread), epoch);
+            }
+            if let Some(race) = decoder.first_race() {
+                observer.first_race(&race, symbols);
+            }
+            if record.kind() == Some(RecordKind::Name)
+                && let Some(name) = decoder.thread_names().get(&thread)
+            {
+                observer.named(ThreadId(thread), name);
+            }
+        };
+        merge.pass(&mut pass);
+        if ended {
+            merge.finish(&mut pass);
+        }
+        let last = merge.last();
+        while let Some(race) = pending.pop_if(|r| ended || r.stamp <= last) {
+            observer.race(&race, symbols, modules);
+        }
     }
 }
 

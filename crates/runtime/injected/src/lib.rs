@@ -27,6 +27,7 @@ pub mod annotate;
 pub mod atomics;
 pub mod clock;
 pub mod control;
+pub mod errno;
 pub mod fasttrack;
 pub mod init;
 pub mod interpose;

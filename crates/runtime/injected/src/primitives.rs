@@ -14,7 +14,7 @@ use core::ffi::c_int;
 
 use crate::clock::Clock;
 use crate::control::{self, ops};
-use crate::interpose::Errno;
+use crate::errno::Errno;
 use crate::rings;
 use crate::sync::{self, Object};
 use crate::thread::{self, Thread};

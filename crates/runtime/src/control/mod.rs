@@ -43,6 +43,7 @@ mod naming;
 mod outside;
 mod run;
 
+pub use crate::modules::CodePlace;
 pub use executor::{WatchList, Watched, relocated};
 pub use names::{NameTable, Names, Scheme};
 pub use outside::Cause;
@@ -211,23 +212,6 @@ impl Execution {
             expected: recorded.get(index).copied(),
             found: self.events.get(index).copied(),
         })
-    }
-}
-
-/// A place in the code, wherever it is loaded.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct CodePlace {
-    /// The file.
-    pub module: PathBuf,
-    /// Return address relative to where the file is loaded.
-    pub offset: u64,
-}
-
-impl CodePlace {
-    /// The place of a return address.
-    pub fn of(pc: u64, modules: &Modules) -> Option<CodePlace> {
-        let module = modules.find(pc)?;
-        Some(CodePlace { module: module.path.clone(), offset: pc - module.base })
     }
 }
 
