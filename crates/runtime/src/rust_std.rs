@@ -26,7 +26,7 @@ enum Effect {
     MeetsAtSelf,
     /// Gives up the lock that is the second argument, waits, and takes it again.
     WaitsOnSecond,
-    /// Has waited for somebody unknown.
+    /// Has waited for a thread that is not known.
     Waits,
     /// Releases at one of the first three words behind the first argument.
     ReleasesInside,

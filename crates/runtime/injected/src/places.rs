@@ -185,7 +185,7 @@ fn look_up(pcs: &[u32; 8], start: usize) -> Result<u64, usize> {
     }
 }
 
-/// In the child of a fork: whoever held the lock is not here.
+/// In the child of a fork: the thread that held the lock does not exist here, so the lock is opened.
 pub fn after_fork() {
     LOCK.reset();
 }

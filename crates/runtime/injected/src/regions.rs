@@ -20,7 +20,7 @@
 //!
 //! Guarantee: all records of a thread are between those of the functions and marks that they happened
 //! in, up to `DEPTH` at a time; deeper ones are left out. Functions that the compiler inlined have no
-//! entry and are no regions. A function that was left by a jump or by the end of its thread is left.
+//! entry and are not regions. A jump or the end of the thread also leaves a function.
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 

@@ -139,8 +139,8 @@ pub fn releasing(thread: &mut Thread, flags: u8, pc: usize, lock: usize) {
     }
 }
 
-/// Whether it matters which regions the event happened in. Memory that comes and goes is no event that
-/// anything could interfere with, and a thread that begins or ends is in none of its own.
+/// Whether it matters which regions the event happened in. No event can interfere with an allocation,
+/// and a thread that begins or ends is not in a region of its own.
 fn happens_in_regions(kind: RecordKind) -> bool {
     !matches!(
         kind,

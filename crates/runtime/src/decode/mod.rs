@@ -193,7 +193,7 @@ impl Decoder {
         self.lock_change.take()
     }
 
-    /// The race that the last record told of, if it did.
+    /// The first race on some bytes that the last record reported, if it reported one.
     pub fn first_race(&mut self) -> Option<FirstRace> {
         self.first_race.take()
     }

@@ -59,7 +59,7 @@ fn seeded() -> Option<c_int> {
     let mut block = [0u8; 4096];
     let at = block.as_mut_ptr() as usize;
     for offset in (0..RANDOM).step_by(block.len()) {
-        // SAFETY: the block above; nobody looks at it but the kernel.
+        // SAFETY: `at` is the start of `block`, which is alive and which only the kernel reads.
         unsafe {
             time::fill(at, block.len());
             sys::call(PWRITE, [fd as usize, at, block.len(), offset, 0, 0]);

@@ -124,7 +124,7 @@ core::arch::global_asm!(".weak selvedge_mixed_module");
 #[inline]
 pub fn is_mixed() -> bool {
     let at: usize;
-    // SAFETY: loads the address of a symbol, null if nobody defines it.
+    // SAFETY: loads the address of a symbol, null if no module defines it.
     unsafe {
         core::arch::asm!("mov {at}, qword ptr [rip + selvedge_mixed_module@GOTPCREL]",
             at = out(reg) at, options(nostack, pure, readonly, preserves_flags));
