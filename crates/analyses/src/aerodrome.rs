@@ -445,7 +445,7 @@ impl Default for SetId {
     }
 }
 
-/// Sets by number. Numbers are stored in objects that nobody visits when a set changes.
+/// Sets by number. Numbers are stored in objects that are not visited when a set changes.
 #[derive(Debug)]
 struct Sets {
     entries: Vec<Entry>,
@@ -463,7 +463,7 @@ enum Entry {
     Same(SetId),
 }
 
-/// Below this, unused numbers are no burden.
+/// Unused numbers are swept only when there are at least this many.
 const SWEEP_AT_LEAST: usize = 1 << 12;
 
 impl Default for Sets {

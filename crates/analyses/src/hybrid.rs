@@ -7,9 +7,9 @@
 //! deliberately not the order in which locks happened to be taken, which another schedule changes. The
 //! two conditions together are Definition 4.2 of Active Testing (Park 2014) for arbitrary signals.
 //!
-//! Deviations. A lock held for reading on both sides keeps nobody apart. Memory is told apart by bytes,
-//! and allocating or freeing it forgets its past. Atomic accesses are synchronization and no accesses
-//! to data: they are passed over and order nothing, so accesses that atomics order may be reported. A
+//! Deviations. A lock that both sides hold for reading does not exclude them. Variables are bytes, and
+//! allocating or freeing memory forgets its past. Atomic accesses are synchronization, not accesses to
+//! data: they are skipped and order nothing, so accesses that atomics order may be reported. A
 //! wake-up is ordered after every earlier notification of its condition variable, as in
 //! [`crate::common::order`].
 //!

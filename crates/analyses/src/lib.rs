@@ -61,8 +61,8 @@ pub trait Analysis {
     /// cost their events and not the making of analyses.
     fn restart(&mut self);
 
-    /// The bound that kept the analysis from finding all that it promises, if one did. Whoever shows
-    /// the findings shows this beside them: a bound is never reached silently.
+    /// The bound that kept the analysis from finding all that it promises, if one did. Every report shows
+    /// it beside the findings: a bound is never reached silently.
     fn bound(&self) -> Option<Bound> {
         None
     }

@@ -39,7 +39,7 @@ fn conflict(a: Step, b: Step) -> bool {
     objects(a).into_iter().flatten().any(|x| objects(b).into_iter().flatten().any(|y| x == y))
 }
 
-/// Whether two steps are about one object, or memory in common, whatever they do to it.
+/// Whether two steps are about the same object or overlapping memory, even if they commute.
 pub fn subjects_meet(a: Step, b: Step) -> bool {
     if let (Some((x, _)), Some((y, _))) = (memory(a), memory(b)) {
         return x.range().overlaps(y.range());
@@ -76,7 +76,7 @@ fn memory(step: Step) -> Option<(Access, bool)> {
     }
 }
 
-/// The lock that a step takes or gives back for reading.
+/// The lock that a step acquires or releases in shared mode.
 fn shared_lock(step: Step) -> Option<u32> {
     let (lock, mode) = match step {
         Step::TryAcquire(lock, mode) => (lock, mode),

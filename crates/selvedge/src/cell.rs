@@ -12,7 +12,7 @@ pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCel
 use crate::exec::ops;
 use crate::exec::slot::Slot;
 
-/// Identity of a cell. Its end is told, since it says who owned the cell last.
+/// Identity of a cell. The executor sees when it is dropped, and so which thread owned the cell last.
 #[derive(Debug)]
 struct Mark(Slot);
 

@@ -1,8 +1,8 @@
 //! Blocks that claim something of the code inside.
 //!
 //! In a check the claim is an event of the execution. In a program that `cargo selvedge` has built, which
-//! sets `selvedge_native`, it is told to the runtime that observes the program. Everywhere else a block
-//! is a call.
+//! sets `selvedge_native`, the block tells the claim to the runtime that observes the program. Everywhere
+//! else a block only calls its closure.
 
 #![allow(unexpected_cfgs)] // `selvedge_native` is set by `cargo selvedge` alone.
 
@@ -96,8 +96,8 @@ mod native {
                 Claim::Deterministic => 1,
             };
             let name = kept(name);
-            // SAFETY: the runtime is linked into whatever was built with the flag that this module
-            // asks for, and the name is never freed.
+            // SAFETY: the runtime is linked into every program that is built with the flag that this
+            // module asks for, and the name is never freed.
             unsafe { selvedge_region_enter_named(name.as_ptr(), name.len(), kind) };
             Mark(())
         }
@@ -105,7 +105,8 @@ mod native {
 
     impl Drop for Mark {
         fn drop(&mut self) {
-            // SAFETY: as above; the call has no arguments.
+            // SAFETY: the runtime is linked into every program that is built with the flag that this
+            // module asks for, and the call has no arguments.
             unsafe { selvedge_region_exit() };
         }
     }
@@ -133,7 +134,7 @@ mod native {
 mod native {
     use super::Claim;
 
-    /// Nobody observes the program.
+    /// No runtime observes the program.
     pub(super) struct Mark;
 
     impl Mark {

@@ -210,7 +210,7 @@ fn prepare(place: &Path, port: &Port) -> Result<usize, String> {
         if let Some(line) = new()
             .find(|l| !["use ", "pub use "].iter().any(|use_| l.trim_start().starts_with(use_)))
         {
-            return Err(format!("{}: `{line}` is no import", path.display()));
+            return Err(format!("{}: `{line}` is not an import", path.display()));
         }
         changed += new().count();
         write(&path, text.replace(before, after))?;

@@ -12,7 +12,8 @@
 
 use selvedge_model::{Epoch, Role, VectorClock};
 
-/// An access as somebody remembers it. The default is no access, of [`Epoch::ZERO`]: before everything.
+/// An access as an analysis remembers it. The default stands for no access, at [`Epoch::ZERO`], which is
+/// before everything.
 pub(crate) trait Mark: Copy + Default + PartialEq {
     /// When, and whose.
     fn epoch(&self) -> Epoch;

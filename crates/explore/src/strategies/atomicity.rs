@@ -8,19 +8,19 @@
 //!
 //! Blocks are annotated regions ([`AtomFuzzer::new`]), or, as in section 6.3, whatever a thread does from
 //! acquiring a lock to holding none ([`AtomFuzzer::lock_regions`]); waiting on a condition variable ends
-//! such a block, since who waits expects others in between. [`AtomFuzzer::aimed`] takes a prediction
-//! instead of blocks, and looks for that pair of steps alone.
+//! such a block, since a thread that waits expects others in between. [`AtomFuzzer::aimed`] takes a
+//! prediction instead of blocks, and looks for that pair of steps alone.
 //!
 //! Deviations: the paper only looks at locks. Here an atomic block that comes to an atomic location or
 //! plain variable a second time is paused in the same way, and another thread's conflicting access in
 //! between is the violation; whether the pair really is not serializable (it is if both the block's
 //! accesses and the other one only read, for example) is decided by the kinds of the three accesses. A
-//! lock taken in shared mode by all three is no violation.
+//! lock that all three take in shared mode is not a violation.
 //!
 //! Guarantee: [`AtomFuzzer::violations`] only has triples that happened: one thread's step between two
 //! steps of another thread's atomic block, all on one object, not equivalent to any serial order of the
 //! three. What an attempt to acquire a lock or a compare-exchange did is taken from the event, not from
-//! the attempt, and acquiring a lock that one holds is nothing. May miss violations that involve several
+//! the attempt, and acquiring a lock that the thread holds does not count. May miss violations that involve several
 //! objects, and accesses that are not steps of the executor.
 //!
 //! Cost: O(n + objects of the block) per choice.
@@ -158,7 +158,7 @@ impl AtomFuzzer {
         &self.violations
     }
 
-    /// How many threads were paused in vain in this execution.
+    /// How many threads of this execution were paused and did not reach the target.
     pub fn thrashes(&self) -> u64 {
         self.active.thrashes()
     }

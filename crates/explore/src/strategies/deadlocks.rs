@@ -6,9 +6,9 @@
 //! holds, until enough others are: then each wants what the next one holds.
 //!
 //! Threads and locks of another execution are recognised by an [`Abstraction`]; the context, which is the
-//! sites where the locks held were acquired, is compared too. The less an abstraction tells apart, the
-//! more threads are paused in vain. A lock that a thread holds already is not acquired by acquiring it
-//! once more.
+//! sites where the locks held were acquired, is compared too. The coarser an abstraction, the more
+//! threads are paused that do not reach the target. Acquiring a lock that the thread holds already does
+//! not count.
 //!
 //! **Yields** (section 5.3): a thread that is about to acquire the first lock of its context lets others
 //! run before, so that those that need that lock on their way into the cycle can pass.
@@ -151,7 +151,7 @@ impl<A: Abstraction> DeadlockFuzzer<A> {
         &self.elsewhere
     }
 
-    /// How many threads were paused in vain in this execution.
+    /// How many threads of this execution were paused and did not reach the target.
     pub fn thrashes(&self) -> u64 {
         self.active.thrashes()
     }
@@ -198,7 +198,7 @@ fn obstacle(held: &[Vec<Hold>], pending: &Pending, holder: ThreadId) -> Option<H
 }
 
 /// Adds to the chain of threads, each of which waits for the next, until it closes to one that is
-/// accepted. One thread alone is no cycle: it may be allowed to acquire its lock again.
+/// accepted. One thread alone is not a cycle: it may be allowed to acquire its lock again.
 fn close(
     held: &[Vec<Hold>],
     chain: &mut Vec<ThreadId>,

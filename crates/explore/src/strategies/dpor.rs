@@ -174,7 +174,7 @@ impl Dpor {
 
     fn know(&mut self, threads: usize) {
         while self.threads.len() < threads {
-            // A thread that is new was started by whoever took the last step.
+            // A thread that is new was started by the thread that took the last step.
             self.threads.push(self.events.last().map_or(Clock::new(), |e| e.clock.clone()));
         }
     }
@@ -337,7 +337,7 @@ impl State {
     }
 }
 
-/// Whether the second step can only be taken after the first, so that trying it before is in vain.
+/// Whether the second step can only be taken after the first, so that it is useless to try it before.
 fn never_together((p, first): (ThreadId, Step), (q, second): (ThreadId, Step)) -> bool {
     match (first, second) {
         (Step::Do(Op::Release(a, _)), Step::Do(Op::Acquire(b, _))) => a == b,

@@ -199,13 +199,14 @@ impl<R: BufRead> TextReader<R> {
             "ar" | "aw" | "au" => {
                 let (variable, order) = split_order(operand);
                 let op = atomic(name, order).ok_or_else(|| {
-                    format!("{} is no memory order for {name}", quoted(order.unwrap_or("")))
+                    format!("{} is not a memory order for {name}", quoted(order.unwrap_or("")))
                 })?;
                 Op::Atomic(self.variable(variable)?, op)
             }
             "fence" => Op::Fence(
-                update_order(if operand.is_empty() { "seqcst" } else { operand })
-                    .ok_or_else(|| format!("{} is no memory order for a fence", quoted(operand)))?,
+                update_order(if operand.is_empty() { "seqcst" } else { operand }).ok_or_else(
+                    || format!("{} is not a memory order for a fence", quoted(operand)),
+                )?,
             ),
             "acq" => Op::Acquire(LockId(names.locks.intern_str(operand)), Mode::Exclusive),
             "rel" => Op::Release(LockId(names.locks.intern_str(operand)), Mode::Exclusive),
@@ -528,8 +529,8 @@ T1|leave(b,1)|5
             ("T0|r(x)", "line 1: expected thread|op|site, found \"T0|r(x)\""),
             ("T0|r(x)|1\n|r(x)|1", "line 2: the thread has no name"),
             ("T0|r(x|1", "line 1: no closing parenthesis in \"r(x\""),
-            ("T0|ar(x,release)|1", "line 1: \"release\" is no memory order for ar"),
-            ("T0|fence(sc)|1", "line 1: \"sc\" is no memory order for a fence"),
+            ("T0|ar(x,release)|1", "line 1: \"release\" is not a memory order for ar"),
+            ("T0|fence(sc)|1", "line 1: \"sc\" is not a memory order for a fence"),
             ("T0|arrive(b)|1", "line 1: expected arrive(barrier,round), found \"arrive(b)\""),
             (
                 "T0|w(0xffffffffffffffff:2)|1",

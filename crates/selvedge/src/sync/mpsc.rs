@@ -148,7 +148,7 @@ impl<T> Channel<T> {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         match waited {
             Some(Waited::TimedOut) => Err(RecvTimeoutError::Timeout),
-            // Outside the execution nobody sends any more: what is there is all there is.
+            // Outside the execution no thread sends any more: only what is in the channel can come.
             Some(Waited::Taken) | None => self.pop(here).ok_or(RecvTimeoutError::Disconnected),
             Some(Waited::Closed) => Err(RecvTimeoutError::Disconnected),
         }
