@@ -244,7 +244,7 @@ impl FastTrack {
 pub const ENTRY: Entry = Entry {
     default_in: &[Purpose::Check, Purpose::Run, Purpose::Crate],
     in_program: true,
-    ..Entry::of(NAME, "data races of this very execution, by happens-before (FastTrack)", || {
+    ..Entry::of(NAME, "data races of this execution, by happens-before (FastTrack)", || {
         Box::new(FastTrack::new())
     })
 };

@@ -232,6 +232,6 @@ impl CandidateSets {
 /// Eraser.
 pub const ENTRY: Entry = Entry::of(
     NAME,
-    "memory that no lock protects consistently (Eraser); also what is ordered otherwise",
+    "memory that no lock protects consistently (Eraser), even if something else orders it",
     || Box::<Lockset>::default(),
 );

@@ -432,7 +432,7 @@ pub const ENTRY: Entry = Entry {
     needs: Needs::LockedAccesses,
     ..Entry::of(
         NAME,
-        "variables that belong together but are locked apart (view consistency)",
+        "variables that belong together but are locked separately (view consistency)",
         || Box::new(Views::new()),
     )
 };

@@ -143,7 +143,7 @@ impl fmt::Display for Schedule {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ScheduleError {
     /// It was written by another version of Selvedge.
-    #[error("schedule version `{0}` is not known here; this version reads `{VERSION}`")]
+    #[error("the schedule has the unknown version `{0}`; this selvedge reads `{VERSION}`")]
     Version(String),
     /// It lacks one of its three parts, as when it was cut off while being copied.
     #[error("not a schedule: it must have the form VERSION/SEED/SEGMENTS")]

@@ -49,7 +49,7 @@ impl Default for Options {
 /// Why a program could not be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No shared memory.
+    /// The system has no shared memory for us.
     #[error("cannot create shared memory: {0}")]
     Memory(#[source] io::Error),
     /// The program did not start.
@@ -60,20 +60,22 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
-    /// It could not be waited for.
-    #[error("lost the program: {0}")]
+    /// The host cannot wait for its end.
+    #[error("cannot wait for the program: {0}")]
     Wait(#[source] io::Error),
-    /// The runtime gave up at once.
+    /// There is no room for shadow memory.
     #[error("the program's address space is too small for shadow memory; raise `ulimit -v`")]
     NoAddressSpace,
-    /// Built with something else.
+    /// The program was built with another version.
     #[error("the program was built with another version of selvedge; build it again")]
     Version,
     /// The caller cancelled the execution.
     #[error("interrupted")]
     Interrupted,
-    /// The program does not stop before `main`.
-    #[error("the program cannot be controlled: it does not carry the runtime, or ends before main")]
+    /// The program did not stop before `main`, as it does under control.
+    #[error(
+        "the program cannot be controlled: it is not linked with the runtime, or ends before main"
+    )]
     NotControlled,
 }
 

@@ -112,7 +112,9 @@ fn failed(failure: &Failing, finding: &Finding, symbols: &Symbols) -> String {
              blocks on something that is not controlled, such as a lock of std::sync"
         ),
         Failing::NoStack { threads, error } => {
-            format!("no stack for thread {threads}: {error}; lower `Explore::stack_size`")
+            format!(
+                "no memory for the stack of thread {threads}: {error}; lower `Explore::stack_size`"
+            )
         }
         Failing::Shared(made) => format!(
             "the object made at {} is used by two executions at a time. A static is shared by the \

@@ -204,7 +204,7 @@ fn prepare(place: &Path, port: &Port) -> Result<usize, String> {
         let path = to.join(file);
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         if text.matches(before).count() != 1 {
-            return Err(format!("{}: `{before}` is not there once", path.display()));
+            return Err(format!("{}: `{before}` must occur exactly once", path.display()));
         }
         let new = || after.lines().filter(|l| !before.contains(*l));
         if let Some(line) = new()

@@ -20,8 +20,8 @@
 //! Guarantee: [`AtomFuzzer::violations`] only has triples that happened: one thread's step between two
 //! steps of another thread's atomic block, all on one object, not equivalent to any serial order of the
 //! three. What an attempt to acquire a lock or a compare-exchange did is taken from the event, not from
-//! the attempt, and acquiring a lock that the thread holds does not count. May miss violations that involve several
-//! objects, and accesses that are not steps of the executor.
+//! the attempt, and acquiring a lock that the thread holds does not count. May miss violations that
+//! involve several objects, and accesses that are not steps of the executor.
 //!
 //! Cost: O(n + objects of the block) per choice.
 

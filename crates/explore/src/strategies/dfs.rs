@@ -140,7 +140,7 @@ pub const ENTRY: Entry = Entry {
     about: "every schedule",
     argument: Some(Argument {
         name: "PREEMPTIONS",
-        about: "only schedules with at most so many preemptions",
+        about: "the most preemptions that a schedule may have",
         default: None,
     }),
     systematic: true,

@@ -359,7 +359,7 @@ fn join(clock: &mut Clock, other: &Clock) {
 /// The strategy of `dpor`.
 pub const ENTRY: Entry = Entry {
     name: "dpor",
-    about: "one schedule of each class that differs in independent steps only",
+    about: "one schedule of each class whose schedules differ only in independent steps",
     argument: None,
     systematic: true,
     new: |_| Box::new(Dpor::new(Bounds::default())),

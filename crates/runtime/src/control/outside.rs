@@ -35,7 +35,7 @@ impl fmt::Display for Cause {
             Cause::Process => f.write_str("the program asked for the number of its process"),
             Cause::Proc => f.write_str("the program read a file in /proc"),
             Cause::Addresses => f.write_str(
-                "an address decided: the executions differ only when the program is loaded elsewhere",
+                "the program depends on an address: executions differ only when it is loaded elsewhere",
             ),
             Cause::Unknown => f.write_str(
                 "something that is not seen here: other processes, files that change, the processor's \
