@@ -1,4 +1,4 @@
-//! Deadlock prediction: threads that may come to hold what the next one wants, in a circle.
+//! Deadlock prediction: a circle of threads, each of which may hold a lock that another wants.
 //!
 //! iGoodlock, from Park, "Active Testing: Predicting and Confirming Concurrency Bugs" (2014), §4.2:
 //! Algorithm 4.3 computes the lock dependency relation (Definition 4.3) while the program runs, and
@@ -25,7 +25,7 @@
 //!   recorded and that shows up later counts as started then.
 //!
 //! Guarantee: reports exactly the cycles of these definitions, unless a search reaches
-//! [`MAX_STEPS`], which [`Analysis::bound`] then tells; shorter cycles come first. Every deadlock of
+//! [`MAX_STEPS`], which [`Analysis::bound`] then reports; shorter cycles come first. Every deadlock of
 //! locks that another order of the same events can reach is such a cycle: none is missed among the
 //! acquisitions seen. A reported cycle need not be reachable: what lies before it may depend on data,
 //! on signals, on atomics, or on critical sections that had to be passed in a certain order; and a

@@ -1,4 +1,4 @@
-//! Strategies: who runs next.
+//! Strategies: which thread runs next.
 //!
 //! An executor runs a program one thread at a time. Whenever more than one thread could take the next
 //! step, it asks a [`Strategy`]. Strategies start no threads, do no I/O and know nothing of the executor:
@@ -12,7 +12,7 @@
 //! | [`Surw`] | uniform choice among the interleavings of selected events |
 //! | [`Mix`] | all of these in turn |
 //! | [`Dfs`] | trying all schedules, or all within a bound |
-//! | [`Dpor`] | trying one schedule of each class that differs in nothing but independent steps |
+//! | [`Dpor`] | trying one schedule of each class whose schedules differ only in independent steps |
 //! | [`RoundRobin`] | nothing; a fair baseline |
 //! | [`Replay`] | doing again what was recorded |
 //! | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |

@@ -1,8 +1,8 @@
 //! The place of a race's earlier access.
 //!
-//! Shadow memory has room for the low bits of a return address only. In code that is smaller than
-//! what they can tell apart there is one address with these bits; in larger code, and with libraries,
-//! several. What stands before the right one is a call into the runtime that fits what the access did.
+//! Shadow memory has room only for the low bits of a return address. In small programs one address has
+//! these bits; in larger ones, and with libraries, several do. Before the right one there is a call into
+//! the runtime that fits what the access did.
 
 use crate::modules::{Call, Modules, Resolve};
 use crate::wire::{AccessKind, SHADOW_PC_BITS};

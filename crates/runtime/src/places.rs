@@ -1,4 +1,4 @@
-//! What addresses of code mean: sites, steps of locks, functions. Each is asked for once.
+//! What addresses of code mean: sites, steps of locks, functions. Each address is resolved once.
 
 use std::collections::{BTreeSet, HashMap};
 

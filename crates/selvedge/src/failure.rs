@@ -1,4 +1,4 @@
-//! What a check that failed tells.
+//! What a failed check reports.
 
 use std::fmt;
 

@@ -16,8 +16,8 @@
 //! Deviations: that strategy has to notice the cycle before the last acquisition, because then the
 //! program hangs. Here a thread that wants a lock held by another is not enabled, so the cycle is looked
 //! for among all threads that wait, paused or not, whenever the executor asks and at the end. The paper
-//! counts any deadlock as a success; here only one at the target's places is, and others are told apart
-//! ([`DeadlockFuzzer::elsewhere`]), because a finding must not be confirmed by another one. A thread
+//! counts any deadlock as a success; here only one at the target's places is, and others are kept apart
+//! ([`DeadlockFuzzer::elsewhere`]), because one finding must not confirm another. A thread
 //! yields for as long as others can run, but for no more than [`PATIENCE`] choices.
 //!
 //! Guarantee: [`DeadlockFuzzer::reached`] only if threads were in a real cycle, each waiting without a

@@ -15,8 +15,9 @@
 //!
 //! Deviations: steps that are blocked at the end of an execution race as if they were taken. A release
 //! orders what acquires the lock next but does not race with it, since the two are never enabled
-//! together. Where none of the initials is enabled, all enabled threads are tried. Clocks come from the dependence relation itself and not from objects, which needs no
-//! knowledge of what a step is about and costs time linear in the length of the execution. An execution
+//! together. Where none of the initials is enabled, all enabled threads are tried. Clocks come from the
+//! dependence relation itself and not from objects, which needs no knowledge of what a step is about and
+//! costs time linear in the length of the execution. An execution
 //! that turns out to repeat a class is not cut off but runs to its end, and is not counted. A thread that
 //! yields is not tried while another is enabled, as in [`dfs`](crate::dfs). With a limit on depth, later
 //! choices are not varied.

@@ -15,7 +15,7 @@
 //! intended thread that is blocked or did less than it used to, the intended one is drawn among those
 //! enabled. An execution that ends with threads blocked, as in a deadlock, has not shown what they would
 //! have done: the step that each was kept from is counted, and of this execution and the one before the
-//! larger number. Otherwise deadlocks would teach that threads are short, and so come ever again.
+//! larger number. Otherwise deadlocks would make threads look short, and then happen again and again.
 //!
 //! Guarantee: if every thread has as many selected events in every schedule, is started by the same
 //! thread in each, and no step of them blocks, then the orders of the selected events are equally likely.

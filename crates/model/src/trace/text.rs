@@ -2,7 +2,7 @@
 //!
 //! The `std` format of the RAPID trace tools, with operations of our own beside theirs. The thread is
 //! any name; the site is free text, and `file:line` and `file:line:column` are understood. Empty lines
-//! and lines that start with `#` are passed over.
+//! and lines that start with `#` are skipped.
 //!
 //! | operation | event |
 //! | --- | --- |
@@ -21,7 +21,7 @@
 //! A variable is a name, which stands for a word of memory of its own, or `0xADDRESS:LENGTH`.
 //!
 //! `bar(b)` stands for arriving and leaving. A thread leaves when its next event comes, so that
-//! everyone who crosses meanwhile is in the same round; a thread that crosses again starts the next
+//! all threads that cross meanwhile are in the same round; a thread that crosses again starts the next
 //! round, and one that has not crossed yet joins the current one. A recorder that may log an event
 //! after a barrier before another thread's crossing of it should write `arrive` and `leave`.
 

@@ -1,7 +1,7 @@
 //! The history that a controlled program writes becomes steps and events.
 //!
-//! Here is what is particular to control: what threads are about to do, what they hold, and the names of
-//! threads and locks by which other executions know them. What records mean is the [`Decoder`]'s to say.
+//! This module holds what only control needs: what threads are about to do, what they hold, and the names
+//! by which other executions recognise threads and locks. The [`Decoder`] says what records mean.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,11 +1,11 @@
 //! Deadlocks of readers that wait behind a writer.
 //!
-//! Whether a reader is let in while a writer waits is the lock's business. The standard library says that
-//! it depends on the system, and on Linux, as with `parking_lot`, a reader waits. The executor lets readers
+//! Whether a reader is let in while a writer waits depends on the lock. The standard library leaves it to
+//! the system, and on Linux, as with `parking_lot`, a reader waits. The executor lets readers
 //! in, which loses no order of the acquisitions: a writer that has not come yet excludes no thread. What
 //! it would lose are deadlocks, such as that of a thread that reads twice with a writer coming in
-//! between. So whenever a thread is about to acquire, it is asked whether it closes a circle of threads each
-//! of which is about to wait for the next, if writers are preferred.
+//! between. So whenever a thread is about to acquire, the executor checks whether it closes a circle of
+//! threads each of which would wait for the next if writers were preferred.
 //!
 //! **Guarantee**: every circle reported is a deadlock of a lock that prefers writers: its threads are all
 //! about to acquire or join, and come to wait if the writers among them do so first. Attempts that

@@ -1,7 +1,8 @@
 //! Matches on `Op` that do not name every operation.
 //!
 //! Every match must say what it does with a new operation. The compiler asks for that only if no arm
-//! takes all operations that are left, so such an arm is a problem: `_ =>` or a lone name, without a guard.
+//! takes all operations that are left, so such an arm is a problem: `_ =>` or a lone name, without a
+//! guard.
 
 use super::scan::Code;
 

@@ -1,6 +1,6 @@
-//! What a program learns from outside that the same schedule does not decide. Random numbers are made
-//! from the seed, wherever they are asked for by a function or a file; what cannot be controlled is noted,
-//! so that the host can name it when two executions differ.
+//! What a program learns from outside, which may differ between two executions of one schedule. Random
+//! numbers are made from the seed, whether the program calls a function or reads a file. What cannot be
+//! controlled is noted, so that the host can name it when two executions differ.
 
 #![allow(missing_docs)] // The names are the C library's.
 

@@ -1,4 +1,4 @@
-//! What the fast forms leave to do: recording, sets, atomics, first touches, and races.
+//! What the fast paths do not handle: recording, sets, atomics, first touches, and races.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -3,9 +3,9 @@
 //!
 //! Two things order threads here. The *number*: the kernel hands a number out again only after it was
 //! closed, so the thread that gets it comes after the one that closed it (a server that keeps its
-//! connections in an array by descriptor relies on just that). The *channel*: what is written comes before what is read.
-//! Both ends of a pipe are one channel, known by the pipe's inode; so are the two ends of a socket pair,
-//! and an event counter, a timer or a poll set by itself. All files together are one channel, and so are
+//! connections in an array by descriptor relies on just that). The *channel*: what is written comes before
+//! what is read. Both ends of a pipe are one channel, known by the pipe's inode; so are the two ends of a
+//! socket pair, and an event counter, a timer or a poll set by itself. All files together are one channel, and so are
 //! all other sockets: which of them reach each other, perhaps through another process, cannot be seen.
 //!
 //! Guarantee: order is only added, never lost, as far as descriptors are used through these functions.

@@ -1,5 +1,5 @@
-//! The C library's functions for files, pipes, sockets and whatever else is a descriptor. Which threads they
-//! order is in [`channels`](super::channels).
+//! The C library's functions for files, pipes, sockets and other descriptors. Which threads they order is
+//! in [`channels`](super::channels).
 
 #![allow(missing_docs)] // The names are the C library's.
 

@@ -1,5 +1,5 @@
-//! OpenMP, as far as its runtime tells: LLVM's calls `ompt_start_tool` when it starts, and then says what
-//! it does through callbacks (OpenMP 5.0, chapter 4, "OMPT"). gcc's runtime does not.
+//! OpenMP, as far as its runtime reports what it does. LLVM's calls `ompt_start_tool` when it starts, and
+//! then our callbacks (OpenMP 5.0, chapter 4, "OMPT"). gcc's runtime does not.
 //!
 //! Threads of a team begin after the construct that starts it, and the construct ends after they have.
 //! A thread that leaves a barrier comes after all that arrived. Critical sections, locks and ordered
