@@ -14,7 +14,7 @@ const RACES: &str = selvedge_analyses::fasttrack::ENTRY.name;
 /// A failed check.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What went wrong, where, and with whom.
+    /// What went wrong, where, and in which threads.
     pub case: Case,
     /// In which execution, counted from 1.
     pub execution: u64,

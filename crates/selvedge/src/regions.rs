@@ -1,4 +1,4 @@
-//! Blocks that claim something of the code inside.
+//! Blocks of code that claim to be atomic or deterministic.
 //!
 //! In a check the claim is an event of the execution. In a program that `cargo selvedge` has built, which
 //! sets `selvedge_native`, the block tells the claim to the runtime that observes the program. Everywhere
@@ -10,8 +10,8 @@
 use std::panic::Location;
 
 /// Runs `f` as a block that claims to be atomic: to behave as if no other thread ran meanwhile. Analyses
-/// of atomicity hold it to that, in a check and in a program that `cargo selvedge` runs; elsewhere it is
-/// a call.
+/// of atomicity check the claim, in a check and in a program that `cargo selvedge` runs; elsewhere this
+/// only calls `f`.
 #[track_caller]
 #[inline(always)]
 pub fn atomic<R>(name: &str, f: impl FnOnce() -> R) -> R {
@@ -20,7 +20,7 @@ pub fn atomic<R>(name: &str, f: impl FnOnce() -> R) -> R {
 }
 
 /// Runs `f` as a block that claims to be deterministic: its result, and that of the threads that are
-/// started in it, does not depend on the schedule. As for [`atomic`], analyses hold it to that.
+/// started in it, does not depend on the schedule. As for [`atomic`], analyses check the claim.
 #[track_caller]
 #[inline(always)]
 pub fn deterministic<R>(name: &str, f: impl FnOnce() -> R) -> R {
@@ -34,7 +34,7 @@ enum Claim {
     Deterministic,
 }
 
-/// A block that has been entered, until it is left, be it by a panic.
+/// A block that has been entered. Dropping it leaves the block, also during a panic.
 struct Block {
     #[cfg(feature = "check")]
     checked: Option<(selvedge_model::RegionId, &'static Location<'static>)>,

@@ -1,8 +1,8 @@
-//! `cargo xtask port [NAME…]`: crates of other people with their imports changed, and their concurrency tests
-//! run under the `selvedge` crate.
+//! `cargo xtask port [NAME…]`: changes the imports of crates from the registry, and runs their concurrency
+//! tests under the `selvedge` crate.
 //!
-//! Sources come from the registry. What changes is in [`PORTS`]: lines of `use`, and in the manifest the
-//! dependencies; anything else is refused. A port ends with the tests of the crate under many schedules.
+//! [`PORTS`] lists what changes: lines of `use`, and in the manifest the dependencies; anything else is
+//! refused. A port ends with the tests of the crate under many schedules.
 
 use std::fs;
 use std::path::{Path, PathBuf};

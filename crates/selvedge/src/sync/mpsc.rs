@@ -2,7 +2,7 @@
 //!
 //! Inside a check a channel is a queue with semaphores: one counts the messages, a bounded one has
 //! another for its places, and a message of a rendezvous channel has one of its own on which its sender
-//! waits. A channel made outside a check is the standard library's and stays it.
+//! waits. A channel made outside a check is the standard library's, also when it is used inside one.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Threads: the API of [`std::thread`].
 //!
 //! Inside a check, threads are coroutines that the strategy schedules; outside, they are the standard
-//! library's. Sleeping lets virtual time pass and gives way: it orders nothing.
+//! library's. Sleeping lets virtual time pass and other threads run; it does not order threads.
 
 pub(crate) mod local;
 mod scope;
