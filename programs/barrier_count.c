@@ -1,6 +1,6 @@
 // Shape: barrier with the wrong count. Members register for a round; one that has seen that registration
-// is open may be counted too late, and comes to the barrier all the same.
-// Idea: counts of barriers and latches that are taken before everybody has been counted.
+// is open may be counted too late, and still comes to the barrier.
+// Idea: counts of barriers and latches that are read before all members have been counted.
 // Shows: a hang, if the round is closed between a member's look and its registration.
 // Fixed: look and registration, and closing and counting, are under a lock.
 #include "shape.h"

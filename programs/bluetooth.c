@@ -2,7 +2,7 @@
 // a request that has seen "not stopping" may not have been counted yet.
 // Idea: the Bluetooth driver of KISS (Qadeer and Wu, PLDI 2004).
 // Shows: the assertion, if the driver stops between the request's check and its count.
-// Fixed: counts first and checks then.
+// Fixed: counts first and then checks.
 #include "shape.h"
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
-// Shape: check-then-act on a locked map. The map is looked at and filled under its lock, but not under
-// one; the value is made twice.
+// Shape: check-then-act on a locked map. The map is checked and filled under its lock, but not under a
+// single acquisition of it; the value is made twice.
 // Idea: `ConcurrentHashMap` used with get and put instead of put-if-absent (Shacham et al., OOPSLA 2011).
 // Shows: the assertion, if both threads miss.
 // Fixed: one guard for question and answer.

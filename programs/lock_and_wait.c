@@ -1,4 +1,4 @@
-// Shape: deadlock of a lock and a condition variable. The waiter keeps an outer lock that the one who
+// Shape: deadlock of a lock and a condition variable. The waiter keeps an outer lock that the thread that
 // would notify it needs first.
 // Idea: nested monitors (Lister, 1977).
 // Shows: a hang, if the item that the consumer has seen is gone when it comes to take it, and the

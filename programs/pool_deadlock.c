@@ -1,5 +1,5 @@
-// Shape: deadlock behind a thread pool. Jobs that lock two accounts are queued; which worker runs which
-// job, and when, is the pool's affair, and many harmless jobs run at the same lines.
+// Shape: deadlock behind a thread pool. Jobs that lock two accounts are queued; the pool decides which
+// worker runs which job, and when, and many harmless jobs run at the same lines.
 // Idea: the factory and pool patterns that make object abstractions necessary (Joshi, Park, Sen and
 // Naik, PLDI 2009).
 // Shows: a hang, if two workers transfer between the same two accounts in opposite directions.

@@ -1,7 +1,7 @@
 // Shape: single-producer ring that publishes its index before it stores the element.
 // Idea: the order of the two stores, which every lock-free queue must get right.
 // Shows: the assertion, if the consumer comes between the two.
-// Fixed: stores first and publishes then.
+// Fixed: stores first and then publishes.
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::thread;

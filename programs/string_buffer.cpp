@@ -1,5 +1,5 @@
-// Shape: atomicity of an append. The length of the other buffer is asked for under its lock and its
-// characters are copied under its lock, but not under one.
+// Shape: atomicity of an append. The length of the other buffer is read under its lock and its characters
+// are copied under its lock, but not under a single acquisition of it.
 // Idea: java.lang.StringBuffer.append of JDK 1.4 (Flanagan and Qadeer, PLDI 2003).
 // Shows: the assertion, if the other buffer is cut in between.
 // Fixed: holds the other buffer's lock from the question to the copy.

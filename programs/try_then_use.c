@@ -1,6 +1,6 @@
-// Shape: time of check, time of use. A lock is tried only to learn that nobody holds it, given back, and
-// what it guards is used.
-// Idea: "is it busy?" questions whose answer is old when it comes.
+// Shape: time of check, time of use. A lock is tried only to learn that it is free, then released, and what
+// it guards is used.
+// Idea: "is it busy?" questions whose answer is outdated when it arrives.
 // Shows: the assertion, if the owner comes between question and use.
 // Fixed: keeps the lock that it got.
 #include "shape.h"

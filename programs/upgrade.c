@@ -36,7 +36,7 @@ static void end_read(void) {
     pthread_mutex_unlock(&lock);
 }
 
-// Keeps reading, and waits until nobody else does.
+// Keeps reading, and waits until no other thread does.
 static void upgrade(void) {
     pthread_mutex_lock(&lock);
     upgrading = 1;

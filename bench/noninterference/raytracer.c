@@ -1,6 +1,6 @@
 // Renders spheres; lines of the picture are dealt out to the threads, and the pixels are added to a checksum.
 //
-// With -DBUG every thread adds its lines to one checksum under a lock of its own, which excludes nobody.
+// With -DBUG every thread adds its lines to one checksum under a lock of its own, which excludes no thread.
 #include <math.h>
 
 #include "kernel.h"

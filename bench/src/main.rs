@@ -1,7 +1,7 @@
 //! Selvedge's measurements. `cargo xtask bench NAME` builds and runs this in release mode.
 //!
-//! Every figure is a ratio of two things measured in the same run, alternating, so that whatever else
-//! the machine does falls on both; the spread between the best and the worst run is printed beside it.
+//! Every figure is a ratio of two things measured in the same run, alternating, so that other work of the
+//! machine slows both; the spread between the best and the worst run is printed beside it.
 
 #![forbid(unsafe_code)]
 

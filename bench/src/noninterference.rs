@@ -144,7 +144,9 @@ impl Place {
         let own = std::env::current_exe().map_err(|e| e.to_string())?;
         let selvedge = own.with_file_name("selvedge");
         if !selvedge.exists() {
-            return Err("build the tool first: cargo build --release -p selvedge-cli".to_owned());
+            return Err(
+                "the tool is not built; run `cargo build --release -p selvedge-cli`".to_owned()
+            );
         }
         let name = format!("selvedge-noninterference-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);

@@ -2,7 +2,7 @@
 //!
 //! The kernels of `bench/kernels` are built natively, with each compiler's ThreadSanitizer, and with
 //! our runtime linked to the very objects that ThreadSanitizer's instrumentation makes. All run in
-//! turn, so that whatever else the machine does falls on all alike. Figures are processor time (user
+//! turn, so that other work of the machine slows all alike. Figures are processor time (user
 //! and system, both threads) over the native time of the same compiler, best run of each.
 
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! The selvedge crate beside shuttle and loom: schedules per second, schedules to a bug, memory.
 //!
 //! Each measurement is a process of its own, so that memory and warm-up are its own, and the libraries
-//! take turns, so that whatever else the machine does falls on all.
+//! take turns, so that other work of the machine slows all of them.
 
 #![forbid(unsafe_code)]
 

@@ -26,7 +26,7 @@ pub(crate) mod untracked {
 
         /// Like a tracked access: the pointer is there, and the programs do not follow it.
         pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-            f(&raw mut *self.0.lock().expect("nobody panics holding it"))
+            f(&raw mut *self.0.lock().expect("no thread panics while it holds the lock"))
         }
     }
 }

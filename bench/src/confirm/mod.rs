@@ -82,7 +82,7 @@ fn programs(names: &[&str]) -> Result<Vec<Program>> {
         .filter(|p| names.is_empty() || names.contains(&p.name.as_str()))
         .collect();
     list.sort_by(|a, b| a.name.cmp(&b.name));
-    if list.is_empty() { Err("there is no such program".into()) } else { Ok(list) }
+    if list.is_empty() { Err("no program has that name".into()) } else { Ok(list) }
 }
 
 impl Workshop {
@@ -90,7 +90,7 @@ impl Workshop {
         let own = std::env::current_exe().map_err(|e| e.to_string())?;
         let selvedge = own.with_file_name("selvedge");
         if !selvedge.exists() {
-            return Err(format!("{} is missing: cargo build --release", selvedge.display()));
+            return Err(format!("{} is missing; run `cargo build --release`", selvedge.display()));
         }
         let directory =
             std::env::temp_dir().join(format!("selvedge-confirm-{}", std::process::id()));

@@ -129,7 +129,7 @@ fn predict(program: &Path, libraries: &Libraries) -> Result<Predicted> {
             return Ok(Predicted { cycles, names, symbols: controlled.symbols.clone() });
         }
     }
-    Err(format!("no deadlock is predicted in {}", program.display()))
+    Err(format!("no deadlock was predicted in {}", program.display()))
 }
 
 fn run(

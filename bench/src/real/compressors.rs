@@ -1,4 +1,4 @@
-//! Compressors: what they make must be, bit by bit, what they make without us, and must be undone.
+//! Compressors: their output must be the same bits as without us, and must decompress to the input.
 
 use std::collections::BTreeSet;
 use std::fs;

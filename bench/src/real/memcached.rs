@@ -82,7 +82,7 @@ fn wait_for(port: u16, server: &mut Child) -> Result<()> {
     let start = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if start.elapsed() > PATIENCE || matches!(server.try_wait(), Ok(Some(_))) {
-            return Err("the server does not come up".into());
+            return Err("the server does not start".into());
         }
         thread::sleep(Duration::from_millis(20));
     }

@@ -29,7 +29,8 @@ fn unpacked(workshop: &Workshop, package: &str) -> Result<PathBuf> {
     };
     succeed(apt().arg("update"))?;
     succeed(apt().args(["source", package]).current_dir(&directory))?;
-    only_directory(&directory).ok_or_else(|| format!("apt-get source {package} left nothing"))
+    only_directory(&directory)
+        .ok_or_else(|| format!("`apt-get source {package}` did not make a directory"))
 }
 
 fn only_directory(within: &Path) -> Option<PathBuf> {

@@ -3,7 +3,7 @@
 //! Reports an atomic region that the analysed execution did not execute atomically: it lies on a cycle
 //! of transactions, each of which did something that conflicts with and comes before something of the
 //! next ([`conflicts`](crate::common::conflicts)). A transaction is an outermost atomic region or a single
-//! operation outside of any. Of nested regions, those are reported that the cycle leaves and enters.
+//! operation outside of any. If regions are nested, the ones that the cycle leaves and enters are reported.
 //!
 //! Source: AeroDrome (Mathur and Viswanathan, ASPLOS 2020): every object carries a clock that says
 //! after which transactions its last operation comes, and an operation closes a cycle exactly when the
@@ -11,23 +11,23 @@
 //!
 //! Deviations. (1) The clock of an object is compared with the beginnings of *open* transactions only,
 //! because the operation that closes a cycle belongs to one. So a clock is a set of open transactions:
-//! a bit for each. The bit of a transaction that has ended is given to the next one. (2) What an open
-//! transaction comes after, everything comes after that comes after it, also if it was recorded before.
-//! The paper makes this good when the transaction ends, by going through all objects. We store in an
+//! a bit for each. The bit of a transaction that has ended is given to the next one. (2) When an open
+//! transaction comes after something new, so does everything that comes after the transaction, even if
+//! it was recorded earlier. The paper updates all objects when the transaction ends. We store in an
 //! object only the *number* of a set; a set is completed when it is used, and when a transaction ends
-//! the sets that contain it are changed, of which there are few, and objects stay untouched (this takes
-//! the place of the paper's lazy clocks, stale flags and update sets). (3) Therefore a cycle is found at
+//! only the few sets that contain it are changed, not the objects (this takes the place of the paper's
+//! lazy clocks, stale flags and update sets). (3) Therefore a cycle is found at
 //! the operation that closes it, also while other transactions on it are still open, where the paper
 //! waits for their ends. (4) A cycle is reported and its last edge left out, and the analysis goes on;
 //! a region is reported once for each time it is entered.
 //!
 //! **Guarantee**: reports the first operation that makes the execution not conflict-serializable, and
-//! never reports one that does not (with the conflicts of that table). After a violation the further
-//! ones are found that do not depend on the edges left out; of a region that has been reported, nested
-//! ones that are violated later may be left out. Names the region whose operation closes
-//! the cycle; another region on the cycle may be the one to mend, see [`velodrome`](crate::velodrome).
-//! Behind a race-free filter, as natively: what needs an access to racy memory from before its first race
-//! is missed, and see there for repeated accesses ([`singletrack`](crate::singletrack)).
+//! never reports one that does not (with the conflicts of that table). After a violation, the further
+//! ones that do not depend on the edges left out are found; regions nested in a reported one that are
+//! violated later may be left out. Names the region whose operation closes the cycle; the bug may be in
+//! another region on the cycle, see [`velodrome`](crate::velodrome). Behind a race-free filter, as in
+//! native runs, violations that need an access to racy memory from before its first race are missed;
+//! [`singletrack`](crate::singletrack) says what happens to repeated accesses.
 //!
 //! Cost: O(1) for an operation while no region is open and for an access that an earlier one of the same
 //! region covers; O(open regions / 64) otherwise, times the threads that read for a write after shared
@@ -445,7 +445,7 @@ impl Default for SetId {
     }
 }
 
-/// Sets by number. Numbers are stored in objects that nobody visits when a set changes.
+/// Sets by number. Numbers are stored in objects that are not visited when a set changes.
 #[derive(Debug)]
 struct Sets {
     entries: Vec<Entry>,
@@ -463,7 +463,7 @@ enum Entry {
     Same(SetId),
 }
 
-/// Below this, unused numbers are no burden.
+/// Unused numbers are swept only when there are at least this many.
 const SWEEP_AT_LEAST: usize = 1 << 12;
 
 impl Default for Sets {

@@ -1,9 +1,9 @@
 //! `reduction`: atomic regions that a schedule could split, by Lipton's reduction.
 //!
-//! Predicts that an atomic region is not atomic, from an execution in which it may well have been: reports a
-//! region in which an operation that other threads can come before follows one that they can come
-//! after. The typical case is a lock that is released and acquired again, so that another thread
-//! can use what it protects in between.
+//! Predicts that an atomic region is not atomic, even from an execution in which it was. Reports a region
+//! in which a step that another thread can precede follows a step that another thread can follow: that
+//! thread can come between them. The typical case is a lock that is released and acquired again, so that
+//! another thread can use what it protects in between.
 //!
 //! Source: Atomizer (Flanagan and Freund, POPL 2004), after Lipton (CACM 1975). An operation is a *right
 //! mover* if it can be exchanged with the next one of another thread, a *left mover* if with the
@@ -20,23 +20,23 @@
 //! | plain access to other memory, atomic access | non |
 //! | fences, condition variables, allocation | both: their locks and accesses have events of their own |
 //!
-//! Memory is used consistently if all accesses since the last one that fork, join, semaphore or barrier put
-//! in sole possession of a thread hold a common lock, or all are reads (Eraser's rule, with ownership that
-//! can be passed on). AtomFuzzer (Park and Sen, FSE 2008) confirms
-//! what is predicted here: the finding's [`Target::Split`] names two acquisitions of one lock in the
-//! region, and any acquisition by another thread between them is a violation.
+//! A thread owns memory while fork, join, semaphores or barriers order its accesses after all others.
+//! Memory is used consistently if all accesses since it was last owned hold a common lock, or all are
+//! reads (Eraser's rule, with ownership that can be passed on). AtomFuzzer (Park and Sen, FSE 2008)
+//! confirms what is predicted here: the finding's [`Target::Split`] names two acquisitions of one lock in
+//! the region, and any acquisition by another thread between them is a violation.
 //!
 //! Deviations. (1) The paper takes the lock of one thread for a both mover until a second thread uses it, and
 //! so misses the first thread's regions. We hold a finding back until its lock or its atomic has been
 //! used by a second thread. (2) Nested regions have a phase each and are reported each. (3) A region
 //! that the rule rejects is followed on, so that all its acquisitions after the middle are reported.
 //!
-//! **Guarantee**: none that a schedule exists which shows the violation; that is what confirmation is for.
-//! Without a report, regions executed with these locks in this order are atomic in every schedule,
-//! except that memory found to be shared only after a region used it was taken for a both mover there,
-//! as in the paper; that an inner lock taken only under an outer one is not told apart; that of more
-//! than 64 objects released in one region the rest are not looked at; and that more than 4,096 findings
-//! are not held back ([`Analysis::bound`]).
+//! **Guarantee**: a report does not prove that a schedule shows the violation; confirmation does. Without a
+//! report, regions executed with these locks in this order are atomic in every schedule, with four
+//! exceptions: memory that turned out to be shared only after a region used it was taken for a both mover
+//! there, as in the paper; a lock that is only taken under another one counts like any other; only the
+//! first 64 objects released in a region are looked at; and at most 4,096 findings are held back
+//! ([`Analysis::bound`]).
 //!
 //! Cost: O(locks held, and objects used in the regions) for an operation in a region; O(locks held) for an access
 //! elsewhere.

@@ -10,7 +10,7 @@
 //!
 //! Deviations. Accesses are of bytes and any size ([`Shadow`]). Atomic accesses are remembered beside
 //! plain ones and race with them, not with each other. A read that follows a write of the same thread
-//! in the same epoch is not recorded: whatever races with it races with the write. Freeing memory is
+//! in the same epoch is not recorded: an access that races with it races with the write. Freeing memory is
 //! a write to what was touched of it, and then its history ends; so does that of memory allocated.
 //! After a race the analysis goes on as if the accesses had been ordered.
 //!
@@ -245,7 +245,7 @@ pub const ENTRY: Entry = Entry {
     default_in: &[Purpose::Check, Purpose::Run, Purpose::Crate],
     in_program: true,
     needs: Needs::Accesses,
-    ..Entry::of(NAME, "data races of this very execution, by happens-before (FastTrack)", || {
+    ..Entry::of(NAME, "data races of this execution, by happens-before (FastTrack)", || {
         Box::new(FastTrack::new())
     })
 };

@@ -1,4 +1,4 @@
-//! Deadlock prediction: threads that may come to hold what the next one wants, in a circle.
+//! Deadlock prediction: a circle of threads, each of which may hold a lock that another wants.
 //!
 //! iGoodlock, from Park, "Active Testing: Predicting and Confirming Concurrency Bugs" (2014), §4.2:
 //! Algorithm 4.3 computes the lock dependency relation (Definition 4.3) while the program runs, and
@@ -6,7 +6,7 @@
 //! acquired a lock while it held others, with the sites of all these acquisitions, its *context*. A
 //! cycle is a sequence of dependencies of distinct threads in which each wants a lock that the next
 //! holds and the last one wants a lock that the first holds; no lock is held by two of them, because
-//! such a *guard* keeps them from waiting at the same time. Re-acquiring a held lock is no dependency.
+//! such a *guard* keeps them from waiting at the same time. Re-acquiring a held lock is not one.
 //! A cycle is reported in one rotation, the one that starts with the least thread.
 //!
 //! Deviations, the first two towards fewer false alarms:
@@ -21,11 +21,11 @@
 //! - The closure goes depth first, by growing length of the cycles, and not breadth first: it needs no
 //!   memory for the chains, and lengths that no cycle has are skipped.
 //! - When a join leaves only one thread alive, everything before is ordered before everything after:
-//!   the cycles so far are reported and the relation starts empty. A thread that nobody forked and that
-//!   shows up later counts as started then.
+//!   the cycles so far are reported and the relation starts empty. A thread whose fork was not
+//!   recorded and that shows up later counts as started then.
 //!
 //! Guarantee: reports exactly the cycles of these definitions, unless a search reaches
-//! [`MAX_STEPS`], which [`Analysis::bound`] then tells; shorter cycles come first. Every deadlock of
+//! [`MAX_STEPS`], which [`Analysis::bound`] then reports; shorter cycles come first. Every deadlock of
 //! locks that another order of the same events can reach is such a cycle: none is missed among the
 //! acquisitions seen. A reported cycle need not be reachable: what lies before it may depend on data,
 //! on signals, on atomics, or on critical sections that had to be passed in a certain order; and a

@@ -7,18 +7,18 @@
 //! deliberately not the order in which locks happened to be taken, which another schedule changes. The
 //! two conditions together are Definition 4.2 of Active Testing (Park 2014) for arbitrary signals.
 //!
-//! Deviations. A lock held for reading on both sides keeps nobody apart. Memory is told apart by bytes,
-//! and allocating or freeing it forgets its past. Atomic accesses are synchronization and no accesses
-//! to data: they are passed over and order nothing, so accesses that atomics order may be reported. A
+//! Deviations. A lock that both sides hold for reading does not exclude them. Variables are bytes, and
+//! allocating or freeing memory forgets its past. Atomic accesses are synchronization, not accesses to
+//! data: they are skipped and order nothing, so accesses that atomics order may be reported. A
 //! wake-up is ordered after every earlier notification of its condition variable, as in
 //! [`crate::common::order`].
 //!
-//! What is remembered. Of the past accesses to a byte, an access *r* is dropped for a later *s* when *s*
-//! will be found with whatever *r* would have been found with, at the same sites: *s* is at the same
-//! site, writes if *r* writes, holds no lock that *r* does not hold as strongly, and *r* is ordered
-//! before *s*. For let a future *e* race with *r*: if *e* were ordered after *s*, it were after *r*;
-//! no lock of *s* keeps it apart that would not keep it from *r*; and it is not of the thread of *s*,
-//! because then *r* were ordered before it. Likewise *s* is not kept beside an *r* of the same thread
+//! What is remembered. Of the past accesses to a byte, an access *r* is dropped for a later *s* if *s* races
+//! with every future access that *r* would race with, and the report has the same sites: *s* is at the
+//! same site, writes if *r* writes, holds no lock that *r* does not hold as strongly, and *r* is ordered
+//! before *s*. Proof: let a future *e* race with *r*. Then *e* is not ordered after *s*, or it would be
+//! ordered after *r*; no lock of *s* excludes it that would not also exclude *r*; and it is not of the
+//! thread of *s*, because then *r* would be ordered before it. Likewise *s* is not kept beside an *r* of the same thread
 //! with no signal between them that is at least as strong. What stays is at most one access for each
 //! site and set of locks and each of the threads that are unordered with each other.
 //!

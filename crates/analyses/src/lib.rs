@@ -1,12 +1,12 @@
 //! Dynamic analyses of concurrent executions, one file per algorithm.
 //!
 //! An [`Analysis`] sees the events of one execution in order and reports findings. It does no I/O,
-//! starts no thread and cannot fail: whatever it has to say is data. It does not know whether the
-//! events come from a running program, an in-process executor or a file.
+//! starts no thread and cannot fail: its findings and bounds are data. It does not know whether the events
+//! come from a running program, an in-process executor or a file.
 //!
 //! [`registry`] lists them; a [`Pipeline`] shows them the events of an execution.
 //!
-//! The events are those of an execution (see [`selvedge_model::wellformed`]). On a stream that is not,
+//! The events are those of an execution (see [`selvedge_model::wellformed`]). On other streams of events
 //! an analysis may report nonsense but does not panic.
 
 #![forbid(unsafe_code)]
@@ -61,8 +61,8 @@ pub trait Analysis {
     /// cost their events and not the making of analyses.
     fn restart(&mut self);
 
-    /// The bound that kept the analysis from finding all that it promises, if one did. Whoever shows
-    /// the findings shows this beside them: a bound is never reached silently.
+    /// The bound that kept the analysis from finding all that it promises, if one did. Every report shows
+    /// it beside the findings: a bound is never reached silently.
     fn bound(&self) -> Option<Bound> {
         None
     }

@@ -45,7 +45,7 @@ impl<A: Analysis> LockRegions<A> {
         }
     }
 
-    /// Nobody but us knows these regions, so that nobody can aim at something inside of them.
+    /// The regions exist only here, so a strategy cannot aim at something inside of them.
     #[cold]
     fn hand_over(&mut self, out: &mut Findings) {
         for mut finding in std::mem::take(&mut self.found) {

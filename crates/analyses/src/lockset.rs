@@ -14,14 +14,14 @@
 //!
 //! A read keeps the candidates that are held in any mode, a write those held exclusively.
 //!
-//! Deviations. A variable is a byte: accesses of mixed sizes that overlap are told apart exactly, where
-//! Eraser looks at words. Memory that is allocated or freed is virgin again. Eraser warns about a
+//! Deviations. A variable is a byte, so accesses of mixed sizes that overlap are handled exactly; Eraser
+//! looks at words. Memory that is allocated or freed is virgin again. Eraser warns about a
 //! variable; we report two accesses of different threads of which one writes, namely the current one
 //! and the latest write of another thread, or else the latest read of another; of these rather one
 //! that shares no lock with the current access. Where no other thread's access conflicts, as when the only
 //! thread that writes also reads without the lock, the discipline is broken but nothing races, and
-//! nothing is reported. Atomic accesses are synchronization and no accesses to data: they are passed
-//! over, and a plain access beside them is the business of the happens-before race detector.
+//! nothing is reported. Atomic accesses are synchronization, not accesses to data: they are skipped, and
+//! the happens-before race detector reports plain accesses that race with them.
 //!
 //! Guarantee: never reports memory whose every access after the exclusive state was made under one lock
 //! held in a sufficient mode. May report accesses that fork, join, signals, barriers or atomics order.
@@ -234,7 +234,7 @@ pub const ENTRY: Entry = Entry {
     needs: Needs::Accesses,
     ..Entry::of(
         NAME,
-        "memory that no lock protects consistently (Eraser); also what is ordered otherwise",
+        "memory that no lock protects consistently (Eraser), even if something else orders it",
         || Box::<Lockset>::default(),
     )
 };

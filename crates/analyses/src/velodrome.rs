@@ -3,9 +3,9 @@
 //! Reports what [`aerodrome`](crate::aerodrome) reports, at the same operations and of the same
 //! regions, with the whole cycle of transactions and with blame: if the operation that closes the cycle
 //! comes after an earlier operation of its own transaction by way of the operations of others, that
-//! transaction is not atomic whatever the others are, and its regions alone are named as entered
-//! ([`Role::Enter`](selvedge_model::Role::Enter)). Otherwise the transactions on the cycle are atomic each by itself but not
-//! together, and the regions of all are named.
+//! transaction is not atomic, even if all others are, and only its regions are named as entered
+//! ([`Role::Enter`](selvedge_model::Role::Enter)). Otherwise each transaction on the cycle is atomic by
+//! itself but they are not together, and the regions of all are named.
 //!
 //! Source: Velodrome (Flanagan, Freund and Yi, PLDI 2008): one node for each outermost region and each
 //! operation outside, edges for conflicts, collection of nodes, merging of single operations, blame by
@@ -13,8 +13,8 @@
 //! `transactions`.
 //!
 //! Deviations. A cycle is reported and its last edge left out, and the analysis goes on; a region is
-//! reported once for each time it is entered. Blame is given
-//! only if two edges between the same transactions suffice to prove it.
+//! reported once for each time it is entered. Blame is given only if two edges between the same
+//! transactions suffice to prove it.
 //!
 //! **Guarantee**: as for AeroDrome. Blame is never wrong; it may be withheld.
 //!

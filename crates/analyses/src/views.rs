@@ -20,9 +20,9 @@
 //! ends, with all views of the other threads and not only with the maximal ones. What is inconsistent with
 //! a view is inconsistent with every larger one, so that this adds nothing to the paper's verdicts, but
 //! with (2) a smaller view may be the one that is written. V has to be kept as a whole in any case: a
-//! thread with the views {x}, {y} and {x, y} is inconsistent with {x, y} of another. (5) Of different objects used by the same code one
-//! report is made, where the paper's tool repeated itself: findings are told apart by where the locks
-//! are acquired. (6) Atomic accesses are not part of a view; they need no lock.
+//! thread with the views {x}, {y} and {x, y} is inconsistent with {x, y} of another. (5) Different
+//! objects used by the same code make one report, where the paper's tool repeated itself: two findings
+//! differ if they acquire locks at different places. (6) Atomic accesses are not part of a view; they need no lock.
 //!
 //! **Guarantee**: reports exactly the violations of view consistency among the views that are kept. It is a
 //! guess about intentions, both ways (§3.3): a thread may hold a lock longer than it needs to, and code that
@@ -432,7 +432,7 @@ pub const ENTRY: Entry = Entry {
     needs: Needs::LockedAccesses,
     ..Entry::of(
         NAME,
-        "variables that belong together but are locked apart (view consistency)",
+        "variables that belong together but are locked separately (view consistency)",
         || Box::new(Views::new()),
     )
 };

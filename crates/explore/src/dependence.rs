@@ -6,7 +6,7 @@
 //! an independent pair dependent only costs executions. So where a step's effect is not known in
 //! detail, such as the order of messages behind a semaphore, the answer is *dependent*.
 
-use selvedge_model::{Access, AtomicOp, Op, ThreadId};
+use selvedge_model::{Access, Mode, Op, ThreadId};
 
 use crate::Step;
 
@@ -33,14 +33,13 @@ fn conflict(a: Step, b: Step) -> bool {
     if let (Some((x, wx)), Some((y, wy))) = (memory(a), memory(b)) {
         return (wx || wy) && x.range().overlaps(y.range());
     }
-    match (shared_lock(a), shared_lock(b)) {
-        (Some(x), Some(y)) if x == y => return false,
-        _ => {}
+    if shared_lock(a).is_some() && shared_lock(a) == shared_lock(b) {
+        return false;
     }
     objects(a).into_iter().flatten().any(|x| objects(b).into_iter().flatten().any(|y| x == y))
 }
 
-/// Whether two steps are about one object, or memory in common, whatever they do to it.
+/// Whether two steps are about the same object or overlapping memory, even if they commute.
 pub fn subjects_meet(a: Step, b: Step) -> bool {
     if let (Some((x, _)), Some((y, _))) = (memory(a), memory(b)) {
         return x.range().overlaps(y.range());
@@ -50,26 +49,61 @@ pub fn subjects_meet(a: Step, b: Step) -> bool {
 
 /// What a step touches in memory, and whether it writes.
 fn memory(step: Step) -> Option<(Access, bool)> {
-    match step {
-        Step::Do(Op::Read(access)) => Some((access, false)),
-        Step::Do(Op::Write(access)) => Some((access, true)),
-        Step::Do(Op::Atomic(access, op)) => Some((access, !matches!(op, AtomicOp::Load(_)))),
-        Step::Do(Op::Free(range) | Op::Alloc(range)) => {
+    let Step::Do(op) = step else { return None };
+    match op {
+        Op::Read(access) => Some((access, false)),
+        Op::Write(access) => Some((access, true)),
+        Op::Atomic(access, op) => Some((access, op.writes())),
+        Op::Free(range) | Op::Alloc(range) => {
             let len = u32::try_from(range.len).unwrap_or(u32::MAX);
             Some((Access { addr: range.start, len }, true))
         }
-        _ => None,
+        Op::Fence(_)
+        | Op::Acquire(..)
+        | Op::Release(..)
+        | Op::Fork(_)
+        | Op::Join(_)
+        | Op::Begin
+        | Op::End
+        | Op::Arrive(..)
+        | Op::Leave(..)
+        | Op::Post(_)
+        | Op::Wait(_)
+        | Op::Notify(..)
+        | Op::Wake(_)
+        | Op::RegionEnter(..)
+        | Op::RegionExit(_) => None,
     }
 }
 
-/// The lock that a step takes or gives back for reading.
+/// The lock that a step acquires or releases in shared mode.
 fn shared_lock(step: Step) -> Option<u32> {
-    use selvedge_model::Mode::Shared;
-    match step {
-        Step::Do(Op::Acquire(lock, Shared) | Op::Release(lock, Shared))
-        | Step::TryAcquire(lock, Shared) => Some(lock.0),
-        _ => None,
-    }
+    let (lock, mode) = match step {
+        Step::TryAcquire(lock, mode) => (lock, mode),
+        Step::Do(op) => match op {
+            Op::Acquire(lock, mode) | Op::Release(lock, mode) => (lock, mode),
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::Atomic(..)
+            | Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::End
+            | Op::Arrive(..)
+            | Op::Leave(..)
+            | Op::Post(_)
+            | Op::Wait(_)
+            | Op::Notify(..)
+            | Op::Wake(_)
+            | Op::RegionEnter(..)
+            | Op::RegionExit(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => return None,
+        },
+        Step::Enroll(..) | Step::Yield | Step::Busy | Step::Ended => return None,
+    };
+    (mode == Mode::Shared).then_some(lock.0)
 }
 
 fn objects(step: Step) -> [Option<Object>; 2] {
@@ -102,7 +136,7 @@ fn objects(step: Step) -> [Option<Object>; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use selvedge_model::{CondId, LoadOrder, LockId, Mode, StoreOrder, Wakes};
+    use selvedge_model::{AtomicOp, CondId, LoadOrder, LockId, StoreOrder, Wakes};
 
     fn between(a: Op, b: Op) -> bool {
         dependent((ThreadId(0), Step::Do(a)), (ThreadId(1), Step::Do(b)))

@@ -1,4 +1,4 @@
-//! Strategies: who runs next.
+//! Strategies: which thread runs next.
 //!
 //! An executor runs a program one thread at a time. Whenever more than one thread could take the next
 //! step, it asks a [`Strategy`]. Strategies start no threads, do no I/O and know nothing of the executor:
@@ -12,16 +12,16 @@
 //! | [`Surw`] | uniform choice among the interleavings of selected events |
 //! | [`Mix`] | all of these in turn |
 //! | [`Dfs`] | trying all schedules, or all within a bound |
-//! | [`Dpor`] | trying one schedule of each class that differs in nothing but independent steps |
+//! | [`Dpor`] | trying one schedule of each class whose schedules differ only in independent steps |
 //! | [`RoundRobin`] | nothing; a fair baseline |
 //! | [`Replay`] | doing again what was recorded |
 //! | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
 //! | [`Meet`] | pausing threads where a user wants them to meet |
 //!
-//! An executor asks through a [`Driver`], which records the schedule; whoever loops over executions has a
+//! An executor asks through a [`Driver`], which records the schedule; a loop over executions has a
 //! [`Budget`], which holds the seed. [`Plan`] is a strategy that a user chose by name from the
 //! [`registry`]; [`Directed`] chooses one by a target. [`minimise()`] takes preemptions out of a schedule
-//! that fails. A [`Witness`] tells of any strategy's execution whether it reached a target.
+//! that fails. A [`Witness`] says whether an execution reached a target, whichever strategy made it.
 
 #![forbid(unsafe_code)]
 
@@ -123,8 +123,7 @@ pub trait Strategy {
     /// Which of the enabled threads takes the next step.
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId;
 
-    /// Whether the strategy wants to be told of each [`step`](Strategy::step) and of the
-    /// [events](Strategy::observe).
+    /// Whether the executor must call [`step`](Strategy::step) and [`observe`](Strategy::observe).
     fn follows_steps(&self) -> bool {
         false
     }
@@ -135,7 +134,7 @@ pub trait Strategy {
         let _ = (thread, pending);
     }
 
-    /// An event that is no plain access has happened.
+    /// An event other than a plain access has happened.
     fn observe(&mut self, event: &Event) {
         let _ = event;
     }

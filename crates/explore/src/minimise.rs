@@ -3,8 +3,8 @@
 //! What makes an interleaving hard to read is how often a thread is stopped although it could go on.
 //! Candidates leave the schedule earlier (after it, threads run until they block), or leave out stops,
 //! many at once and then one at a time: the stopped thread goes on at once and what the others did in
-//! between comes later, or it does not begin before. Which candidates fail is for an oracle to say, who
-//! runs the program; what it returns is the schedule as it really went.
+//! between comes later, or it does not begin before. An oracle runs the program with a
+//! candidate and says whether it fails; it returns the schedule that the program then really had.
 //!
 //! Related: Jalbert and Sen, *A trace simplification technique for effective debugging of concurrent
 //! programs*, FSE 2010, which moves and merges segments greedily too; Zeller and Hildebrandt, *Simplifying

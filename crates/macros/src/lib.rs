@@ -1,13 +1,13 @@
 //! `#[selvedge::test]`.
 //!
-//! Written on the compiler's own token streams: the attribute looks at nothing of the function but
-//! that it is one, so a parser would be a dependency for ten lines.
+//! Written on the compiler's own token streams: the attribute only checks that it stands on a function
+//! without arguments, so a parser would be a dependency for ten lines.
 
 #![forbid(unsafe_code)]
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
-/// Makes a test of a function that is run under many schedules.
+/// Makes a function a test that runs it under many schedules.
 ///
 /// ```text
 /// #[selvedge::test]
@@ -17,8 +17,8 @@ use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 /// fn queue() { … }
 /// ```
 ///
-/// An `async` function is run to its end by `selvedge::future::block_on` (feature `async`). A function
-/// may return a `Result`, whose error fails the test.
+/// `selvedge::future::block_on` runs an `async` function to its end (feature `async`). A function may
+/// return a `Result`; an error fails the test.
 ///
 /// Options are methods of `selvedge::Explore`, with their argument: `schedules = 100`, `strategy =
 /// "random"`, `seed = 1`, `time = Duration`, `analyses = "races,deadlocks"`, and so on.

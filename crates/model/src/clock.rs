@@ -23,7 +23,7 @@ pub const MAX_CLOCK: Clock = (1 << 48) - 1;
 /// the last slot and look ordered among each other.
 pub const MAX_SLOTS: usize = 1 << 16;
 
-/// Ended threads that nobody joined keep their slot until this many slots are in use.
+/// Ended threads that were not joined keep their slot until this many slots are in use.
 const RECYCLE_UNJOINED_ABOVE: usize = 1 << 10;
 
 /// Index of a component.
@@ -207,7 +207,7 @@ impl Slots {
         Some(owners[next.checked_sub(1)?].1)
     }
 
-    /// Nobody has a slot.
+    /// Takes all slots away from their threads.
     pub fn clear(&mut self) {
         for mut owners in self.owners.drain(..) {
             owners.clear();

@@ -52,8 +52,8 @@ ids! {
 impl RegionId {
     const LOCKED: u32 = 1 << 31;
 
-    /// The region that nobody marked: from an acquisition at `site`, by a thread that holds no lock,
-    /// until it holds none again.
+    /// The region that locks make, without a mark in the source: from an acquisition at `site`, by a
+    /// thread that holds no lock, until it holds none again.
     pub fn locked_at(site: SiteId) -> RegionId {
         RegionId(RegionId::LOCKED | site.0)
     }
@@ -229,7 +229,7 @@ pub enum Op {
     Fork(ThreadId),
     /// A thread that has ended has been joined.
     Join(ThreadId),
-    /// First event of a thread; optional, a thread also begins with whatever comes first.
+    /// First event of a thread; optional, a thread also begins with any other event.
     Begin,
     /// Last event of a thread; optional, a join implies it.
     End,
@@ -243,7 +243,7 @@ pub enum Op {
     Wait(SemaphoreId),
     /// Waiters of a condition variable are about to be woken: all of them, or one.
     Notify(CondId, Wakes),
-    /// The thread has woken up from waiting on a condition variable, for whatever reason. The lock
+    /// The thread has woken up from waiting on a condition variable, for any reason. The lock
     /// that it gave up meanwhile is released and acquired by events of their own around this one.
     Wake(CondId),
     /// The thread enters a region, which claims something. The claim is the same whenever the same
@@ -268,11 +268,11 @@ pub enum Wakes {
 /// One step of one thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Event {
-    /// Who.
+    /// The thread that took the step.
     pub thread: ThreadId,
-    /// Where in the source.
+    /// Where in the source it did.
     pub site: SiteId,
-    /// What.
+    /// What it did.
     pub op: Op,
 }
 

@@ -1,4 +1,4 @@
-//! How an execution of a program fails, whoever ran it: the subject of a finding that shows by itself.
+//! How an execution of a program fails, with any executor: the subject of a finding that shows by itself.
 
 use crate::{Event, Held, LockId, Mode, Place, Role, SiteId, ThreadId};
 

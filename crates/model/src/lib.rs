@@ -15,7 +15,7 @@
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
 //! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |
 //! | [`target`] | [`Target`]: the state in which a finding happens |
-//! | [`schedule`] | [`Schedule`]: who ran, at which points |
+//! | [`schedule`] | [`Schedule`]: which thread ran, at which points |
 //! | [`wellformed`] | which event sequences are executions at all |
 //! | [`trace`] | the text and binary trace formats |
 

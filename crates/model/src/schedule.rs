@@ -1,4 +1,4 @@
-//! Schedules: who ran, at which points. What replay needs, as a short string.
+//! Schedules: which thread ran, at which points. What replay needs, as a short string.
 //!
 //! A schedule lists *segments*: a thread runs for some steps, then another does. Only points at which
 //! more than one thread could run count as steps, so a schedule is as long as the choices that were
@@ -7,8 +7,8 @@
 //! replay recognises the point in a program that was edited elsewhere, and says where it could not.
 //!
 //! The text form is `1/SEED/SEGMENT.SEGMENT…`: the version of the format (followed by `r` if releases of
-//! locks were steps), the seed of the program's own random numbers in hexadecimal, and for each segment `THREAD`, `xSTEPS` unless it is one step, and
-//! `:FINGERPRINT` if it was preempted. Nothing in it needs quoting in a shell.
+//! locks were steps), the seed of the program's own random numbers in hexadecimal, and for each segment
+//! `THREAD`, `xSTEPS` unless it is one step, and `:FINGERPRINT` if it was preempted. Nothing in it needs quoting in a shell.
 
 use std::fmt;
 use std::str::FromStr;
@@ -143,7 +143,7 @@ impl fmt::Display for Schedule {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ScheduleError {
     /// It was written by another version of Selvedge.
-    #[error("schedule version `{0}` is not known here; this version reads `{VERSION}`")]
+    #[error("the schedule has the unknown version `{0}`; this selvedge reads `{VERSION}`")]
     Version(String),
     /// It lacks one of its three parts, as when it was cut off while being copied.
     #[error("not a schedule: it must have the form VERSION/SEED/SEGMENTS")]

@@ -1,8 +1,7 @@
 //! Which sequences of events are executions.
 //!
-//! Analyses rely on it, so readers check it: a trace that releases what nobody holds, or in which a
-//! joined thread goes on, was recorded or edited wrongly, and whatever an analysis said of it would
-//! be noise.
+//! Analyses rely on it, so readers check it: a trace that releases a lock that no thread holds, or in
+//! which a joined thread goes on, was recorded or edited wrongly, and findings in it would mean nothing.
 
 use crate::{Event, LockId, Mode, Op, RegionId, Symbols, ThreadId};
 

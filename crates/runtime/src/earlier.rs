@@ -1,11 +1,11 @@
 //! The place of a race's earlier access.
 //!
-//! Shadow memory has room for the low bits of a return address only. In code that is smaller than
-//! what they can tell apart there is one address with these bits; in larger code, and with libraries,
-//! several. What stands before the right one is a call into the runtime that fits what the access did.
+//! Shadow memory has room only for the low bits of a return address. In small programs one address has
+//! these bits; in larger ones, and with libraries, several do. Before the right one there is a call into
+//! the runtime that fits what the access did.
 
 use crate::modules::{Call, Modules, Resolve};
-use crate::wire::{Does, SHADOW_PC_BITS};
+use crate::wire::{AccessKind, SHADOW_PC_BITS};
 
 /// A restored return address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ enum Fit {
 /// `near`, and that is not certain.
 pub(crate) fn restore(
     low: u64,
-    does: Does,
+    does: AccessKind,
     near: u64,
     modules: &Modules,
     resolver: &mut dyn Resolve,
@@ -54,7 +54,7 @@ pub(crate) fn restore(
     Some(Earlier { pc, certain: rivals == 1 })
 }
 
-fn fit(call: &Call, does: Does) -> Option<Fit> {
+fn fit(call: &Call, does: AccessKind) -> Option<Fit> {
     match call {
         Call::None => None,
         Call::Unknown => Some(Fit::Possible),
@@ -63,21 +63,23 @@ fn fit(call: &Call, does: Does) -> Option<Fit> {
             Some(announces) if announces_such(announces, does) => Some(Fit::Exact),
             Some(_) => Some(Fit::Runtime),
             // The runtime also stands in for functions that copy and free.
-            None if copies(name) && matches!(does, Does::Read | Does::Write) => Some(Fit::Exact),
-            None if frees(name) && does == Does::Free => Some(Fit::Exact),
+            None if copies(name) && matches!(does, AccessKind::Read | AccessKind::Write) => {
+                Some(Fit::Exact)
+            }
+            None if frees(name) && does == AccessKind::Free => Some(Fit::Exact),
             None => None,
         },
     }
 }
 
-fn announces_such(name: &str, does: Does) -> bool {
+fn announces_such(name: &str, does: AccessKind) -> bool {
     let atomic = name.starts_with("atomic");
     match does {
-        Does::Read => !atomic && name.contains("read"),
-        Does::Write => !atomic && (name.contains("write") || name.contains("update")),
-        Does::AtomicRead => atomic && (name.contains("load") || name.contains("compare")),
-        Does::AtomicWrite => atomic && !name.contains("load"),
-        Does::Free => false,
+        AccessKind::Read => !atomic && name.contains("read"),
+        AccessKind::Write => !atomic && (name.contains("write") || name.contains("update")),
+        AccessKind::AtomicRead => atomic && (name.contains("load") || name.contains("compare")),
+        AccessKind::AtomicWrite => atomic && !name.contains("load"),
+        AccessKind::Free => false,
     }
 }
 
@@ -99,23 +101,23 @@ mod tests {
 
     #[test]
     fn calls_fit_what_the_access_did() {
-        let of = |name: &str| fit(&Call::Of(String::from(name)), Does::Write);
+        let of = |name: &str| fit(&Call::Of(String::from(name)), AccessKind::Write);
         assert_eq!(of("__tsan_write8"), Some(Fit::Exact));
         assert_eq!(of("__tsan_read_write8"), Some(Fit::Exact));
         assert_eq!(of("__tsan_read4"), Some(Fit::Runtime));
         assert_eq!(of("__tsan_func_exit"), None);
         assert_eq!(of("memcpy"), Some(Fit::Exact));
         assert_eq!(of("printf"), None);
-        assert_eq!(fit(&Call::Of("_ZdlPvm".into()), Does::Free), Some(Fit::Exact));
+        assert_eq!(fit(&Call::Of("_ZdlPvm".into()), AccessKind::Free), Some(Fit::Exact));
         assert_eq!(
-            fit(&Call::Of("__tsan_atomic32_load".into()), Does::AtomicRead),
+            fit(&Call::Of("__tsan_atomic32_load".into()), AccessKind::AtomicRead),
             Some(Fit::Exact)
         );
         assert_eq!(
-            fit(&Call::Of("__tsan_atomic32_load".into()), Does::AtomicWrite),
+            fit(&Call::Of("__tsan_atomic32_load".into()), AccessKind::AtomicWrite),
             Some(Fit::Runtime)
         );
-        assert_eq!(fit(&Call::Unknown, Does::Read), Some(Fit::Possible));
-        assert_eq!(fit(&Call::None, Does::Read), None);
+        assert_eq!(fit(&Call::Unknown, AccessKind::Read), Some(Fit::Possible));
+        assert_eq!(fit(&Call::None, AccessKind::Read), None);
     }
 }

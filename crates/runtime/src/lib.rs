@@ -9,7 +9,7 @@
 //! | [`libraries`] | the injected runtime itself, as files to link, replace or preload |
 //! | [`session`] | starting a program and watching it to its end |
 //! | [`control`] | running a program one thread at a time, under a strategy |
-//! | [`shm`] | the shared memory  |
+//! | [`shm`] | the shared memory |
 //! | [`merge`] | the rings of all threads in one order |
 //! | [`decode`] | records become [`Event`](selvedge_model::Event)s, and pending steps under control |
 //! | [`places`] | what addresses of code mean |

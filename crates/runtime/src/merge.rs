@@ -1,8 +1,8 @@
 //! The rings of all threads in one order.
 //!
-//! Stamps are dense, so the next event of the execution is the one with the next stamp, and if it is
-//! not there yet it is waited for. A plain access has no stamp: it is passed on just before the next
-//! stamped event of its thread, which is one of the orders that really could have been.
+//! Stamps are dense, so the next event of the execution is the one with the next stamp; if it is not there
+//! yet, the others wait for it. A plain access has no stamp: it is passed on just before the next stamped
+//! event of its thread, which is one of the orders in which the accesses may have happened.
 //!
 //! A program that was killed may have taken a stamp and not used it; after its end gaps are skipped.
 

@@ -1,4 +1,4 @@
-//! What a program counter belongs to: the files that were mapped, as the program wrote them down.
+//! What a program counter belongs to: the files that the program has mapped, from its memory map.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What addresses of code mean: sites, steps of locks, functions. Each is asked for once.
+//! What addresses of code mean: sites, steps of locks, functions. Each address is resolved once.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use selvedge_model::{Region, RegionId, RegionKind, Site, SiteId, Symbols};
 use crate::earlier::restore;
 use crate::modules::{CodePlace, LockStep, Modules, Resolve};
 use crate::shm::RaceRecord;
-use crate::wire::{CALLERS, Does, SHADOW_PC_BITS};
+use crate::wire::{AccessKind, CALLERS, SHADOW_PC_BITS};
 
 /// Return addresses of callers, innermost first, 0 where there is none.
 pub type Callers = [u64; CALLERS];
@@ -126,7 +126,7 @@ impl Names<'_> {
 
     /// Where the earlier access of a race was made, whose later one is at `pc`. The two are one entry of the
     /// table whichever came first.
-    pub(crate) fn earlier(&mut self, number: usize, does: Does, pc: u64) -> Option<SiteId> {
+    pub(crate) fn earlier(&mut self, number: usize, does: AccessKind, pc: u64) -> Option<SiteId> {
         const MASK: u64 = (1 << SHADOW_PC_BITS) - 1;
         let race = (self.race)(number)?;
         let Names { symbols, modules, resolver, places, .. } = self;

@@ -8,7 +8,7 @@ use crate::earlier::restore;
 use crate::epoch::Epoch;
 use crate::modules::{Modules, Resolve};
 use crate::shm::Shm;
-use crate::wire::{Does, FRAMES, Side};
+use crate::wire::{AccessKind, FRAMES, Side};
 
 /// One side of a race.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct RaceSide {
     /// Who.
     pub thread: ThreadId,
     /// Doing what.
-    pub does: Does,
+    pub does: AccessKind,
     /// Return address of the call that announced the access; 0 if it could not be restored, see
     /// [`NativeRace::certain`].
     pub pc: u64,
@@ -86,7 +86,7 @@ fn side(side: &Side) -> Option<RaceSide> {
     let frames = (side.frames as usize).min(FRAMES);
     Some(RaceSide {
         thread: ThreadId(side.thread),
-        does: Does::from_number(side.does)?,
+        does: AccessKind::from_number(side.does)?,
         pc: side.pc,
         epoch: Epoch::from_record(side.epoch),
         range: Range { start: side.addr, len: u64::from(side.len) },
@@ -124,12 +124,12 @@ impl NativeRace {
 }
 
 /// What a side did, in the words of findings.
-pub(crate) fn role(does: Does) -> Role {
+pub(crate) fn role(does: AccessKind) -> Role {
     match does {
-        Does::Read => Role::Read,
-        Does::Write => Role::Write,
-        Does::AtomicRead => Role::AtomicRead,
-        Does::AtomicWrite => Role::AtomicWrite,
-        Does::Free => Role::Free,
+        AccessKind::Read => Role::Read,
+        AccessKind::Write => Role::Write,
+        AccessKind::AtomicRead => Role::AtomicRead,
+        AccessKind::AtomicWrite => Role::AtomicWrite,
+        AccessKind::Free => Role::Free,
     }
 }

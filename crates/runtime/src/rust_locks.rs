@@ -1,11 +1,11 @@
 //! Which locks of Rust a thread is known to hold.
 //!
-//! The ways in and out of such a lock are seen only where they are instrumented or have a stub
-//! ([`rust_std`](crate::rust_std)); the standard library also locks within itself, where only the slow way
-//! in is seen. A lock that seems to be held for good would be part of deadlocks that cannot happen.
+//! Acquisitions and releases of such a lock are seen only where they are instrumented or have a stub
+//! ([`rust_std`](crate::rust_std)); inside the standard library only slow acquisitions are seen. A lock
+//! that seems to be held for ever would be part of deadlocks that cannot happen.
 //!
-//! Guarantee: a thread never holds a lock longer than until it gives it back within sight, and never one
-//! that it was not seen to want, or to have given up in a wait. May miss that a lock is held.
+//! Guarantee: a thread counts as holding a lock only if it was seen to want it, or to give it up in a wait,
+//! and only until a release is seen. May miss that a lock is held.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,14 +1,14 @@
-//! Rust programs whose standard library is not instrumented: what its precompiled slow paths do to
-//! the order of threads is told to the runtime by stubs around them.
+//! Rust programs whose standard library is not instrumented: stubs around its precompiled slow paths tell
+//! the runtime how they order threads.
 //!
 //! The fast paths of `std::sync` are inlined into the program and instrumented like it; they release
 //! and acquire at the address of the lock. The slow paths are in the library, so `ld --wrap` sends
 //! calls to them through a stub that says what happened there. The functions are found by name in the
 //! library's archive index; mangled names differ from version to version, the path in them does not.
 //!
-//! Guarantee: every stub adds order, never takes it away; where it is not known whom a wait waited
-//! for (`park`), it is ordered after everything released so far, which may miss and raises no false
-//! alarm. A library without one of the functions (another version) gets no stub for it.
+//! Guarantee: every stub adds order, never takes it away. Where the thread that ended a wait is not known
+//! (`park`), the wait is ordered after everything released so far, which may hide races but never raises a
+//! false alarm. A library without one of the functions (another version) gets no stub for it.
 
 use std::io;
 use std::path::Path;
@@ -26,7 +26,7 @@ enum Effect {
     MeetsAtSelf,
     /// Gives up the lock that is the second argument, waits, and takes it again.
     WaitsOnSecond,
-    /// Has waited for somebody unknown.
+    /// Has waited for a thread that is not known.
     Waits,
     /// Releases at one of the first three words behind the first argument.
     ReleasesInside,

@@ -224,7 +224,7 @@ impl RegionTable {
 impl Drop for Shm {
     fn drop(&mut self) {
         self.shared().header.host_gone.store(1, Ordering::Release);
-        // SAFETY: our own mapping, which nobody refers to any more.
+        // SAFETY: our own mapping of this size; `self` is going away, and so are all references into it.
         unsafe { libc::munmap(self.at.cast(), size_of::<Shared>()) };
     }
 }

@@ -1,4 +1,4 @@
-//! Cells whose accesses are seen.
+//! Cells whose accesses are tracked.
 //!
 //! Unsafe code shares plain data and promises that something else orders its accesses. Put such data in
 //! a [`RaceCell`] (or an [`UnsafeCell`], through `with` and `with_mut`), and inside a check every access
@@ -12,7 +12,7 @@ pub use std::cell::{BorrowError, BorrowMutError, LazyCell, OnceCell, Ref, RefCel
 use crate::exec::ops;
 use crate::exec::slot::Slot;
 
-/// Identity of a cell. Its end is told, since it says who owned the cell last.
+/// Identity of a cell. The executor sees when it is dropped, and so which thread owned the cell last.
 #[derive(Debug)]
 struct Mark(Slot);
 
@@ -41,7 +41,7 @@ impl Drop for Mark {
 }
 
 /// See [`std::cell::UnsafeCell`]. Accesses through [`with`](UnsafeCell::with) and
-/// [`with_mut`](UnsafeCell::with_mut) are seen, those through [`get`](UnsafeCell::get) are not.
+/// [`with_mut`](UnsafeCell::with_mut) are tracked, those through [`get`](UnsafeCell::get) are not.
 pub struct UnsafeCell<T: ?Sized> {
     mark: Mark,
     value: std::cell::UnsafeCell<T>,
@@ -61,7 +61,7 @@ impl<T> UnsafeCell<T> {
 }
 
 impl<T: ?Sized> UnsafeCell<T> {
-    /// See [`std::cell::UnsafeCell::get`]. What is done through the pointer is not seen.
+    /// See [`std::cell::UnsafeCell::get`]. Accesses through the pointer are not tracked.
     pub const fn get(&self) -> *mut T {
         self.value.get()
     }
@@ -192,8 +192,8 @@ impl<T: ?Sized> fmt::Debug for RaceCell<T> {
     }
 }
 
-/// See [`std::cell::Cell`]. It cannot be shared between threads without unsafe code, and if it is, its
-/// accesses are seen.
+/// See [`std::cell::Cell`]. Only unsafe code can share it between threads; if it does, the accesses are
+/// tracked.
 pub struct Cell<T: ?Sized> {
     mark: Mark,
     value: std::cell::Cell<T>,
@@ -253,7 +253,7 @@ impl<T> Cell<T> {
 }
 
 impl<T: ?Sized> Cell<T> {
-    /// See [`std::cell::Cell::as_ptr`]. What is done through the pointer is not seen.
+    /// See [`std::cell::Cell::as_ptr`]. Accesses through the pointer are not tracked.
     pub const fn as_ptr(&self) -> *mut T {
         self.value.as_ptr()
     }

@@ -61,7 +61,7 @@ impl Default for Explore {
 /// What a check that did not fail has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// How many executions there were, also those that confirm predictions.
+    /// How many executions there were, including those that confirm predictions.
     pub executions: u64,
     /// Whether every schedule (`dfs`) or class of schedules (`dpor`) was seen.
     pub complete: bool,
@@ -71,25 +71,25 @@ pub struct Summary {
     pub longest: usize,
     /// Steps of all executions together.
     pub steps: u64,
-    /// The analyses that had anything to look at. One that needs tracked cells, nested locks or regions
-    /// is not shown executions without.
+    /// The analyses that saw at least one execution. An analysis that needs tracked cells, nested locks or
+    /// regions does not see executions without them.
     pub analyses: Vec<&'static str>,
-    /// What analyses predict and no directed schedule could make happen, in words.
+    /// In words, what analyses predicted and no directed schedule made happen.
     pub unconfirmed: Vec<String>,
 }
 
 impl Explore {
-    /// The options as they are if nothing is said.
+    /// The default options.
     pub fn new() -> Explore {
         Explore::default()
     }
 
-    /// As [`Explore::new`], with what the environment says: `SELVEDGE_SEED`, `SELVEDGE_SCHEDULES`,
-    /// `SELVEDGE_STRATEGY`, `SELVEDGE_JOBS` and `SELVEDGE_REPLAY`. Options set later win, except for
-    /// the replay.
+    /// As [`Explore::new`], with the options that environment variables set: `SELVEDGE_SEED`,
+    /// `SELVEDGE_SCHEDULES`, `SELVEDGE_STRATEGY`, `SELVEDGE_JOBS` and `SELVEDGE_REPLAY`. Methods called
+    /// later override them, except for the replay.
     ///
     /// # Panics
-    /// If a variable has a value that is not understood.
+    /// If a variable has an invalid value.
     pub fn from_env() -> Explore {
         fn number(name: &str) -> Option<u64> {
             let text = std::env::var(name).ok()?;
@@ -125,7 +125,7 @@ impl Explore {
         self
     }
 
-    /// The most executions.
+    /// At most so many executions.
     pub fn schedules(mut self, schedules: u64) -> Explore {
         self.schedules = schedules;
         self
@@ -143,11 +143,10 @@ impl Explore {
         self
     }
 
-    /// Names of analyses to run on each execution, with commas in between; `none` for none, `all` for
-    /// all.
+    /// The analyses to run on each execution: names separated by commas, `all` or `none`.
     ///
     /// # Panics
-    /// If there is no such analysis.
+    /// If a name is not that of an analysis.
     pub fn analyses(mut self, names: &str) -> Explore {
         let names = names.split(',').map(str::trim).filter(|n| !n.is_empty() && *n != "none");
         let names: Vec<&str> = names.collect();
@@ -155,13 +154,13 @@ impl Explore {
         self
     }
 
-    /// On how many OS threads. A body that uses statics needs 1.
+    /// On how many OS threads executions run. A test body that uses statics needs 1.
     pub fn jobs(mut self, jobs: usize) -> Explore {
         self.jobs = jobs.max(1);
         self
     }
 
-    /// The most steps of an execution: more are a livelock.
+    /// At most so many steps in an execution: more are reported as a livelock.
     pub fn max_steps(mut self, steps: usize) -> Explore {
         self.max_steps = steps;
         self
@@ -185,13 +184,13 @@ impl Explore {
         self
     }
 
-    /// For how long a body may run without a scheduling point before it is given up.
+    /// For how long a test body may run without a scheduling point before the check fails.
     pub fn stall(mut self, limit: Duration) -> Explore {
         self.stall = limit;
         self
     }
 
-    /// Replays one schedule instead.
+    /// Replays one schedule instead of choosing schedules.
     pub fn replay(mut self, schedule: &str) -> Explore {
         self.replay = Some(schedule.parse());
         self
@@ -213,7 +212,7 @@ impl Explore {
         }
     }
 
-    /// Runs the check and returns what came of it.
+    /// Runs the check, and returns a summary or the failure.
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, body: F) -> Result<Summary, Box<Failure>> {
         self.run_at(Arc::new(body), Location::caller())

@@ -1,4 +1,4 @@
-//! What a check that failed tells.
+//! What a failed check reports.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const RACES: &str = selvedge_analyses::fasttrack::ENTRY.name;
 /// A failed check.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What went wrong, where, and with whom.
+    /// What went wrong, where, and in which threads.
     pub case: Case,
     /// In which execution, counted from 1.
     pub execution: u64,
@@ -112,7 +112,9 @@ fn failed(failure: &Failing, finding: &Finding, symbols: &Symbols) -> String {
              blocks on something that is not controlled, such as a lock of std::sync"
         ),
         Failing::NoStack { threads, error } => {
-            format!("no stack for thread {threads}: {error}; lower `Explore::stack_size`")
+            format!(
+                "no memory for the stack of thread {threads}: {error}; lower `Explore::stack_size`"
+            )
         }
         Failing::Shared(made) => format!(
             "the object made at {} is used by two executions at a time. A static is shared by the \

@@ -23,13 +23,13 @@
 //!
 //! A failure shows what happened, the interleaving, and a schedule that replays it.
 //!
-//! The feature `async` adds `future`: tasks, and what they synchronize by. The feature `parking_lot` adds a
-//! module with the API of that crate.
+//! The feature `async` adds the module `future`: tasks, and types that synchronize them. The feature
+//! `parking_lot` adds a module with the API of that crate.
 //!
-//! Outside a check the types behave as the standard library's. With `default-features = false` they are
-//! the standard library's: production builds pay nothing.
+//! Outside a check the types behave like those of the standard library. With `default-features = false`
+//! they are those of the standard library, so that production builds cost nothing.
 
-/// The examples of the guide, so that they compile.
+/// The examples of the guide, compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide.md")]
 mod guide {}

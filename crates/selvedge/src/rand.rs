@@ -1,4 +1,4 @@
-//! Random numbers that replay gives again.
+//! Random numbers that a replay repeats.
 //!
 //! A test that draws from another source behaves differently when its schedule is replayed. Numbers from
 //! here are part of the schedule: its string has their seed. Outside a check they are seeded by the
@@ -15,21 +15,21 @@ thread_local! {
     static OUTSIDE: RefCell<Rng> = RefCell::new(Rng::new(RandomState::new().hash_one(0u8)));
 }
 
-/// A number.
+/// A random number of 64 bits.
 pub fn next_u64() -> u64 {
     with(|e| e.rng.next_u64()).unwrap_or_else(|| OUTSIDE.with_borrow_mut(Rng::next_u64))
 }
 
-/// A number less than `bound`.
+/// A random number less than `bound`.
 ///
 /// # Panics
 /// If `bound` is zero.
 pub fn below(bound: u64) -> u64 {
-    assert!(bound > 0, "there is no number less than zero");
+    assert!(bound > 0, "`bound` must be greater than zero");
     ((u128::from(next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
-/// True as often as false.
+/// True or false, with equal probability.
 pub fn coin() -> bool {
     next_u64() >> 63 == 1
 }

@@ -1,8 +1,8 @@
-//! Blocks that claim something of the code inside.
+//! Blocks of code that claim to be atomic or deterministic.
 //!
 //! In a check the claim is an event of the execution. In a program that `cargo selvedge` has built, which
-//! sets `selvedge_native`, it is told to the runtime that observes the program. Everywhere else a block
-//! is a call.
+//! sets `selvedge_native`, the block tells the claim to the runtime that observes the program. Everywhere
+//! else a block only calls its closure.
 
 #![allow(unexpected_cfgs)] // `selvedge_native` is set by `cargo selvedge` alone.
 
@@ -10,8 +10,8 @@
 use std::panic::Location;
 
 /// Runs `f` as a block that claims to be atomic: to behave as if no other thread ran meanwhile. Analyses
-/// of atomicity hold it to that, in a check and in a program that `cargo selvedge` runs; elsewhere it is
-/// a call.
+/// of atomicity check the claim, in a check and in a program that `cargo selvedge` runs; elsewhere this
+/// only calls `f`.
 #[track_caller]
 #[inline(always)]
 pub fn atomic<R>(name: &str, f: impl FnOnce() -> R) -> R {
@@ -20,7 +20,7 @@ pub fn atomic<R>(name: &str, f: impl FnOnce() -> R) -> R {
 }
 
 /// Runs `f` as a block that claims to be deterministic: its result, and that of the threads that are
-/// started in it, does not depend on the schedule. As for [`atomic`], analyses hold it to that.
+/// started in it, does not depend on the schedule. As for [`atomic`], analyses check the claim.
 #[track_caller]
 #[inline(always)]
 pub fn deterministic<R>(name: &str, f: impl FnOnce() -> R) -> R {
@@ -34,7 +34,7 @@ enum Claim {
     Deterministic,
 }
 
-/// A block that has been entered, until it is left, be it by a panic.
+/// A block that has been entered. Dropping it leaves the block, also during a panic.
 struct Block {
     #[cfg(feature = "check")]
     checked: Option<(selvedge_model::RegionId, &'static Location<'static>)>,
@@ -96,8 +96,8 @@ mod native {
                 Claim::Deterministic => 1,
             };
             let name = kept(name);
-            // SAFETY: the runtime is linked into whatever was built with the flag that this module
-            // asks for, and the name is never freed.
+            // SAFETY: the runtime is linked into every program that is built with the flag that this
+            // module asks for, and the name is never freed.
             unsafe { selvedge_region_enter_named(name.as_ptr(), name.len(), kind) };
             Mark(())
         }
@@ -105,7 +105,8 @@ mod native {
 
     impl Drop for Mark {
         fn drop(&mut self) {
-            // SAFETY: as above; the call has no arguments.
+            // SAFETY: the runtime is linked into every program that is built with the flag that this
+            // module asks for, and the call has no arguments.
             unsafe { selvedge_region_exit() };
         }
     }
@@ -133,7 +134,7 @@ mod native {
 mod native {
     use super::Claim;
 
-    /// Nobody observes the program.
+    /// No runtime observes the program.
     pub(super) struct Mark;
 
     impl Mark {

@@ -8,7 +8,7 @@ use selvedge_model::{Finding, Role, Schedule, Site, Subject, Symbols};
 use selvedge_report::interleaving::PIECE;
 use selvedge_report::{Case, Executed, Interleaving, Sources, explain_execution, layout};
 
-/// What there is to say.
+/// What a report of a failure is made from.
 pub(crate) struct Report<'a> {
     pub(crate) test: Option<&'a str>,
     pub(crate) execution: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Report<'a> {
     pub(crate) note: Option<&'a str>,
 }
 
-/// A longer schedule does not fit on a command line.
+/// The longest schedule, in characters, that is shown for use on a command line.
 const LONG: usize = 20_000;
 /// How wide lines of an interleaving may be.
 const WIDTH: usize = 120;

@@ -12,7 +12,7 @@ pub struct Instant(Kind);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Kind {
-    /// Since the beginning of the execution.
+    /// The virtual time since the beginning of the execution.
     Virtual(Duration),
     Std(std::time::Instant),
 }
@@ -26,7 +26,7 @@ impl Instant {
         })
     }
 
-    /// See [`std::time::Instant::duration_since`]. Of an instant inside a check and one outside, zero.
+    /// See [`std::time::Instant::duration_since`]. Zero between an instant inside a check and one outside.
     pub fn duration_since(&self, earlier: Instant) -> Duration {
         match (self.0, earlier.0) {
             (Kind::Virtual(a), Kind::Virtual(b)) => a.saturating_sub(b),

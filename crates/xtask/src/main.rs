@@ -20,21 +20,22 @@ const USAGE: &str = "\
 usage: cargo xtask TASK
 
   demo           build the tool and show what it does on bundled examples
-  test           everything that CI checks
-  test --quick   what is worth running after every change, in less than two minutes
-  bless [NAME…]  accept what the tests with snapshots show now
+  test           run everything that CI checks
+  test --quick   run the checks and tests for every change, in less than two minutes
+  bless [NAME…]  run the tests that have snapshots, and accept what they show now
   bench NAME … [--record]
-                 measurements: trace, races, tsan, confirm, rust, noninterference;
-                 --record writes what they print into docs/benchmarks.md
+                 measure one of: trace, races, tsan, confirm, rust, noninterference;
+                 --record writes what it prints into docs/benchmarks.md
   instructions [--record]
                  count the instructions of small kernels, and compare with the record or write it
   corpus [RUNS] [NAME]
-                 the programs of the native corpus whose names contain NAME (default: all),
-                 built once and run RUNS times (default: 10)
-  real [NAME…]   real programs and crates, downloaded: same results, findings beside TSan's
-  fuzz [SECONDS] both trace readers under a fuzzer (needs cargo-fuzz)
-  port [NAME…]   crates of other people under the selvedge crate, by changing their imports
-  tidy           only the checks of the source tree itself
+                 build the programs of the native corpus whose names contain NAME (default: all)
+                 once, and run each RUNS times (default: 10)
+  real [NAME…]   download real programs and crates, check their results, and compare the findings
+                 with those of ThreadSanitizer
+  fuzz [SECONDS] run a fuzzer on both trace readers (needs cargo-fuzz)
+  port [NAME…]   run the tests of other crates under the selvedge crate, by changing their imports
+  tidy           only check the source tree itself
   setup          only install what is missing";
 
 fn main() -> ExitCode {

@@ -1,8 +1,8 @@
-//! `cargo xtask port [NAME…]`: crates of other people with their imports changed, and their concurrency tests
-//! run under the `selvedge` crate.
+//! `cargo xtask port [NAME…]`: changes the imports of crates from the registry, and runs their concurrency
+//! tests under the `selvedge` crate.
 //!
-//! Sources come from the registry. What changes is in [`PORTS`]: lines of `use`, and in the manifest the
-//! dependencies; anything else is refused. A port ends with the tests of the crate under many schedules.
+//! [`PORTS`] lists what changes: lines of `use`, and in the manifest the dependencies; anything else is
+//! refused. A port ends with the tests of the crate under many schedules.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -204,13 +204,13 @@ fn prepare(place: &Path, port: &Port) -> Result<usize, String> {
         let path = to.join(file);
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         if text.matches(before).count() != 1 {
-            return Err(format!("{}: `{before}` is not there once", path.display()));
+            return Err(format!("{}: `{before}` must occur exactly once", path.display()));
         }
         let new = || after.lines().filter(|l| !before.contains(*l));
         if let Some(line) = new()
             .find(|l| !["use ", "pub use "].iter().any(|use_| l.trim_start().starts_with(use_)))
         {
-            return Err(format!("{}: `{line}` is no import", path.display()));
+            return Err(format!("{}: `{line}` is not an import", path.display()));
         }
         changed += new().count();
         write(&path, text.replace(before, after))?;

@@ -41,7 +41,7 @@ pub(crate) fn all() -> Outcome {
     Ok(())
 }
 
-/// What is worth running after every change, and what it leaves out.
+/// Runs the checks and tests for every change, and says what it leaves out.
 pub(crate) fn quick() -> Outcome {
     let start = Instant::now();
     checks()?;
@@ -68,7 +68,7 @@ pub(crate) fn bless(filter: &[&str]) -> Outcome {
     let args = SELECTION.into_iter().chain(["--no-fail-fast", "--lib"]).chain(named);
     let args: Vec<&str> = args.chain(["--"]).chain(filter.iter().copied()).collect();
     let tested = shell::cargo_with("INSTA_UPDATE", "always", &args);
-    println!("snapshots that changed, to be read before they are committed:");
+    println!("these snapshots changed; read them before you commit them:");
     shell::run(Command::new("git").args(["status", "--short", "--", "*.snap"]))?;
     tested
 }
@@ -116,7 +116,7 @@ mod tests {
         for slow in SLOW {
             assert!(targets.contains_key(slow), "{slow}");
         }
-        assert!(targets["explain"].iter().any(|f| has_snapshots(f)));
+        assert!(targets["interleavings"].iter().any(|f| has_snapshots(f)));
         assert!(targets["strategies"].len() > 1, "a folder with a main.rs is one test");
     }
 }

@@ -4,15 +4,16 @@
 //! and of the reads only the last as long as they are ordered. Atomic accesses are kept beside plain
 //! ones, the last one of each thread.
 //!
-//! **Guarantee**: an access is found to race exactly if it does with one that is remembered; what is
-//! forgotten is ordered before something that is remembered, or a race with it has been found already.
+//! **Guarantee**: finds a race exactly if the access races with one that is remembered. A forgotten access
+//! is ordered before a remembered one, or a race with it has been found already.
 //!
 //! Cost: a comparison for an access in an epoch that has seen it; O(1) for most others; O(threads that
 //! read) for a write after reads that are not ordered.
 
 use selvedge_model::{Epoch, Role, VectorClock};
 
-/// An access as somebody remembers it. The default is no access, of [`Epoch::ZERO`]: before everything.
+/// An access as an analysis remembers it. The default stands for no access, at [`Epoch::ZERO`], which is
+/// before everything.
 pub(crate) trait Mark: Copy + Default + PartialEq {
     /// When, and whose.
     fn epoch(&self) -> Epoch;

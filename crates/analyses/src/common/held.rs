@@ -102,7 +102,7 @@ impl HeldLocks {
         self.stack(thread).iter().any(|a| a.held.lock == lock)
     }
 
-    /// Nobody holds anything, and no set has a number.
+    /// Forgets all locks that threads hold, and the numbers of all sets.
     pub fn clear(&mut self) {
         self.threads.iter_mut().for_each(Vec::clear);
         self.sets.truncate(1);

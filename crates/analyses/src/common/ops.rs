@@ -1,6 +1,6 @@
-//! Patterns for operations of one sort, for analyses to which they are all the same. A match on an
-//! operation names every one, also those that mean nothing to it, so that a new operation must be
-//! thought about everywhere; these keep the lists short.
+//! Patterns for groups of operations that an analysis treats alike. A match on an operation names every
+//! one, even those that it ignores, so that the compiler points at every match when an operation is added;
+//! these patterns keep the lists short.
 
 /// Memory is accessed.
 macro_rules! accesses {

@@ -354,8 +354,8 @@ impl Order {
 
     fn arrive(&mut self, id: ThreadId, barrier: BarrierId, round: u32) {
         if !self.rounds.contains_key(&(barrier, round)) {
-            // Whoever comes to a new round has left all but the last one, and so has everybody it
-            // met there; a round is kept longer only for threads that are slow to leave it.
+            // A thread that comes to a new round has left all but the last one, and so have all threads
+            // that it met there; a round is kept longer only for threads that are slow to leave it.
             self.rounds.retain(|&(b, old), r| b != barrier || old + 2 > round || r.inside > 0);
         }
         let thread = running(&mut self.threads, id);

@@ -4,9 +4,9 @@
 //! operation of another. An edge that would close a cycle is not added but reported as a [`Cycle`].
 //!
 //! Source: the transactional happens-before graph of Velodrome (Flanagan, Freund and Yi, PLDI 2008) and
-//! SingleTrack (figure 5), with Velodrome's garbage collection: a transaction that has ended and that
-//! nothing comes before will never lie on a cycle, because it gets no more incoming edges. It is
-//! collected, with its outgoing edges. Marks in objects refer to nodes weakly, by number and generation.
+//! SingleTrack (figure 5), with Velodrome's garbage collection: a transaction that has ended and has no
+//! incoming edge will never lie on a cycle, because it gets no more incoming edges. It is collected,
+//! with its outgoing edges. Marks in objects refer to nodes weakly, by number and generation.
 //! Single operations outside of regions get no node if nothing comes before them, and share the node
 //! of the last single operation before them if everything else comes before that anyway.
 //!

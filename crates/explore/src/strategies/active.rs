@@ -6,16 +6,16 @@
 //! one satisfy all of it.
 //!
 //! - **No artificial stall**: when all enabled threads are paused, one of them is released at random. That
-//!   is a *thrash*: a thread was paused in vain. Thrashes are counted, also where the executor does not
-//!   ask because one thread alone can run: one that is at the target then would have been paused for
-//!   nothing.
+//!   is a *thrash*: pausing the thread did not help. Thrashes are also counted where the executor does not
+//!   ask because only one thread can run: if that thread is at the target, pausing it would not have
+//!   helped.
 //! - **Exponential backoff**: each pause makes the next one less likely by [`BACKOFF`], so that a program
 //!   that comes to a target site a million times still ends. Each execution begins with certainty.
 //! - **Livelock monitor**: threads that spin while waiting for a paused one would go on for ever. After
-//!   [`PATIENCE`] choices during which somebody was paused and nobody was added or released, one of them
-//!   is released at random, and counts as a thrash.
+//!   [`PATIENCE`] choices during which the set of paused threads stays the same and is not empty, one of
+//!   them is released at random, and counts as a thrash.
 //!
-//! Once the target is reached nobody is paused any more: what follows shows what the bug does.
+//! Once the target is reached no thread is paused any more: what follows shows what the bug does.
 
 use selvedge_model::ThreadId;
 
@@ -65,12 +65,12 @@ impl Active {
         self.reached
     }
 
-    /// How many threads were paused in vain in this execution.
+    /// How many threads of this execution were paused and did not reach the target.
     pub fn thrashes(&self) -> u64 {
         self.thrashes
     }
 
-    /// The target is reached, which the caller knows: nobody is paused any more.
+    /// The caller has seen that the target is reached: no thread is paused any more.
     pub fn reach(&mut self) {
         self.reached = true;
         self.paused.clear();
@@ -81,14 +81,14 @@ impl Active {
         self.reached = false;
     }
 
-    /// Lets a thread run that nobody needs to be asked about.
+    /// Lets a thread run without asking whether to pause it.
     pub fn let_run(&mut self, thread: ThreadId) -> ThreadId {
         self.chosen = Some(thread);
         thread
     }
 
     /// Chooses, asking `check` about each thread that comes up, with those paused so far. `gives_way`
-    /// tells of a thread that it had better not run now if another can.
+    /// says of a thread that it should not run now if another can.
     pub fn choose(
         &mut self,
         choice: &Choice<'_>,
@@ -156,8 +156,8 @@ impl Active {
         }
     }
 
-    /// A thread takes a step. If nobody chose it, for lack of a choice, it is not paused any more, and
-    /// if it was, or would have been because its step is part of the target, that is a thrash.
+    /// A thread takes a step. If it was the only one that could, it was not chosen: it is not paused any
+    /// more, and if it was, or would have been because its step is part of the target, that is a thrash.
     pub fn stepped(&mut self, thread: ThreadId, part_of_target: bool) {
         let was_chosen = self.chosen.take() == Some(thread);
         if let Ok(at) = self.paused.binary_search(&thread) {

@@ -8,20 +8,20 @@
 //!
 //! Blocks are annotated regions ([`AtomFuzzer::new`]), or, as in section 6.3, whatever a thread does from
 //! acquiring a lock to holding none ([`AtomFuzzer::lock_regions`]); waiting on a condition variable ends
-//! such a block, since who waits expects others in between. [`AtomFuzzer::aimed`] takes a prediction
-//! instead of blocks, and looks for that pair of steps alone.
+//! such a block, since a thread that waits expects others in between. [`AtomFuzzer::aimed`] takes a
+//! prediction instead of blocks, and looks for that pair of steps alone.
 //!
 //! Deviations: the paper only looks at locks. Here an atomic block that comes to an atomic location or
 //! plain variable a second time is paused in the same way, and another thread's conflicting access in
 //! between is the violation; whether the pair really is not serializable (it is if both the block's
 //! accesses and the other one only read, for example) is decided by the kinds of the three accesses. A
-//! lock taken in shared mode by all three is no violation.
+//! lock that all three take in shared mode is not a violation.
 //!
 //! Guarantee: [`AtomFuzzer::violations`] only has triples that happened: one thread's step between two
 //! steps of another thread's atomic block, all on one object, not equivalent to any serial order of the
 //! three. What an attempt to acquire a lock or a compare-exchange did is taken from the event, not from
-//! the attempt, and acquiring a lock that one holds is nothing. May miss violations that involve several
-//! objects, and accesses that are not steps of the executor.
+//! the attempt, and acquiring a lock that the thread holds does not count. May miss violations that
+//! involve several objects, and accesses that are not steps of the executor.
 //!
 //! Cost: O(n + objects of the block) per choice.
 
@@ -158,7 +158,7 @@ impl AtomFuzzer {
         &self.violations
     }
 
-    /// How many threads were paused in vain in this execution.
+    /// How many threads of this execution were paused and did not reach the target.
     pub fn thrashes(&self) -> u64 {
         self.active.thrashes()
     }
@@ -258,7 +258,22 @@ fn touch_of(op: Op) -> Option<Touch> {
         Op::Read(a) => touch(Thing::Memory(a), false),
         Op::Write(a) => touch(Thing::Memory(a), true),
         Op::Atomic(a, op) => touch(Thing::Memory(a), op.writes()),
-        _ => None,
+        Op::Fence(_)
+        | Op::Release(..)
+        | Op::Fork(_)
+        | Op::Join(_)
+        | Op::Begin
+        | Op::End
+        | Op::Arrive(..)
+        | Op::Leave(..)
+        | Op::Post(_)
+        | Op::Wait(_)
+        | Op::Notify(..)
+        | Op::Wake(_)
+        | Op::RegionEnter(..)
+        | Op::RegionExit(_)
+        | Op::Alloc(_)
+        | Op::Free(_) => None,
     }
 }
 
@@ -321,17 +336,14 @@ impl Strategy for AtomFuzzer {
         let next = pending[thread.index()];
         let part = self.first_of(thread, &next).is_some_and(|first| first.intruder.is_none());
         self.active.stepped(thread, part);
-        match next.step {
-            // Nothing tells of plain accesses once they have happened.
-            Step::Do(op @ (Op::Read(_) | Op::Write(_))) => {
-                if let Some(mine) = touch_of(op) {
-                    self.touched(thread, next.site, mine);
-                }
-            }
-            Step::Enroll(..) if self.aim == Aim::LockRegions => {
-                self.blocks[thread.index()].touched.clear();
-            }
-            _ => {}
+        // Plain accesses are not observed: they are known from the step alone.
+        if let Step::Do(op @ (Op::Read(_) | Op::Write(_))) = next.step
+            && let Some(mine) = touch_of(op)
+        {
+            self.touched(thread, next.site, mine);
+        }
+        if matches!(next.step, Step::Enroll(..)) && self.aim == Aim::LockRegions {
+            self.blocks[thread.index()].touched.clear();
         }
     }
 
@@ -374,7 +386,22 @@ impl Strategy for AtomFuzzer {
                     block.touched.clear();
                 }
             }
-            _ => {}
+            Op::RegionEnter(_, RegionKind::Deterministic)
+            | Op::Read(_)
+            | Op::Write(_)
+            | Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::End
+            | Op::Arrive(..)
+            | Op::Leave(..)
+            | Op::Post(_)
+            | Op::Wait(_)
+            | Op::Notify(..)
+            | Op::Wake(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => {}
         }
     }
 }

@@ -6,9 +6,9 @@
 //! holds, until enough others are: then each wants what the next one holds.
 //!
 //! Threads and locks of another execution are recognised by an [`Abstraction`]; the context, which is the
-//! sites where the locks held were acquired, is compared too. The less an abstraction tells apart, the
-//! more threads are paused in vain. A lock that a thread holds already is not acquired by acquiring it
-//! once more.
+//! sites where the locks held were acquired, is compared too. The coarser an abstraction, the more
+//! threads are paused that do not reach the target. Acquiring a lock that the thread holds already does
+//! not count.
 //!
 //! **Yields** (section 5.3): a thread that is about to acquire the first lock of its context lets others
 //! run before, so that those that need that lock on their way into the cycle can pass.
@@ -16,8 +16,8 @@
 //! Deviations: that strategy has to notice the cycle before the last acquisition, because then the
 //! program hangs. Here a thread that wants a lock held by another is not enabled, so the cycle is looked
 //! for among all threads that wait, paused or not, whenever the executor asks and at the end. The paper
-//! counts any deadlock as a success; here only one at the target's places is, and others are told apart
-//! ([`DeadlockFuzzer::elsewhere`]), because a finding must not be confirmed by another one. A thread
+//! counts any deadlock as a success; here only one at the target's places is, and others are kept apart
+//! ([`DeadlockFuzzer::elsewhere`]), because one finding must not confirm another. A thread
 //! yields for as long as others can run, but for no more than [`PATIENCE`] choices.
 //!
 //! Guarantee: [`DeadlockFuzzer::reached`] only if threads were in a real cycle, each waiting without a
@@ -151,7 +151,7 @@ impl<A: Abstraction> DeadlockFuzzer<A> {
         &self.elsewhere
     }
 
-    /// How many threads were paused in vain in this execution.
+    /// How many threads of this execution were paused and did not reach the target.
     pub fn thrashes(&self) -> u64 {
         self.active.thrashes()
     }
@@ -198,7 +198,7 @@ fn obstacle(held: &[Vec<Hold>], pending: &Pending, holder: ThreadId) -> Option<H
 }
 
 /// Adds to the chain of threads, each of which waits for the next, until it closes to one that is
-/// accepted. One thread alone is no cycle: it may be allowed to acquire its lock again.
+/// accepted. One thread alone is not a cycle: it may be allowed to acquire its lock again.
 fn close(
     held: &[Vec<Hold>],
     chain: &mut Vec<ThreadId>,
@@ -364,7 +364,24 @@ impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
                     }
                 }
             }
-            _ => {}
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::Atomic(..)
+            | Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::End
+            | Op::Arrive(..)
+            | Op::Leave(..)
+            | Op::Post(_)
+            | Op::Wait(_)
+            | Op::Notify(..)
+            | Op::Wake(_)
+            | Op::RegionEnter(..)
+            | Op::RegionExit(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => {}
         }
     }
 

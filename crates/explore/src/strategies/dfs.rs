@@ -5,9 +5,9 @@
 //! run: without it a spin loop alone has infinitely many schedules.
 //!
 //! Guarantee: without bounds, on a program whose executions all end, each distinct sequence of choices
-//! is visited exactly once, save those in which a yielding thread goes on at once; its [coverage](Strategy::coverage)
-//! then is complete. With `preemptions` it visits exactly those with at most so many. Choices
-//! after `depth` are not varied, and the search is then not complete.
+//! is visited exactly once, except those in which a yielding thread goes on at once; then its
+//! [coverage](Strategy::coverage) is complete. With `preemptions` it visits exactly those with at most so
+//! many. Choices after `depth` are not varied, and the search is then not complete.
 //!
 //! Cost: O(n) per choice that is new, O(1) per choice that is repeated; memory for one path.
 
@@ -140,7 +140,7 @@ pub const ENTRY: Entry = Entry {
     about: "every schedule",
     argument: Some(Argument {
         name: "PREEMPTIONS",
-        about: "only schedules with at most so many preemptions",
+        about: "the most preemptions that a schedule may have",
         default: None,
     }),
     systematic: true,

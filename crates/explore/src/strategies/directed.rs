@@ -1,4 +1,4 @@
-//! The directed strategy for a target, whatever the target is.
+//! The directed strategy for a target of any kind.
 //!
 //! Guarantee: [`Directed::reached`] only if the execution that began last was in the target's state, which
 //! the strategy itself has seen: [`RaceFuzzer::reached`], [`DeadlockFuzzer::reached`],
@@ -56,7 +56,7 @@ impl<A: Abstraction> Directed<A> {
         }
     }
 
-    /// Whether the execution was in the target's state, whoever chose its steps.
+    /// Whether the execution was in the target's state, whichever strategy chose its steps.
     pub fn witnessed(&self) -> bool {
         match self {
             Directed::Race(race) => race.witnessed().is_some(),
@@ -72,7 +72,7 @@ impl<A: Abstraction> Directed<A> {
         }
     }
 
-    /// How many threads were paused in vain in this execution.
+    /// How many threads of this execution were paused and did not reach the target.
     pub fn thrashes(&self) -> u64 {
         match self {
             Directed::Race(race) => race.thrashes(),

@@ -15,8 +15,9 @@
 //!
 //! Deviations: steps that are blocked at the end of an execution race as if they were taken. A release
 //! orders what acquires the lock next but does not race with it, since the two are never enabled
-//! together. Where none of the initials is enabled, all enabled threads are tried. Clocks come from the dependence relation itself and not from objects, which needs no
-//! knowledge of what a step is about and costs time linear in the length of the execution. An execution
+//! together. Where none of the initials is enabled, all enabled threads are tried. Clocks come from the
+//! dependence relation itself and not from objects, which needs no knowledge of what a step is about and
+//! costs time linear in the length of the execution. An execution
 //! that turns out to repeat a class is not cut off but runs to its end, and is not counted. A thread that
 //! yields is not tried while another is enabled, as in [`dfs`](crate::dfs). With a limit on depth, later
 //! choices are not varied.
@@ -174,7 +175,7 @@ impl Dpor {
 
     fn know(&mut self, threads: usize) {
         while self.threads.len() < threads {
-            // A thread that is new was started by whoever took the last step.
+            // A thread that is new was started by the thread that took the last step.
             self.threads.push(self.events.last().map_or(Clock::new(), |e| e.clock.clone()));
         }
     }
@@ -337,7 +338,7 @@ impl State {
     }
 }
 
-/// Whether the second step can only be taken after the first, so that trying it before is in vain.
+/// Whether the second step can only be taken after the first, so that it is useless to try it before.
 fn never_together((p, first): (ThreadId, Step), (q, second): (ThreadId, Step)) -> bool {
     match (first, second) {
         (Step::Do(Op::Release(a, _)), Step::Do(Op::Acquire(b, _))) => a == b,
@@ -359,7 +360,7 @@ fn join(clock: &mut Clock, other: &Clock) {
 /// The strategy of `dpor`.
 pub const ENTRY: Entry = Entry {
     name: "dpor",
-    about: "one schedule of each class that differs in independent steps only",
+    about: "one schedule of each class whose schedules differ only in independent steps",
     argument: None,
     systematic: true,
     new: |_| Box::new(Dpor::new(Bounds::default())),

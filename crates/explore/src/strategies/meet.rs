@@ -10,7 +10,7 @@
 //!
 //! Guarantee: [`Meet::met`] only if, at one moment, so many different threads were each about to take a
 //! step at one of the places, each place having one, and, if that was asked for, all steps were about
-//! one lock or overlapping memory. May miss meetings after threads have been paused in vain.
+//! one lock or overlapping memory. May miss meetings after threads were paused that did not meet.
 //!
 //! Cost: O(n) per choice, and a search over the threads that are at a place when one more comes.
 
@@ -47,7 +47,7 @@ impl Meet {
         &self.met
     }
 
-    /// How many threads were paused in vain in this execution.
+    /// How many threads of this execution were paused and did not reach the target.
     pub fn thrashes(&self) -> u64 {
         self.active.thrashes()
     }

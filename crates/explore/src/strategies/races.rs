@@ -3,17 +3,17 @@
 //! Source: Sen, *Race directed random testing of concurrent programs*, PLDI 2008; Park, *Active
 //! testing*, algorithms 3.5–3.7. A thread that is about to access memory at one of the two sites is
 //! paused. When another is about to access overlapping memory at the other site and one of them writes,
-//! the race is real: neither access is ordered before the other. Which goes first is tossed up, so that
-//! both outcomes are seen over several executions.
+//! the race is real: neither access is ordered before the other. A random one goes first, so that several
+//! executions show both outcomes.
 //!
 //! Deviations: of several paused threads that race with the chosen one, the first is taken. The
 //! executor has to ask at accesses of the target's sites, which are not choices otherwise. The two
-//! accesses are made one right after the other, so that nobody comes between them. A compare-exchange
-//! may turn out not to write; against a plain read it is a race only if it did, so what it did is waited
-//! for.
+//! accesses are made one right after the other, so that no other thread comes between them. A
+//! compare-exchange may turn out not to write; with a plain read it is a race only if it wrote, so the
+//! strategy waits for the event that says so.
 //!
-//! [`RaceFuzzer::witnessed`] looks only at the steps that are taken, whoever chose them, so that a replay
-//! can be watched for the same state.
+//! [`RaceFuzzer::witnessed`] looks only at the steps that are taken, whichever strategy chose them, so
+//! that a replay can be watched for the same state.
 //!
 //! Guarantee: [`RaceFuzzer::reached`] only if two threads were both about to make conflicting accesses at
 //! the target's sites, at least one of them a write and at least one not atomic. May miss a race whose
@@ -68,7 +68,7 @@ impl RaceFuzzer {
     }
 
     /// Two threads of this execution that were both about to make conflicting accesses at the two
-    /// sites when the first of them made its own, whoever let it.
+    /// sites when the first of them made its own, whichever strategy chose it.
     pub fn witnessed(&self) -> Option<[ThreadId; 2]> {
         self.witnessed
     }
@@ -83,7 +83,7 @@ impl RaceFuzzer {
         self.order.filter(|_| self.reached.is_some())
     }
 
-    /// How many threads were paused in vain in this execution.
+    /// How many threads of this execution were paused and did not reach the target.
     pub fn thrashes(&self) -> u64 {
         self.active.thrashes()
     }

@@ -1,9 +1,9 @@
 //! Random walk: at each choice every enabled thread is equally likely.
 //!
 //! Deviation from a plain walk: a thread that yields is not chosen while another is enabled, so that
-//! spin loops make way.
+//! spin loops let other threads run.
 //!
-//! Guarantee: every schedule of k choices among at most n threads has probability at least 1/n^k, save
+//! Guarantee: every schedule of k choices among at most n threads has probability at least 1/n^k, except
 //! those in which a yielding thread goes on at once. That is little: a schedule that keeps one of n
 //! threads from its next step for m choices has probability about (1 − 1/n)^m.
 //!

@@ -35,7 +35,7 @@ pub struct Divergence {
 /// Why a replay diverged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// The thread was to run but cannot, or does not exist.
+    /// The thread should run but cannot, or does not exist.
     NotEnabled,
     /// The thread was to be preempted before one step, and there was another.
     OtherStep {
@@ -56,9 +56,9 @@ impl fmt::Display for Divergence {
             thread.0
         )?;
         match reason {
-            Reason::NotEnabled => f.write_str("was to run but cannot"),
+            Reason::NotEnabled => f.write_str("should run but cannot"),
             Reason::OtherStep { expected, found } => {
-                write!(f, "was to stop before step {expected} but is at {found}")
+                write!(f, "should stop before step {expected} but is at step {found}")
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Round robin: every enabled thread in turn, `quantum` choices each.
 //!
-//! Guarantee: one schedule, always the same, so one execution is all it wants; no enabled thread waits longer than `quantum` choices of
-//! each other thread. Finds nothing but what every fair schedule shows; a baseline, and the schedule of
-//! the first observation because it is fair and reproducible.
+//! Guarantee: one schedule, always the same, so it asks for one execution only; no enabled thread waits
+//! longer than `quantum` choices of each other thread. Finds only what every fair schedule shows. It is
+//! the baseline, and the schedule of the first observation because it is fair and reproducible.
 //!
 //! Cost: O(log n) per choice.
 

@@ -15,7 +15,7 @@
 //! intended thread that is blocked or did less than it used to, the intended one is drawn among those
 //! enabled. An execution that ends with threads blocked, as in a deadlock, has not shown what they would
 //! have done: the step that each was kept from is counted, and of this execution and the one before the
-//! larger number. Otherwise deadlocks would teach that threads are short, and so come ever again.
+//! larger number. Otherwise deadlocks would make threads look short, and then happen again and again.
 //!
 //! Guarantee: if every thread has as many selected events in every schedule, is started by the same
 //! thread in each, and no step of them blocks, then the orders of the selected events are equally likely.
@@ -136,7 +136,15 @@ fn subject(step: Step) -> Option<Subject> {
             Op::Arrive(b, _) | Op::Leave(b, _) => (2, u64::from(b.0)),
             Op::Post(s) | Op::Wait(s) => (3, u64::from(s.0)),
             Op::Notify(c, _) | Op::Wake(c) => (4, u64::from(c.0)),
-            _ => return None,
+            Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::End
+            | Op::RegionEnter(..)
+            | Op::RegionExit(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => return None,
         },
         Step::TryAcquire(l, _) => (1, u64::from(l.0)),
         Step::Enroll(c, _) => (4, u64::from(c.0)),

@@ -236,7 +236,7 @@ fn a_replay_says_that_a_thread_is_missing() {
     let mut replay = once(Replay::new(recorder.schedule()));
     run(&vec![vec![Inc(0); 2], vec![Inc(0); 2]], &mut replay);
     let text = replay.divergence().expect("thread 2 is not there").to_string();
-    assert!(text.contains("thread 2 was to run but cannot"), "{text}");
+    assert!(text.contains("thread 2 should run but cannot"), "{text}");
 }
 
 #[test]

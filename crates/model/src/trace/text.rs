@@ -2,7 +2,7 @@
 //!
 //! The `std` format of the RAPID trace tools, with operations of our own beside theirs. The thread is
 //! any name; the site is free text, and `file:line` and `file:line:column` are understood. Empty lines
-//! and lines that start with `#` are passed over.
+//! and lines that start with `#` are skipped.
 //!
 //! | operation | event |
 //! | --- | --- |
@@ -21,7 +21,7 @@
 //! A variable is a name, which stands for a word of memory of its own, or `0xADDRESS:LENGTH`.
 //!
 //! `bar(b)` stands for arriving and leaving. A thread leaves when its next event comes, so that
-//! everyone who crosses meanwhile is in the same round; a thread that crosses again starts the next
+//! all threads that cross meanwhile are in the same round; a thread that crosses again starts the next
 //! round, and one that has not crossed yet joins the current one. A recorder that may log an event
 //! after a barrier before another thread's crossing of it should write `arrive` and `leave`.
 
@@ -199,13 +199,14 @@ impl<R: BufRead> TextReader<R> {
             "ar" | "aw" | "au" => {
                 let (variable, order) = split_order(operand);
                 let op = atomic(name, order).ok_or_else(|| {
-                    format!("{} is no memory order for {name}", quoted(order.unwrap_or("")))
+                    format!("{} is not a memory order for {name}", quoted(order.unwrap_or("")))
                 })?;
                 Op::Atomic(self.variable(variable)?, op)
             }
             "fence" => Op::Fence(
-                update_order(if operand.is_empty() { "seqcst" } else { operand })
-                    .ok_or_else(|| format!("{} is no memory order for a fence", quoted(operand)))?,
+                update_order(if operand.is_empty() { "seqcst" } else { operand }).ok_or_else(
+                    || format!("{} is not a memory order for a fence", quoted(operand)),
+                )?,
             ),
             "acq" => Op::Acquire(LockId(names.locks.intern_str(operand)), Mode::Exclusive),
             "rel" => Op::Release(LockId(names.locks.intern_str(operand)), Mode::Exclusive),
@@ -528,8 +529,8 @@ T1|leave(b,1)|5
             ("T0|r(x)", "line 1: expected thread|op|site, found \"T0|r(x)\""),
             ("T0|r(x)|1\n|r(x)|1", "line 2: the thread has no name"),
             ("T0|r(x|1", "line 1: no closing parenthesis in \"r(x\""),
-            ("T0|ar(x,release)|1", "line 1: \"release\" is no memory order for ar"),
-            ("T0|fence(sc)|1", "line 1: \"sc\" is no memory order for a fence"),
+            ("T0|ar(x,release)|1", "line 1: \"release\" is not a memory order for ar"),
+            ("T0|fence(sc)|1", "line 1: \"sc\" is not a memory order for a fence"),
             ("T0|arrive(b)|1", "line 1: expected arrive(barrier,round), found \"arrive(b)\""),
             (
                 "T0|w(0xffffffffffffffff:2)|1",

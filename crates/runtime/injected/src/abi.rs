@@ -292,7 +292,7 @@ fn crosses(addr: usize, len: usize) -> bool {
 }
 
 /// The current thread comes from the filter: accesses are not announced from within the runtime, so
-/// that nobody else has a reference to it.
+/// that there is no other reference to it.
 macro_rules! behind_filter {
     ($($read:ident $write:ident $len:literal;)*) => {$(
         unsafe extern "C" fn $read(addr: usize, pc: usize, t: &mut Thread, g: &Granule) {
@@ -459,8 +459,8 @@ pub unsafe extern "C" fn __tsan_write_range_pc(addr: usize, len: usize, pc: usiz
     unsafe { range_write(addr, len, pc) };
 }
 
-/// Constructors and destructors set the virtual table again and again; setting the same one is no
-/// write that anybody could notice.
+/// Constructors and destructors set the virtual table again and again. Setting the same one is not
+/// counted as a write: no thread can notice it.
 unsafe extern "C" fn vptr_update(vptr: *const usize, new: usize, pc: usize) {
     // SAFETY: the program is about to write there.
     if unsafe { vptr.read_volatile() } != new

@@ -160,7 +160,7 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
     }
 }
 
-/// As above, for languages whose strings are not terminated.
+/// Enters a region whose name has a length, for languages whose strings are not terminated.
 unsafe extern "C" fn region_enter_named(name: *const u8, len: usize, kind: c_int, pc: usize) {
     if let Some(t) = thread::me() {
         let len = len.min(4096);

@@ -1,8 +1,8 @@
 //! Atomic operations: performed here, ordered by their memory orders, checked against plain accesses.
 //!
 //! The operation and the change of the location's clock happen under the lock of the location's
-//! stripe, so that who reads a value also finds the clock that was published with it. Relaxed
-//! operations on locations that nobody released to need no lock.
+//! stripe, so that a thread that reads a value also finds the clock that was published with it. Relaxed
+//! operations on locations to which no thread has released need no lock.
 //!
 //! Widths up to 8 bytes are the compiler's atomics; 16 bytes use `cmpxchg16b`.
 
@@ -119,8 +119,8 @@ fn update<T>(
     }
     let matters =
         releases(mo) || !t.fence_released.is_empty() || sync::may_exist(addr) || t.ring.is_open();
-    // The access belongs to the epoch that is published with it, and is noted before anybody can see
-    // what was published: whoever takes the last reference away may free the place at once.
+    // The access belongs to the epoch that is published with it, and is noted before another thread can
+    // see what was published: the thread that drops the last reference may free the place at once.
     let (value, wrote) = if matters {
         sync::with(t, addr, |t, object| {
             let (value, wrote) = operation();

@@ -78,7 +78,7 @@ static ARENA: Global = Global(core::cell::UnsafeCell::new(Arena {
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct Clock {
-    // invariant: 0, or the number of a block of `SMALLEST << class` components that nobody else has.
+    // invariant: 0, or the number of a block of `SMALLEST << class` components that no other clock has.
     block: u32,
     class: u8,
     len: u16,
@@ -216,7 +216,7 @@ fn give_back(number: u32, class: u8) {
     }
 }
 
-/// In the child of a fork: whoever held the lock is not here.
+/// In the child of a fork: the thread that held the lock does not exist here, so the lock is opened.
 pub fn after_fork() {
     // SAFETY: the child has one thread.
     unsafe { (*ARENA.0.get()).lock.reset() };

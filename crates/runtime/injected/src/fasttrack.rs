@@ -133,9 +133,9 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
             }
             None
         } else {
-            t.recall(r, Change::Add, cell)
+            t.remembered(r, Change::Add, cell)
         };
-        // Finding that out takes long enough for somebody else to come.
+        // Another thread may have changed the word in the meantime: `change` compares.
         let here = Here { addr, cell, write: false, pc };
         if known.is_some_and(|new| change(t, &g.read, r, new, &g.write, w, &here)) {
             return;
@@ -160,7 +160,7 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
     let rest = if ordered(t, r) {
         Some(without(r, bytes))
     } else if is_set(r) {
-        t.recall(r, Change::TakeAway, cell)
+        t.remembered(r, Change::TakeAway, cell)
     } else {
         None
     };
@@ -176,7 +176,7 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         } else if Cell(w).joins(cell) {
             places::join(t, w, cell)
         } else {
-            t.recall(w, Change::Add, cell)
+            t.remembered(w, Change::Add, cell)
         };
         let here = Here { addr, cell, write: true, pc };
         if known.is_some_and(|new| change(t, &g.write, w, new, &g.read, r, &here)) {
@@ -300,7 +300,7 @@ pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize)
 }
 
 /// Memory is about to be freed: that conflicts with every access that is not ordered before it, and
-/// whoever comes later without being ordered after it conflicts with it.
+/// with every later access that is not ordered after it.
 pub fn free(t: &mut Thread, addr: usize, len: usize, pc: usize) {
     const CHECKED: usize = 1 << 15;
     if t.ignore != 0 {

@@ -3,8 +3,8 @@
 //!
 //! It must work inside any C, C++ or Rust program, at any moment of its life. So it has no standard
 //! library, never allocates from the program, takes none of the program's locks, makes system calls by
-//! itself, and keeps its state at fixed places ([`layout`]). All of it is unsafe country; each file
-//! opens with its ground rules.
+//! itself, and keeps its state at fixed places ([`layout`]). All of it needs unsafe code; each file opens
+//! with its ground rules.
 //!
 //! | module | what lives there |
 //! | --- | --- |
@@ -27,6 +27,7 @@ pub mod annotate;
 pub mod atomics;
 pub mod clock;
 pub mod control;
+pub mod errno;
 pub mod fasttrack;
 pub mod init;
 pub mod interpose;

@@ -4,7 +4,7 @@
 //! of a granule that one thread touches in one epoch share a cell, also if they are touched from
 //! different places: a loop over bytes that the compiler unrolled, fields of a structure, the halves of
 //! a value. Then the field is the number of a *mosaic*: eight program counters, one for each byte.
-//! Numbers are below [`MOSAICS`]; a program counter whose low bits are below it, too, is told by a
+//! Numbers are below [`MOSAICS`]; a program counter whose low bits are below it too is written as a
 //! mosaic of that one place. So a byte of a cell has exactly one place, and it is one that touched it.
 //!
 //! Mosaics are interned, for all threads and for good: a program has as many as it has ways to touch
@@ -185,7 +185,7 @@ fn look_up(pcs: &[u32; 8], start: usize) -> Result<u64, usize> {
     }
 }
 
-/// In the child of a fork: whoever held the lock is not here.
+/// In the child of a fork: the thread that held the lock does not exist here, so the lock is opened.
 pub fn after_fork() {
     LOCK.reset();
 }

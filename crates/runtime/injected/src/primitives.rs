@@ -14,7 +14,7 @@ use core::ffi::c_int;
 
 use crate::clock::Clock;
 use crate::control::{self, ops};
-use crate::interpose::Errno;
+use crate::errno::Errno;
 use crate::rings;
 use crate::sync::{self, Object};
 use crate::thread::{self, Thread};
@@ -85,7 +85,7 @@ pub fn rwlock_releasing(lock: usize, pc: usize) {
         ops::before_release(c, t, lock, pc);
         return give_back(c, t, lock, pc);
     }
-    // While a writer holds the lock nobody else changes this, and while readers hold it it is 0.
+    // While a writer holds the lock no other thread changes this, and while readers hold it it is 0.
     let shared = sync::with(t, lock, |_, object| object.parties == 0);
     rings::releasing(t, u8::from(shared) * SHARED, pc, lock);
     sync::with(t, lock, |t, object| {
@@ -211,11 +211,12 @@ fn leave(t: &mut Thread, barrier: usize, round: u32) {
     sync::synchronized(t);
 }
 
-/// What the last thread of a barrier's round is told.
+/// What the wait returns to the last thread of a barrier's round.
 const SERIAL: c_int = -1;
 
-/// Waits at a barrier for `parties` threads, by `real` in a program that runs freely. Whoever leaves a
-/// round is ordered after all who arrived in it, and after nobody who has already arrived in the next.
+/// Waits at a barrier for `parties` threads, by `real` in a program that runs freely. A thread that
+/// leaves a round is ordered after all that arrived in it, and not after those that have already arrived
+/// in the next.
 pub fn barrier(
     barrier: usize,
     parties: impl FnOnce() -> u32,
@@ -380,7 +381,8 @@ pub fn futex_wake(addr: usize, count: u32, pc: usize) -> Option<u32> {
     Some(ops::notified(c, t, addr, count))
 }
 
-/// Enters a one-time initialisation, under control when nobody else is in it; `done` tells that it is over.
+/// Enters a one-time initialisation, under control when no other thread is in it; `done` says that it is
+/// over.
 pub fn entering_once(once: usize, done: bool, pc: usize) {
     if let Some((c, t)) = control::me() {
         if !done {

@@ -1,17 +1,17 @@
 //! Regions: stretches of a thread that the program marks (`selvedge.h`), and functions that the user
 //! names by a pattern, from their entry to their exit.
 //!
-//! A function that is a region costs nothing when it is entered and a comparison when it is left. It is
-//! told to the host only when something in it is recorded: just before that record, all functions of
-//! the call stack that are regions and have not been told yet are told, outermost first. A function in
-//! which nothing is recorded never is. Nothing is lost by that, since its thread recorded nothing
-//! between the entry and then.
+//! A function that is a region costs nothing when it is entered and a comparison when it is left. The
+//! runtime records its entry only when something else is recorded in it: just before that record, it
+//! records all functions of the call stack that are regions and are not recorded yet, outermost first. A
+//! function in which nothing is recorded is never recorded itself. Nothing is lost by that, since its
+//! thread recorded nothing after the entry.
 //!
 //! Ground rules:
 //! - An entry of the call stack is two words: the return address of the function and a place in it. The
 //!   compilers' entry hook writes both; the top bit of the second says that the entry has been looked
 //!   at. If it is set, it is set in all entries below.
-//! - The fourth thread-local word is the entry of the innermost function that was told, 0 if there is
+//! - The fourth thread-local word is the entry of the innermost function that was recorded, 0 if there is
 //!   none: the exit hook comes here exactly when that is left (or an entry a whole ring away from it).
 //! - Regions nest on the wire. Where a marked region and a function overlap, what is inside is left and
 //!   entered again: a region may be cut in two, never prolonged.
@@ -20,7 +20,7 @@
 //!
 //! Guarantee: all records of a thread are between those of the functions and marks that they happened
 //! in, up to `DEPTH` at a time; deeper ones are left out. Functions that the compiler inlined have no
-//! entry and are no regions. A function that was left by a jump or by the end of its thread is left.
+//! entry and are not regions. A jump or the end of the thread also leaves a function.
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -30,7 +30,7 @@ use crate::sys;
 use crate::thread::{self, Busy, ENTRY, STACK_LEN, Thread};
 use crate::wire::{self, RecordKind};
 
-/// Regions that a thread can be in at a time, as far as the host is told.
+/// At most so many nested regions of a thread are recorded.
 const DEPTH: usize = 64;
 /// Bit of an entry's second word.
 const LOOKED_AT: u64 = 1 << 63;

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::rings;
 use crate::shadow::Cell;
 use crate::thread::{self, Thread};
-use crate::wire::{self, Does, FRAMES, PAST, Raced, Side};
+use crate::wire::{self, AccessKind, FRAMES, PAST, Raced, Side};
 
 const PAIRS: usize = 1 << 13;
 
@@ -45,7 +45,7 @@ pub struct Earlier {
     /// Low bits of the program counter.
     pub pc: u64,
     /// What.
-    pub does: Does,
+    pub does: AccessKind,
 }
 
 /// Reports that what the thread is about to do to `len` bytes at `addr` was not ordered after `earlier`. If it
@@ -54,7 +54,7 @@ pub struct Earlier {
 pub fn race(
     t: &mut Thread,
     earlier: &Earlier,
-    later: Does,
+    later: AccessKind,
     (addr, len): (usize, u32),
     pc: usize,
     first: bool,
@@ -98,7 +98,7 @@ fn enter(t: &Thread, race: &Raced, earlier_pc: u64, pc: usize) -> Option<usize> 
     if number >= wire::RACES {
         return None;
     }
-    let side = |thread: u32, does: Does, pc: u64, epoch: u64| {
+    let side = |thread: u32, does: AccessKind, pc: u64, epoch: u64| {
         let &Raced { addr, len, .. } = race;
         let (len, frames, stack) = (len as u32, 0, [0; FRAMES]);
         Side { thread, does: does as u32, pc, addr, len, frames, epoch, stack }

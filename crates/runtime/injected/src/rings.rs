@@ -2,10 +2,10 @@
 //! or under control to the one log of the execution. What is recorded is the same either way.
 //!
 //! Ground rules:
-//! - A record is complete before `head` says that it is there; `head` is never taken back. So what
-//!   was recorded survives the program, whatever kills it.
-//! - A full ring waits for the host. A host that is gone, or says so, is not waited for: recording
-//!   stops and the rest counts as lost.
+//! - A record is complete before `head` says that it is there; `head` is never taken back. So what was
+//!   recorded survives the program, even if it is killed.
+//! - A thread whose ring is full waits for the host. If the host is gone, or says so, the thread does not
+//!   wait: recording stops and the rest counts as lost.
 //! - Stamps are taken where the event takes effect: after an acquisition, before a release.
 //! - A signal that arrives while a record is written waits until it is: its handler makes records, too.
 
@@ -139,8 +139,8 @@ pub fn releasing(thread: &mut Thread, flags: u8, pc: usize, lock: usize) {
     }
 }
 
-/// Whether it matters which regions the event happened in. Memory that comes and goes is no event that
-/// anything could interfere with, and a thread that begins or ends is in none of its own.
+/// Whether it matters which regions the event happened in. No event can interfere with an allocation,
+/// and a thread that begins or ends is not in a region of its own.
 fn happens_in_regions(kind: RecordKind) -> bool {
     !matches!(
         kind,

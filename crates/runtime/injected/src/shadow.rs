@@ -285,7 +285,7 @@ fn read_set(word: u64, into: &mut Cells) {
     into.len = if set.seq.load(Ordering::Relaxed) == seq + 1 { len } else { 0 };
 }
 
-/// Whether all cells of a word are such. Of a set that is gone, and of what is no cell, they are not.
+/// Whether `such` is true of all cells of a word. False if the set is gone, or if the word is not a cell.
 #[inline]
 pub fn all(word: u64, such: impl Fn(Cell) -> bool) -> bool {
     if !is_set(word) {

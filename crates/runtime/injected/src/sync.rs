@@ -1,4 +1,4 @@
-//! What orders threads: clocks of locks, atomics, barriers, semaphores and whatever else one thread
+//! What orders threads: clocks of locks, atomics, barriers, semaphores and all else that one thread
 //! releases and another acquires, found by address.
 //!
 //! Sources and rules are those of the `order` module of the analyses, which sees the same events:
@@ -185,7 +185,7 @@ pub fn with<R>(t: &mut Thread, addr: usize, f: impl FnOnce(&mut Thread, &mut Obj
     f(t, find_or_make(addr))
 }
 
-/// Runs `f` with the object at `addr`, or without if nobody has released anything there.
+/// Runs `f` with the object at `addr`, or without if no thread has released there.
 pub fn with_existing<R>(
     t: &mut Thread,
     addr: usize,
@@ -289,7 +289,7 @@ pub fn synchronized(t: &mut Thread) {
     }
 }
 
-/// In the child of a fork: whoever held locks is not here.
+/// In the child of a fork: the threads that held locks do not exist here, so the locks are opened.
 pub fn after_fork() {
     for stripe in &LOCKS {
         stripe.0.reset();

@@ -36,7 +36,7 @@ const _: () = assert!(SETS_OFFSET + SETS * 128 <= layout::THREAD_LEN);
 
 // Thread-local words: 0 the filter (epoch with all byte bits; 0 matches untouched shadow, so unknown
 // threads pass), 8 the top of the call stack, 16 the thread, 24 the entry of the call stack whose end
-// `regions` wants to see. They start as constants, so a thread that nobody announced is harmless.
+// `regions` wants to see. They start as constants, so a thread that the runtime does not know is harmless.
 global_asm!(
     r#"
     .section .tdata,"awT",@progbits
@@ -151,7 +151,7 @@ pub struct Thread {
     pub fence_acquired: Clock,
     /// See [`state`].
     pub state: AtomicU32,
-    /// Nobody will join it.
+    /// Not 0 if no thread will join it.
     pub detached: AtomicU32,
     /// Its `pthread_t`, 0 until known.
     pub pthread: AtomicUsize,
@@ -159,8 +159,8 @@ pub struct Thread {
     pub start: (usize, usize, usize),
     /// One-time initialisation in progress: control, function, program counter.
     pub once: (usize, usize, usize),
-    /// How often the end of the thread was put off for other destructors.
-    pub farewells: u32,
+    /// In how many rounds of destructors the end of the thread was put off.
+    pub end_rounds: u32,
     /// Its ring, if it records.
     pub ring: crate::rings::Writer,
     /// See [`Regions`].
@@ -171,7 +171,7 @@ pub struct Thread {
     pub next_jump: usize,
     /// Its number in a controlled execution, plus one; 0 if it is not controlled.
     pub controlled: u32,
-    /// The same, kept for whoever joins it.
+    /// The same, kept for the thread that joins it.
     pub joined_as: u32,
     /// Signals that arrived while busy.
     pub pending: u64,
@@ -190,7 +190,7 @@ pub fn block(index: usize) -> *mut Thread {
 
 /// The lock of the sets of the thread with that block.
 pub fn sets_lock(index: usize) -> &'static SpinLock {
-    // SAFETY: blocks are mapped for good, zero bytes are an open lock, and nobody moves it.
+    // SAFETY: blocks stay mapped, zero bytes are an open lock, and it is never moved.
     unsafe { &(*block(index)).sets }
 }
 
@@ -426,7 +426,7 @@ impl Thread {
         self.set_unusual();
     }
 
-    /// Whatever makes accesses unusual has changed.
+    /// Something that makes accesses unusual has changed.
     pub fn set_unusual(&mut self) {
         self.unusual = self.ignore != 0 || self.record_accesses || crate::control::is_on();
     }
@@ -454,8 +454,8 @@ impl Thread {
         short_epoch(Cell(self.epoch)) as usize
     }
 
-    /// A point that only this release makes known: whoever knows it has learnt all of the release. 0
-    /// if there is no such point, because the clock stands still or counts for several threads.
+    /// A point that only this release makes known: a thread that knows it has learnt all of the release.
+    /// 0 if there is no such point, because the clock stands still or counts for several threads.
     #[inline]
     pub fn release_mark(&self) -> u64 {
         if self.shares_slot || self.tick + 1 >= MAX_CLOCK { 0 } else { self.epoch }
@@ -475,9 +475,10 @@ impl Thread {
         shadow::write_set(self.index as usize, &mut self.next_set, cells)
     }
 
-    /// What `old` became by `cell`, if that was not long ago. There was no race then.
+    /// What `old` becomes when `cell` is added or taken away, if this thread did so a short while ago and
+    /// there was no race.
     #[inline]
-    pub fn recall(&self, old: u64, change: Change, cell: u64) -> Option<u64> {
+    pub fn remembered(&self, old: u64, change: Change, cell: u64) -> Option<u64> {
         let pair = Memo::pair(old, cell);
         let known = |m: &&Memo| {
             m.old == old
@@ -588,7 +589,7 @@ impl Thread {
 /// A block for a new thread that starts with what `known` says. None if there are too many.
 pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     let index = free_block()?;
-    // SAFETY: the block was claimed by `free_block`, so nobody else has it; zero bytes and the
+    // SAFETY: `free_block` claimed the block, so no other thread has it; zero bytes and the
     // leftovers of an ended thread are valid contents.
     let thread = unsafe { &mut *block(index) };
     thread.index = index as u32;
@@ -617,7 +618,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.controlled = 0;
     thread.joined_as = 0;
     thread.pending = 0;
-    thread.farewells = 0;
+    thread.end_rounds = 0;
     thread.pthread.store(0, Ordering::Relaxed);
     thread.detached.store(0, Ordering::Relaxed);
     Some(thread)

@@ -91,7 +91,7 @@ pub struct Header {
     pub size: u64,
     /// Process that drains the rings.
     pub host: u32,
-    /// Set by the host when it stops draining: nobody waits for room any more.
+    /// Set by the host when it stops draining: threads no longer wait for room.
     pub host_gone: AtomicU32,
     /// Process that attached, 0 before.
     pub program: AtomicU32,
@@ -135,7 +135,7 @@ pub enum Failure {
 
 /// State of a [`Lane`].
 pub mod lane {
-    /// Nobody owns it and it is drained.
+    /// No thread owns it, and it is drained.
     pub const FREE: u32 = 0;
     /// A thread writes to it.
     pub const USED: u32 = 1;
@@ -225,9 +225,10 @@ kinds! {
     /// which is at `a` in [`Shared::texts`], or with [`FUNCTION`] `a` is a place in the function. The
     /// upper half is the thread's epoch: all that it does in a later one comes after.
     RegionEnter = 23,
-    /// The region entered last is left. The upper half of `b` is the thread's epoch, as above.
+    /// The region entered last is left. The upper half of `b` is the thread's epoch: all that it does in
+    /// a later one comes after.
     RegionExit = 24,
-    /// Whoever acquires from `a` later is ordered after this (annotation, futex, once, signal).
+    /// A thread that acquires from `a` later is ordered after this (annotation, futex, once, signal).
     HappensBefore = 25,
     /// Ordered after every earlier [`RecordKind::HappensBefore`] of `a`.
     HappensAfter = 26,
@@ -244,7 +245,7 @@ kinds! {
     FutexWait = 30,
     /// Pending only: gives way.
     Yield = 31,
-    /// Lock `a` is initialised: a new lock, whatever was there before.
+    /// Lock `a` is initialised: a new lock, even if another one was there before.
     Made = 32,
 }
 
@@ -333,7 +334,7 @@ impl Record {
         RecordKind::from_number((self.what >> 56) as u8)
     }
 
-    /// Order, mode or whatever the kind says.
+    /// Order, mode or another property, depending on the kind.
     pub fn flags(&self) -> u8 {
         (self.what >> 48) as u8
     }
@@ -352,11 +353,11 @@ impl Record {
 
 const PC_MASK: u64 = (1 << 48) - 1;
 
-/// What one side of a race did.
+/// How one side of a race accessed memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 #[allow(missing_docs)]
-pub enum Does {
+pub enum AccessKind {
     Read = 1,
     Write = 2,
     AtomicRead = 3,
@@ -364,15 +365,15 @@ pub enum Does {
     Free = 5,
 }
 
-impl Does {
+impl AccessKind {
     /// The meaning of a number, if it has one.
-    pub fn from_number(number: u32) -> Option<Does> {
+    pub fn from_number(number: u32) -> Option<AccessKind> {
         Some(match number {
-            1 => Does::Read,
-            2 => Does::Write,
-            3 => Does::AtomicRead,
-            4 => Does::AtomicWrite,
-            5 => Does::Free,
+            1 => AccessKind::Read,
+            2 => AccessKind::Write,
+            3 => AccessKind::AtomicRead,
+            4 => AccessKind::AtomicWrite,
+            5 => AccessKind::Free,
             _ => return None,
         })
     }
@@ -392,9 +393,9 @@ pub struct Raced {
     /// When: slot and clock.
     pub epoch: u64,
     /// What the earlier access did.
-    pub earlier: Does,
+    pub earlier: AccessKind,
     /// What the later access did, which is that of the record's thread.
-    pub later: Does,
+    pub later: AccessKind,
 }
 
 impl Raced {
@@ -415,8 +416,8 @@ impl Raced {
             len: (record.a >> 48 & 7) + 1,
             thread: record.b as u32,
             epoch: record.b >> 32,
-            earlier: Does::from_number(flags >> 4)?,
-            later: Does::from_number(flags & 15)?,
+            earlier: AccessKind::from_number(flags >> 4)?,
+            later: AccessKind::from_number(flags & 15)?,
         })
     }
 }
@@ -430,9 +431,9 @@ pub const SHADOW_PC_BITS: u32 = 23;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Side {
-    /// Who.
+    /// The thread that made the access.
     pub thread: u32,
-    /// [`Does`].
+    /// The [`AccessKind`], as a number.
     pub does: u32,
     /// Return address of the call that announced the access. Of the earlier side only the lowest
     /// [`SHADOW_PC_BITS`] are known.
@@ -504,8 +505,8 @@ mod tests {
             len: 8,
             thread: u32::MAX - 1,
             epoch: 0xdead_beef,
-            earlier: Does::Free,
-            later: Does::AtomicWrite,
+            earlier: AccessKind::Free,
+            later: AccessKind::AtomicWrite,
         };
         for race in [race, Raced { number: None, len: 1, ..race }] {
             let (a, b, flags) = race.packed();

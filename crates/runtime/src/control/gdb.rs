@@ -1,8 +1,8 @@
 //! A controlled execution under gdb: the same schedule, and a person who looks around in between.
 //!
 //! gdb starts the program, which finds the memory that it shares with us like any other: descriptors are
-//! inherited through gdb. We go on deciding; while gdb has stopped the program, nobody asks us. A
-//! deadlock interrupts the program, so that gdb comes forward.
+//! inherited through gdb. We go on deciding; while gdb has stopped the program, it does not ask us. On a
+//! deadlock we interrupt the program, so that gdb takes over.
 //!
 //! gdb must not have a shell between itself and the program. That it lets all threads go on together is
 //! its default; `set scheduler-locking on` would keep threads from running whose turn it is.
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use super::{Controlled, Debugger};
 
-/// Signals that belong to the program or to the C library, and are no reason to stop.
+/// Signals that belong to the program or to the C library: gdb does not stop at them.
 const PASSED: &str = "handle SIGUSR1 SIGUSR2 SIGALRM SIGCHLD SIGVTALRM SIGPROF SIG32 SIG33 SIG34 \
                       nostop noprint pass";
 

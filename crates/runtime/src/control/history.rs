@@ -1,7 +1,7 @@
 //! The history that a controlled program writes becomes steps and events.
 //!
-//! Here is what is particular to control: what threads are about to do, what they hold, and the names of
-//! threads and locks by which other executions know them. What records mean is the [`Decoder`]'s to say.
+//! This module holds what only control needs: what threads are about to do, what they hold, and the names
+//! by which other executions recognise threads and locks. The [`Decoder`] says what records mean.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -161,7 +161,23 @@ impl History {
                 }
             }
             Op::End => self.pending[at].step = Step::Ended,
-            _ => {}
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::Atomic(..)
+            | Op::Fence(_)
+            | Op::Fork(_)
+            | Op::Join(_)
+            | Op::Begin
+            | Op::Arrive(..)
+            | Op::Leave(..)
+            | Op::Post(_)
+            | Op::Wait(_)
+            | Op::Notify(..)
+            | Op::Wake(_)
+            | Op::RegionEnter(..)
+            | Op::RegionExit(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => {}
         }
     }
 

@@ -74,7 +74,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: our own mapping, which nobody refers to any more.
+        // SAFETY: our own mapping of this size; `self` is going away, and so are all references into it.
         unsafe { libc::munmap(self.at.cast(), size_of::<Control>()) };
     }
 }
@@ -133,7 +133,8 @@ fn allowed() -> Option<libc::cpu_set_t> {
 }
 
 fn move_to(processor: usize) -> bool {
-    // SAFETY: as above; the index is below the size of the set.
+    // SAFETY: a set of processors may be all zero bytes, `CPU_SET` checks its index, and the kernel only
+    // reads the set.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);
@@ -153,7 +154,7 @@ pub fn wait(word: &AtomicU32, value: u32, timeout: Duration) {
     };
 }
 
-/// Wakes whoever waits for the word to change.
+/// Wakes all threads that wait for the word to change.
 pub fn wake(word: &AtomicU32) {
     // SAFETY: a live word.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
@@ -187,7 +188,7 @@ pub fn spawn(command: Command) -> io::Result<Child> {
         let (send, receive) = channel::<Job>();
         std::thread::spawn(move || {
             while let Ok((mut command, answer)) = receive.recv() {
-                // Whoever asked may be gone; then the process is not wanted any more.
+                // The thread that asked may be gone; then the process is ended.
                 if let Err(unwanted) = answer.send(command.spawn())
                     && let Ok(mut child) = unwanted.0
                 {

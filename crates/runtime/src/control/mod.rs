@@ -10,7 +10,7 @@
 //! [`Uncontrolled`] says why not, or it depends on what is not modelled (other processes, files that
 //! change, code that is not instrumented and synchronizes without the C library). A
 //! [deadlock](Outcome::Deadlock) is reported only if no thread can ever go on, as far as signals and
-//! other processes leave it alone. Timeouts strike only when nobody else can go on.
+//! other processes leave it alone. Timeouts expire only when no other thread can run.
 //!
 //! Cost: about two context switches per choice, a few hundred nanoseconds per other step.
 
@@ -109,7 +109,7 @@ pub struct Debugger {
     pub batch: bool,
 }
 
-/// A thread that waits when nobody can go on.
+/// A thread that waits when no thread can run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocked {
     /// Who.
@@ -462,7 +462,7 @@ impl Controlled {
         let begin = Instant::now();
         loop {
             let c = self.memory.control();
-            let bell = c.bell.load(Ordering::SeqCst);
+            let wakeups = c.wakeups.load(Ordering::SeqCst);
             match c.ready.load(Ordering::Acquire) {
                 0 => {}
                 1 => return Ok(()),
@@ -472,7 +472,7 @@ impl Controlled {
                     return Ok(());
                 }
             }
-            memory::wait(&c.bell, bell, Duration::from_millis(2));
+            memory::wait(&c.wakeups, wakeups, Duration::from_millis(2));
             self.tell_regions();
             if self.settings.is_interrupted() {
                 self.stop();
@@ -521,7 +521,7 @@ impl Controlled {
         }
     }
 
-    /// Ends the process that waits before `main`, and whatever belongs to it.
+    /// Ends the process that waits before `main`, and all that it started.
     fn stop(&mut self) -> Option<ExitStatus> {
         let mut process = self.process.take()?;
         let child = self.memory.control().child.load(Ordering::Acquire) as i32;
@@ -544,7 +544,7 @@ impl Controlled {
     fn take_output(&mut self) -> (Vec<u8>, Vec<u8>) {
         let take = |file: &mut File| {
             let mut text = Vec::new();
-            // Whatever is there; a file in memory does not fail.
+            // What was written so far; reading a file in memory does not fail.
             let _ = file.rewind().and_then(|()| file.read_to_end(&mut text));
             text
         };

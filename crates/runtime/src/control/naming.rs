@@ -1,7 +1,7 @@
 //! Names for the threads, locks and variables of an execution.
 //!
-//! Finding names takes time, and most executions are of no further interest. So executions speak in
-//! numbers, and of the one that ran last the names can be had.
+//! Finding names takes time, and most executions are not reported. So executions use numbers, and names
+//! are looked up only for the execution that ran last.
 
 use std::collections::HashMap;
 

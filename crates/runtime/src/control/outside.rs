@@ -1,8 +1,8 @@
 //! What is outside the host's control, by name, and whether an execution can be repeated.
 //!
-//! Two executions of one schedule that differ do so for a reason that no schedule decides. The first
-//! event that differs tells where it shows; why is concluded from what the program is known to have asked
-//! for, and by an experiment: if only processes that were loaded elsewhere differ, addresses decide.
+//! If two executions of one schedule differ, something that Selvedge does not control caused it. The first
+//! event that differs says where. The cause is concluded from what the program is known to have asked for,
+//! and by an experiment: if only processes that were loaded elsewhere differ, addresses are the cause.
 //!
 //! Guarantee: a difference is one that happened. Its cause is the most probable one, not a proof. May miss
 //! what happens to be the same in the few executions compared.
@@ -35,7 +35,7 @@ impl fmt::Display for Cause {
             Cause::Process => f.write_str("the program asked for the number of its process"),
             Cause::Proc => f.write_str("the program read a file in /proc"),
             Cause::Addresses => f.write_str(
-                "an address decided: the executions differ only when the program is loaded elsewhere",
+                "the program depends on an address: executions differ only when it is loaded elsewhere",
             ),
             Cause::Unknown => f.write_str(
                 "something that is not seen here: other processes, files that change, the processor's \

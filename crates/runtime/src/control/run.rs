@@ -108,7 +108,7 @@ pub(super) fn execute(
 impl Run<'_> {
     fn finish(&mut self) -> Result<Outcome, Error> {
         let end = loop {
-            let bell = self.control().bell.load(Ordering::SeqCst);
+            let wakeups = self.control().wakeups.load(Ordering::SeqCst);
             if let Some(status) = self.ended()? {
                 break End::Status(status);
             }
@@ -118,7 +118,7 @@ impl Run<'_> {
                 self.leave_to_debugger()?;
                 break End::Because(outcome);
             }
-            self.listen(bell);
+            self.wait_for_wakeup(wakeups);
             self.program.tell_regions();
             if self.begin.elapsed() > self.program.settings.time {
                 break End::Because(Outcome::TimeLimit);
@@ -150,7 +150,7 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// Whoever looks on may look at what cannot go on, for as long as they like.
+    /// Lets the user of the debugger look at the program that cannot go on, until they end it.
     fn leave_to_debugger(&mut self) -> Result<(), Error> {
         if self.program.settings.debugger.is_some() {
             memory::interrupt(self.control().child.load(Ordering::Acquire) as i32);
@@ -165,14 +165,14 @@ impl Run<'_> {
         self.program.memory.control()
     }
 
-    /// Waits for the bell.
-    fn listen(&mut self, bell: u32) {
-        // The end of a process that nobody waits for but us does not ring.
+    /// Waits until the program wakes the host again, or for a short time.
+    fn wait_for_wakeup(&mut self, wakeups: u32) {
+        // The end of a process that only we wait for does not wake us.
         let settings = &self.program.settings;
         let micros = if settings.fork || settings.debugger.is_some() { 5_000 } else { 300 };
         let c = self.program.memory.control();
-        memory::wait(&c.bell, bell, Duration::from_micros(micros));
-        let now = (c.bell.load(Ordering::SeqCst), c.log_len.load(Ordering::Relaxed));
+        memory::wait(&c.wakeups, wakeups, Duration::from_micros(micros));
+        let now = (c.wakeups.load(Ordering::SeqCst), c.log_len.load(Ordering::Relaxed));
         if now != self.seen {
             self.seen = now;
             self.active = Instant::now();
@@ -210,13 +210,13 @@ impl Run<'_> {
         }
         let begin = Instant::now();
         loop {
-            let bell = self.control().bell.load(Ordering::SeqCst);
+            let wakeups = self.control().wakeups.load(Ordering::SeqCst);
             if self.ended()?.is_some() {
                 return Ok(());
             }
             let child = self.control().child.load(Ordering::Acquire) as i32;
             memory::kill(child);
-            memory::wait(&self.control().bell, bell, Duration::from_millis(1));
+            memory::wait(&self.control().wakeups, wakeups, Duration::from_millis(1));
             if begin.elapsed() > Duration::from_secs(5) {
                 self.program.stop();
                 return Ok(());
@@ -289,10 +289,10 @@ impl Run<'_> {
         thread
     }
 
-    /// Nobody can go on, unless a signal comes.
+    /// No thread can run, except after a signal if the program handles some.
     fn stuck(&mut self, signals: bool) -> Option<Outcome> {
         let c = self.program.memory.control();
-        if c.somebody_away() {
+        if c.any_away() {
             if self.active.elapsed() > ABSENCE {
                 c.pass_time();
             }

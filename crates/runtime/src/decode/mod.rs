@@ -3,9 +3,9 @@
 //! Addresses of objects become ids that are never reused: when an object is destroyed, or its memory freed,
 //! the next object at the same place gets another id.
 //!
-//! Locks of Rust are atomics. Which ones, the resolver knows from the functions around them; these become
-//! acquisitions and releases beside the atomics that they are. A lock that cannot be had at once is waited
-//! for in code of the lock's own: it counts as acquired when the thread does something else.
+//! Rust's locks are atomics. The resolver recognises them by the functions around them; they become
+//! acquisitions and releases beside the atomic events. If a lock is not free, the thread waits inside the
+//! lock's own code: the lock counts as acquired when the thread does something else.
 //!
 //! What has no operation of its own in the model (one-time initialisation, futexes, annotations) is a
 //! release or an acquisition of an atomic location, which means the same.
@@ -193,7 +193,7 @@ impl Decoder {
         self.lock_change.take()
     }
 
-    /// The race that the last record told of, if it did.
+    /// The first race on some bytes that the last record reported, if it reported one.
     pub fn first_race(&mut self) -> Option<FirstRace> {
         self.first_race.take()
     }

@@ -1,4 +1,4 @@
-// Allocates in every way, in two threads, and has blocks measured by whoever measures them.
+// Allocates in every way, in two threads, and asks for the size of blocks in every way.
 #include <cstdio>
 #include <cstdlib>
 #include <malloc.h>

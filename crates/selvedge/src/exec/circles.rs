@@ -1,15 +1,15 @@
 //! Deadlocks of readers that wait behind a writer.
 //!
-//! Whether a reader is let in while a writer waits is the lock's business. The standard library says that
-//! it depends on the system, and on Linux, as with `parking_lot`, a reader waits. The executor lets readers
-//! in, which loses no order of the acquisitions: a writer that has not come yet keeps nobody out. What
+//! Whether a reader is let in while a writer waits depends on the lock. The standard library leaves it to
+//! the system, and on Linux, as with `parking_lot`, a reader waits. The executor lets readers
+//! in, which loses no order of the acquisitions: a writer that has not come yet excludes no thread. What
 //! it would lose are deadlocks, such as that of a thread that reads twice with a writer coming in
-//! between. So whenever a thread is about to acquire, it is asked whether it closes a circle of threads each
-//! of which is about to wait for the next, if writers are preferred.
+//! between. So whenever a thread is about to acquire, the executor checks whether it closes a circle of
+//! threads each of which would wait for the next if writers were preferred.
 //!
 //! **Guarantee**: every circle reported is a deadlock of a lock that prefers writers: its threads are all
 //! about to acquire or join, and come to wait if the writers among them do so first. Attempts that
-//! may give up, by a timeout or at once, and recursive reads of `parking_lot` are no part of a circle.
+//! may give up, by a timeout or at once, and recursive reads of `parking_lot` are not part of a circle.
 //! May miss: what needs a thread that has been let in to have waited elsewhere.
 //!
 //! Cost: nothing in executions without readers; else a look at the threads waited for, per acquisition.
@@ -26,7 +26,7 @@ use selvedge_model::Blocked;
 /// What a thread waits for.
 struct Wait {
     who: ThreadId,
-    /// It waits for whoever waits to write, not for whoever holds the lock.
+    /// It waits for a thread that waits to write, not for one that holds the lock.
     behind: bool,
 }
 

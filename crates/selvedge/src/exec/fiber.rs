@@ -7,7 +7,7 @@
 //! 3. A reference to the `Exec` exists only inside [`with`], which never calls user code and never
 //!    switches coroutines; so there is never more than one.
 //! 4. A coroutine that has not run to the end of its job when its execution is over is never resumed and
-//!    never dropped: its stack, with whatever the user had on it, is leaked. That happens only to
+//!    never dropped: its stack, with the user's values on it, is leaked. That happens only to
 //!    executions that fail.
 //! 5. No coroutine is switched away from while it unwinds, unless its execution ends with that: the
 //!    standard library counts panics per OS thread.

@@ -2,7 +2,7 @@
 //!
 //! An execution is a sequence of *steps*. A thread runs until it is about to do something that other
 //! threads can notice, says what, and asks who goes on. If that is itself, nothing is switched. A new
-//! thread first runs to its first such point without being asked for, since nobody can notice that.
+//! thread first runs to its first such point without being chosen, since no other thread can notice that.
 //!
 //! | module | what lives there |
 //! | --- | --- |
@@ -86,7 +86,7 @@ pub(crate) struct Thread {
     deadline: Option<u64>,
     timed_out: bool,
     pub(crate) panicked: Option<Panicked>,
-    /// Its panic is somebody's to handle: the thread was joined.
+    /// Another thread handles its panic: the thread was joined.
     pub(crate) handled: bool,
     pub(crate) locals: Locals,
     /// Its [name across executions](Names).
@@ -130,7 +130,7 @@ impl Abstraction for SharedNames {
 pub(crate) struct Exec {
     pub(crate) generation: u64,
     limits: Limits,
-    /// Whoever chooses, while [`fiber::run`] is on the stack.
+    /// The strategy that chooses, while [`fiber::run`] is on the stack.
     strategy: Option<fiber::Lent>,
     follows: bool,
     pub(crate) driver: Driver,
@@ -402,7 +402,7 @@ impl Exec {
 
     pub(crate) fn set_enabled(&mut self, list: &[Enabling]) {
         for &(thread, enabled) in list {
-            // Who timed out goes on even if nobody lets it.
+            // A thread whose timeout is over goes on even if the object does not let it.
             if enabled || self.threads[thread.index()].timed_out {
                 self.enable(thread);
             } else {
@@ -478,7 +478,7 @@ impl Exec {
         thread
     }
 
-    /// Nobody can run: if somebody waits with a timeout, the earliest one is over.
+    /// No thread can run: if threads wait with a timeout, the earliest one expires.
     fn pass_time(&mut self) -> bool {
         let next = (0..self.threads.len())
             .filter_map(|t| Some((self.threads[t].deadline?, t)))
@@ -506,7 +506,7 @@ impl Exec {
         std::mem::take(&mut thread.timed_out)
     }
 
-    /// Nobody can run and nobody ever will.
+    /// No thread can run, and none ever will.
     fn stuck(&mut self) {
         self.next = None;
         let blocked: Vec<ThreadId> = (0..self.threads.len() as u32)
@@ -522,7 +522,7 @@ impl Exec {
     }
 
     /// The current thread panicked outside its closure: in a destructor of a thread-local, or of a
-    /// result that nobody joined for.
+    /// result that no thread joined for.
     pub(crate) fn fail_in_destructor(&mut self) {
         let thread = &self.threads[self.current.index()];
         let panicked = thread.panicked.clone().unwrap_or_else(Panicked::unknown);
@@ -579,7 +579,21 @@ impl Exec {
                     let held = &mut self.threads[event.thread.index()].held;
                     *held = held.saturating_sub(1);
                 }
-                _ => {}
+                Op::Atomic(..)
+                | Op::Fence(_)
+                | Op::Fork(_)
+                | Op::Join(_)
+                | Op::Begin
+                | Op::End
+                | Op::Arrive(..)
+                | Op::Leave(..)
+                | Op::Post(_)
+                | Op::Wait(_)
+                | Op::Notify(..)
+                | Op::Wake(_)
+                | Op::RegionExit(_)
+                | Op::Alloc(_)
+                | Op::Free(_) => {}
             }
             self.log.push(*event);
             if self.log.len() >= LONG_LOG && !self.keep {

@@ -17,13 +17,13 @@ pub(crate) type Enabling = (ThreadId, bool);
 pub(crate) enum Hold {
     /// With other readers.
     Shared,
-    /// With other readers, whoever waits to write.
+    /// With other readers, even if a thread waits to write.
     Recursive,
     /// With readers, and as the only one that may go on to write.
     Upgradable,
     /// Alone.
     Exclusive,
-    /// Alone, by whoever holds it upgradable.
+    /// Alone, by the thread that holds it upgradable.
     Upgrade,
 }
 
@@ -72,7 +72,7 @@ impl Lock {
             }
     }
 
-    /// Whoever holds the lock.
+    /// A thread that holds the lock.
     pub(crate) fn holder(&self) -> Option<ThreadId> {
         self.writer.or(self.upgrader).or(self.readers.first().copied())
     }
@@ -223,7 +223,7 @@ impl Barrier {
     }
 }
 
-/// A counting semaphore that can be closed: then nobody waits any more.
+/// A counting semaphore that can be closed: then no thread waits for it any more.
 #[derive(Debug, Default)]
 pub(crate) struct Semaphore {
     pub(crate) count: usize,

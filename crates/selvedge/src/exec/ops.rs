@@ -31,7 +31,7 @@ fn settle(go: Go) {
 }
 
 impl Exec {
-    /// A thread that unwinds has to wait, which nobody can see to: the execution ends here.
+    /// A thread that unwinds has to wait, which the executor cannot do: the execution ends here.
     fn stuck_in_unwinding(&mut self, place: Place) -> Go {
         self.tainted = true;
         let why = self.blocked_in_unwinding(place.site);
@@ -348,7 +348,7 @@ pub(crate) fn barrier(slot: &Slot, parties: usize, here: Here) -> Option<bool> {
 
 // ---- semaphores, for channels and parking ----
 
-/// A point before a semaphore is posted or closed. Between this and [`post`] nobody else runs.
+/// A point before a semaphore is posted or closed. Between this and [`post`] no other thread runs.
 pub(crate) fn before_post(slot: &Slot, here: Here) {
     let go = with(|e| {
         let place = e.place(here);
@@ -433,7 +433,7 @@ fn taken(e: &mut Exec, slot: &Slot, here: Here) -> Waited {
 
 // ---- memory ----
 
-/// A point before an atomic access. Between this and [`atomic_done`] nobody else runs.
+/// A point before an atomic access. Between this and [`atomic_done`] no other thread runs.
 #[inline]
 pub(crate) fn atomic(slot: &Slot, op: AtomicOp, here: Here) -> bool {
     let Some(go) = with(|e| {
@@ -533,7 +533,7 @@ pub(crate) fn join(thread: ThreadId, here: Here) {
     });
 }
 
-/// The panic of the current thread, if it has one, is somebody's to handle.
+/// The panic of the current thread, if it has one, is handled by another thread.
 pub(crate) fn panic_is_handled() {
     with(|e| {
         let me = e.current.index();

@@ -1,12 +1,12 @@
 //! Races that a count of owners may have ordered.
 //!
 //! `Arc` is the standard library's: a type of ours could neither become an `Arc<dyn Trait>` by itself
-//! nor be a receiver (`self: Arc<Self>`) on stable Rust. So what its counts order is not seen. Whoever
-//! drops the last `Arc` is ordered after everything that the other owners did before they dropped
-//! theirs, and an access that the destructor makes must not be taken for a race.
+//! nor be a receiver (`self: Arc<Self>`) on stable Rust. So what its counts order is not seen. The
+//! thread that drops the last `Arc` is ordered after everything that the other owners did before they
+//! dropped theirs, and an access that the destructor makes must not be taken for a race.
 //!
 //! A race is held back as a prediction if its later access may be such an access: the thread that made
-//! it went on to destroy the cell, nobody else touched the cell in between, and the thread neither
+//! it went on to destroy the cell, no other thread touched the cell in between, and the thread neither
 //! waited for another one nor woke one up in between. It is a race after all if both threads stood
 //! before their accesses at the same time, since then both had a reference: in the execution itself
 //! ([`Ownership::contest`]), or in one that is directed there, as predictions are.

@@ -1,4 +1,4 @@
-//! Panics of controlled threads: who, what, where.
+//! Panics of controlled threads: which thread, with what message, where.
 //!
 //! A hook in front of the program's own keeps the message of a panic inside a controlled execution and
 //! prints nothing: a thousand schedules would print it a thousand times. It is shown with the failure.

@@ -36,7 +36,7 @@ struct Found {
     symbols: Arc<Symbols>,
     schedule: Schedule,
     execution: u64,
-    /// What an execution shows in which it happens.
+    /// What identifies an execution in which the failure happens.
     sought: Sought,
 }
 
@@ -240,7 +240,7 @@ impl Summary {
         tried.into_iter().find_map(|tried| self.tried(&tried))
     }
 
-    /// What came of a prediction: it happened, or something else went wrong, or nothing did.
+    /// The result of directed executions for a prediction: it happened, another failure did, or nothing.
     fn tried(&mut self, tried: &Tried) -> Option<Found> {
         let runs = tried.trials.iter().flat_map(|t| &t.runs);
         for run in runs.clone() {

@@ -1,7 +1,7 @@
 //! Asynchronous tasks: a small executor, and what tasks synchronize by.
 //!
 //! A task is a thread of its own that does nothing but poll its future, so inside a check every wake-up is
-//! a step of the schedule, and a task that nobody wakes is a deadlock. Futures of other crates work as
+//! a step of the schedule, and a task that is never woken is a deadlock. Futures of other crates work as
 //! long as what they share between threads is made of the types of this crate: their wakers are ours.
 //!
 //! ```

@@ -229,7 +229,7 @@ impl<T> Future for Recv<'_, T> {
     }
 }
 
-/// Nobody will receive the value.
+/// The receiver is gone, so the value cannot be received.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
@@ -238,7 +238,7 @@ pub struct SendError<T>(pub T);
 pub enum TrySendError<T> {
     /// There is no room now.
     Full(T),
-    /// Nobody will receive it.
+    /// The receiver is gone.
     Closed(T),
 }
 

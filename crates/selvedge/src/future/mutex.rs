@@ -10,14 +10,14 @@ use super::locked;
 use super::queue::{Queue, Ticket};
 use crate::sync;
 
-/// A mutual exclusion of tasks. Whoever has locked it owns the value until the guard is dropped, so there
-/// is no poison: a panic leaves the value as it is.
+/// A mutual exclusion of tasks. The task that has locked it owns the value until the guard is dropped. It
+/// is not poisoned: a panic leaves the value as it is.
 #[derive(Debug)]
 pub struct Mutex<T>(sync::Mutex<State<T>>);
 
 #[derive(Debug)]
 struct State<T> {
-    /// Not here while somebody has locked it.
+    /// None while a task has it locked.
     value: Option<T>,
     waiting: Queue,
 }
@@ -34,7 +34,7 @@ impl<T> Mutex<T> {
         Lock { mutex: self, ticket: None }
     }
 
-    /// Locks it if nobody has.
+    /// Locks it if it is free.
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
         let value = locked(&self.0).value.take().ok_or(TryLockError(()))?;
         Ok(MutexGuard { mutex: self, value: Some(value) })
@@ -57,7 +57,7 @@ impl<T: Default> Default for Mutex<T> {
     }
 }
 
-/// Somebody else has locked it.
+/// Another task has it locked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TryLockError(());
 

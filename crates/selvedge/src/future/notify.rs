@@ -22,7 +22,7 @@ struct State {
 }
 
 impl State {
-    /// Notifies one: whoever is to be woken for it.
+    /// Notifies one task. Returns its waker if it waits already.
     fn notify(&mut self) -> Option<std::task::Waker> {
         match self.waiting.pop() {
             Some((ticket, waker)) => {
@@ -109,7 +109,7 @@ impl Drop for Notified<'_> {
         let Some(ticket) = self.ticket else { return };
         let mut state = locked(&self.notify.0);
         state.waiting.leave(ticket);
-        // It was told and goes away: somebody else is to be told instead.
+        // It was notified and goes away: another task gets the notification instead.
         let next = if state.forget(ticket) { state.notify() } else { None };
         drop(state);
         if let Some(waker) = next {

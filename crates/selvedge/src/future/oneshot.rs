@@ -35,7 +35,7 @@ pub struct Sender<T>(Arc<Mutex<State<T>>>);
 pub struct Receiver<T>(Arc<Mutex<State<T>>>);
 
 impl<T> Sender<T> {
-    /// Sends the value, or gives it back if nobody will receive it.
+    /// Sends the value, or gives it back if the receiver is gone.
     pub fn send(self, value: T) -> Result<(), T> {
         let mut state = locked(&self.0);
         if state.receiver_gone {

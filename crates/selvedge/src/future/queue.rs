@@ -6,7 +6,7 @@ use std::task::Waker;
 /// A place in a queue.
 pub(super) type Ticket = u64;
 
-/// Who waits. Whoever is woken leaves the queue, and has to look whether there is something for it.
+/// The tasks that wait. A task that is woken leaves the queue, and has to check whether it can go on.
 #[derive(Default, Debug)]
 pub(super) struct Queue {
     last: Ticket,

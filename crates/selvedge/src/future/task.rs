@@ -12,8 +12,8 @@ use super::signal::Signal;
 use crate::sync::Mutex;
 use crate::thread;
 
-/// Polls a future on this thread until it is ready. Between polls the thread waits to be woken; if
-/// nobody ever does, that is a deadlock.
+/// Polls a future on this thread until it is ready. Between polls the thread waits to be woken; if it
+/// never is, that is a deadlock.
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let signal = Arc::new(Signal::new());
@@ -33,7 +33,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 struct State {
     done: bool,
     aborted: bool,
-    /// Whoever waits for the end of the task.
+    /// The task that waits for the end of this one.
     waits: Option<Waker>,
     /// The task itself, to be told that it was aborted.
     task: Option<Waker>,
@@ -50,7 +50,7 @@ where
     let finish = Finish(Arc::clone(&state));
     let task = move || {
         let finish = finish;
-        // Declared after `finish`, so that the future is gone before anybody hears of the end.
+        // Declared after `finish`, so that the future is gone before other tasks see the end.
         let mut future = Box::pin(future);
         block_on(std::future::poll_fn(|context| {
             {

@@ -37,7 +37,7 @@ pub struct Condvar {
     notified: StdCondvar,
 }
 
-/// Who waits outside a check, longest first: whoever is notified leaves the list.
+/// The threads that wait outside a check, longest first. A thread that is notified leaves the list.
 #[derive(Debug)]
 struct Outside {
     last: u64,
@@ -98,7 +98,7 @@ impl Condvar {
         let me = outside.last;
         outside.waiting.push_back(me);
         // After the list is locked, so that no notification comes in between.
-        // SAFETY: as above.
+        // SAFETY: the caller has a guard, so the mutex is locked.
         unsafe { raw.unlock_inner() };
         while outside.waiting.contains(&me) {
             outside = match deadline {

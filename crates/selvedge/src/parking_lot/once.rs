@@ -7,13 +7,13 @@ use crate::sync;
 /// See `parking_lot::OnceState`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnceState {
-    /// Nobody has called it.
+    /// No thread has run it.
     New,
-    /// Somebody has, and panicked.
+    /// A thread ran it and panicked.
     Poisoned,
-    /// Somebody is in it.
+    /// A thread is running it.
     InProgress,
-    /// It is over.
+    /// A thread has run it to its end.
     Done,
 }
 

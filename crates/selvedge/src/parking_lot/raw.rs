@@ -1,8 +1,8 @@
 //! Raw locks: the executor's order over `parking_lot`'s locks.
 //!
 //! Ground rules, on which the SAFETY comments lean:
-//! 1. Whoever has locked one of these has locked `inner` in the same way, and unlocks both. So exclusion
-//!    is `parking_lot`'s, whatever the executor says.
+//! 1. A thread that has locked one of these has locked `inner` in the same way, and unlocks both. So
+//!    exclusion is `parking_lot`'s, and does not depend on the executor.
 //! 2. Inside a check the executor lets a thread take the lock only when `inner` is free for it: `inner`
 //!    never waits.
 
@@ -30,7 +30,7 @@ type Here = &'static Location<'static>;
 pub(super) struct Half {
     pub(super) slot: Slot,
     /// Where it was last locked inside a check; null if it was locked outside.
-    // ordering: relaxed. Read by whoever holds the lock, which has taken it from the writer.
+    // ordering: relaxed. Only a thread that holds the lock reads it, and it got the lock after the write.
     locked_at: AtomicPtr<Location<'static>>,
 }
 

@@ -21,7 +21,7 @@ pub fn next_u64() -> u64 {
 /// # Panics
 /// If `bound` is zero.
 pub fn below(bound: u64) -> u64 {
-    assert!(bound > 0, "there is no number less than zero");
+    assert!(bound > 0, "`bound` must be greater than zero");
     ((u128::from(next_u64()) * u128::from(bound)) >> 64) as u64
 }
 

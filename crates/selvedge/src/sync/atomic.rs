@@ -1,7 +1,7 @@
 //! Atomic types: the API of [`std::sync::atomic`].
 //!
-//! Inside a check every access is a scheduling point, and is made in the order of the schedule whatever
-//! its memory order says: executions are sequentially consistent. The memory orders decide what the
+//! Inside a check every access is a scheduling point. Accesses happen in the order of the schedule, for
+//! every memory order: executions are sequentially consistent. The memory orders decide what the
 //! `races` analysis takes for ordered, so a missing `Release` shows as a race on the data it should have
 //! published, and not as a stale value.
 //!

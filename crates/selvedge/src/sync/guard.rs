@@ -59,7 +59,7 @@ impl<'a, G> Held<'a, G> {
         Held { slot: self.slot, mode: Mode::Shared, inner: Some(downgrade(inner)), at: self.at }
     }
 
-    /// Leaves the lock to whoever takes the guard. The executor still has it held.
+    /// Takes the inner guard out, without a release: to the executor the lock is still held.
     pub(super) fn give_up(&mut self) -> G {
         self.inner.take().expect("a guard in use has the lock")
     }

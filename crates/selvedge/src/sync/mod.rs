@@ -1,8 +1,8 @@
 //! Synchronization: the API of [`std::sync`].
 //!
 //! `Arc` and `Weak` are the standard library's, so that `Arc<dyn Trait>`, `self: Arc<Self>` and the
-//! traits of other crates work as ever; on stable Rust a type of our own could offer none of them.
-//! Their counts are not scheduling points, and what they order is not seen. A race whose later access
+//! traits of other crates work as usual; on stable Rust a type of our own could offer none of them.
+//! Their counts are not scheduling points, and the executor does not see what they order. A race whose later access
 //! may have been ordered by dropping the last `Arc`, because the same thread goes on to destroy the
 //! cell, is therefore a prediction: it fails a check once both threads have stood before their
 //! accesses at the same time.

@@ -2,7 +2,7 @@
 //!
 //! Inside a check a channel is a queue with semaphores: one counts the messages, a bounded one has
 //! another for its places, and a message of a rendezvous channel has one of its own on which its sender
-//! waits. A channel made outside a check is the standard library's and stays it.
+//! waits. A channel made outside a check is the standard library's, also when it is used inside one.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -148,7 +148,7 @@ impl<T> Channel<T> {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         match waited {
             Some(Waited::TimedOut) => Err(RecvTimeoutError::Timeout),
-            // Outside the execution nobody sends any more: what is there is all there is.
+            // Outside the execution no thread sends any more: only what is in the channel can come.
             Some(Waited::Taken) | None => self.pop(here).ok_or(RecvTimeoutError::Disconnected),
             Some(Waited::Closed) => Err(RecvTimeoutError::Disconnected),
         }

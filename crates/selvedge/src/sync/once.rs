@@ -1,7 +1,7 @@
 //! One-time initialisation, and barriers.
 //!
-//! `Once` is a lock over a state, as in the standard library's oldest versions: whoever initialises
-//! holds the executor's lock, others wait for it. A value that is there is seen by a load.
+//! `Once` is a lock over a state, as in the standard library's oldest versions: the thread that
+//! initialises holds the executor's lock, others wait for it. Reading a value that is there is a load.
 
 use std::cell::Cell;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Threads: the API of [`std::thread`].
 //!
 //! Inside a check, threads are coroutines that the strategy schedules; outside, they are the standard
-//! library's. Sleeping lets virtual time pass and gives way: it orders nothing.
+//! library's. Sleeping lets virtual time pass and other threads run; it does not order threads.
 
 pub(crate) mod local;
 mod scope;
@@ -162,7 +162,7 @@ pub fn sleep(duration: Duration) {
     }
 }
 
-/// What a controlled thread leaves to whoever joins it.
+/// What a controlled thread leaves to the thread that joins it.
 struct Packet<T> {
     result: Mutex<Option<Result<T>>>,
     /// The scope that panics if a panic of the thread is not taken out.
@@ -289,7 +289,7 @@ impl<T> JoinHandle<T> {
     }
 }
 
-/// Whether a controlled thread has ended. Whoever asks in a loop lets others run.
+/// Whether a controlled thread has ended. Asking lets others run, so that a loop that asks does not hang.
 fn has_ended(thread: &Thread, here: &'static Location<'static>) -> bool {
     let Kind::Controlled(thread) = &thread.0 else {
         unreachable!("a controlled handle has a controlled thread");

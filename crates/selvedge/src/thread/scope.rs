@@ -133,7 +133,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             drop(theirs);
             state.count_out();
         };
-        // SAFETY: as above.
+        // SAFETY: `scope` does not return before `count_out`, which comes after the closure is gone.
         let job = Sendable(unsafe { fiber::job(f, done) });
         let spawned = builder.std().spawn(move || job.run());
         let handle = spawned.inspect_err(|_| self.state.count_out())?;

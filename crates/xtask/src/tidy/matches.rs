@@ -1,7 +1,8 @@
 //! Matches on `Op` that do not name every operation.
 //!
-//! A new operation must be thought about everywhere. The compiler asks for that only where no arm takes
-//! whatever is left, so such an arm is a problem: `_ =>` or a lone name, without a guard.
+//! Every match must say what it does with a new operation. The compiler asks for that only if no arm
+//! takes all operations that are left, so such an arm is a problem: `_ =>` or a lone name, without a
+//! guard.
 
 use super::scan::Code;
 

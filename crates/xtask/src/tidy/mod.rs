@@ -1,6 +1,6 @@
-//! Checks of the source tree that no other tool makes: the rules of the house.
+//! Checks of the source tree that no other tool makes: this project's own rules.
 //!
-//! `tidy-exceptions.txt` lists where the tree does not keep one of the newer rules yet, as
+//! `tidy-exceptions.txt` lists where the tree does not follow one of the newer rules yet, as
 //! `rule path name`. A line that is no longer needed is a problem too, so that the list only shrinks.
 
 mod matches;

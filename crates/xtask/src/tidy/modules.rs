@@ -1,9 +1,9 @@
 //! Modules of one crate that use each other.
 //!
 //! Every `crate::…` and `super::…` is a use of the module that it names. Two modules with the same
-//! parent may not use each other, directly or from further inside: neither could then be understood
-//! first. A module may use its parent and be used by it. What is re-exported counts for where it is
-//! re-exported, and what only tests use does not count.
+//! parent may not use each other, directly or from their own submodules: a reader could then understand
+//! neither without the other. A module may use its parent and be used by it. A re-exported name belongs to
+//! the module that re-exports it. Uses in tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

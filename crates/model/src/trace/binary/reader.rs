@@ -145,7 +145,7 @@ impl<R: Read> BinaryReader<R> {
         self.raw = raw;
         if !sound {
             batch.clear();
-            return Err(self.damaged("the block is damaged (its contents make no sense)"));
+            return Err(self.damaged("the block is damaged (its contents are invalid)"));
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl<R: Read> BinaryReader<R> {
     fn end(&mut self) -> Result<(), TraceError> {
         let total = <[u8; 8]>::try_from(&self.stored[..]).map(u64::from_le_bytes);
         if total.ok() != Some(self.events) {
-            return Err(self.damaged("the end of the trace does not fit what came before"));
+            return Err(self.damaged("the end of the trace does not match its blocks"));
         }
         let mut rest = [0];
         if read_up_to(&mut self.input, &mut rest)? > 0 {

@@ -1,9 +1,8 @@
 //! Where the program was when a signal ended it.
 //!
-//! A signal that ends the process says nothing about the place. So the default action of those that
-//! tell of a mistake is ours, as long as the program has none of its own: it writes down where the
-//! thread was, and lets the signal do what it would have done. The program is told that the action is
-//! the default one.
+//! A signal that ends the process says nothing about the place. So the runtime handles the signals that
+//! mean a mistake, as long as the program does not: it writes down where the thread was, and lets the
+//! signal do what it would have done. A program that asks for the action gets the default one.
 //!
 //! Nothing is known of a thread that has used up its stack, unless it has another one for signals.
 
@@ -86,7 +85,7 @@ fn keep_stack(crash: &Crash, from: usize) {
     let remote = [from, first, from.wrapping_add(first), len - first];
     let at = |a: &[usize]| a.as_ptr() as usize;
     let pid = sys::pid() as usize;
-    // SAFETY: it writes to the atomics of the crash, of which nobody else writes now.
+    // SAFETY: it writes to the atomics of the crash, which no other thread writes now.
     let read =
         unsafe { sys::call(PROCESS_VM_READV, [pid, at(&local), 1, at(&remote), 2, 0]) } as isize;
     let words = read.max(0) as usize / size_of::<u64>();

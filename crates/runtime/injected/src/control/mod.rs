@@ -148,7 +148,7 @@ fn number(t: &Thread) -> usize {
 type Callers = [u64; wire::CALLERS];
 
 /// Where callers do not matter.
-const NOBODY: Callers = [0; wire::CALLERS];
+const NO_CALLERS: Callers = [0; wire::CALLERS];
 
 fn callers(t: &Thread) -> Callers {
     let base = layout::THREADS + t.index as usize * layout::THREAD_LEN;
@@ -186,19 +186,20 @@ fn too_much(c: &Control, thread: usize) -> ! {
     }
 }
 
-fn ring(c: &Control) {
-    c.bell.fetch_add(1, Ordering::SeqCst);
-    wake(&c.bell);
+/// Makes the host look at what has changed.
+fn wake_host(c: &Control) {
+    c.wakeups.fetch_add(1, Ordering::SeqCst);
+    wake(&c.wakeups);
 }
 
 fn ask(c: &Control, thread: usize, what: u32) {
     c.asker.store(thread as u32, Relaxed);
     c.request.store(what, Relaxed);
     c.turn.store(HOST, Ordering::Release);
-    ring(c);
+    wake_host(c);
 }
 
-/// Wakes whoever waits for the word to change.
+/// Wakes all threads that wait for the word to change.
 pub fn wake(word: &AtomicU32) {
     const WAKE: usize = 1;
     let at = core::ptr::from_ref(word) as usize;
@@ -225,11 +226,11 @@ fn give(c: &Control, from: usize, to: usize) {
     }
 }
 
-/// Lets whoever can go on do so; the host decides if that is not clear.
+/// Lets the next thread run. If several can, the host decides.
 fn hand_over(c: &Control, from: usize) {
     loop {
         match c.enabled() {
-            (0, _) if !c.somebody_away() && c.pass_time() => {}
+            (0, _) if !c.any_away() && c.pass_time() => {}
             (0, _) if HANDLES_SIGNALS.load(Relaxed) => {
                 return ask(c, from, request::STUCK_UNLESS_SIGNALLED);
             }
@@ -273,7 +274,7 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
         state(c, t, want);
         let busy = Busy::new(t);
         if slot.status.swap(status::WAITING, Ordering::AcqRel) == status::AWAY {
-            ring(c);
+            wake_host(c);
         } else {
             hand_over(c, me);
         }
@@ -289,14 +290,14 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
     if waits && want.record.flags() & TRY == 0 {
         slot.cancelled.store(0, Relaxed);
     }
-    log(c, Phase::Step, me, &want.record, NOBODY);
+    log(c, Phase::Step, me, &want.record, NO_CALLERS);
 }
 
 /// A signal came for the thread while it was busy, probably waiting for its turn.
 pub fn interrupted(t: &Thread) {
     if let Some(c) = of(t) {
         c.slots[number(t)].signalled.store(1, Ordering::Release);
-        ring(c);
+        wake_host(c);
     }
 }
 
@@ -312,7 +313,7 @@ pub fn handles_signal(number: usize) {
     }
 }
 
-/// Somebody wants to cancel a thread, given by its number plus one.
+/// The program asks to cancel a thread, given by its number plus one.
 pub fn cancelled(thread: u32) {
     // That is done by a signal as well.
     HANDLES_SIGNALS.store(true, Relaxed);
@@ -414,7 +415,7 @@ pub fn creating(pc: usize, function: usize) -> u32 {
     slot.status.store(status::WAITING, Relaxed);
     c.threads.store(child as u32 + 1, Relaxed);
     let begin = Want::new(RecordKind::Begin, 0, function, 0);
-    log(c, Phase::Pending, child, &begin.record, NOBODY);
+    log(c, Phase::Pending, child, &begin.record, NO_CALLERS);
     child as u32 + 1
 }
 
@@ -437,7 +438,7 @@ pub fn begin(t: &mut Thread) {
         wait_for_turn(c, t);
     }
     let begin = Want::new(RecordKind::Begin, 0, t.start.0, 0);
-    log(c, Phase::Step, number(t), &begin.record, NOBODY);
+    log(c, Phase::Step, number(t), &begin.record, NO_CALLERS);
 }
 
 /// A thread is about to end.

@@ -99,7 +99,7 @@ pub fn progressed(c: &Control, t: &Thread) {
     progress(c, t, true);
 }
 
-/// Before a lock is released: a scheduling point, if somebody wants it to be one.
+/// Before a lock is released: a scheduling point, if the host asked for releases to be some.
 pub fn before_release(c: &Control, t: &mut Thread, addr: usize, pc: usize) {
     if c.flags.load(Relaxed) & wire::RELEASES != 0 {
         let mode = mode(held_shared(c, t, addr));
@@ -113,7 +113,7 @@ fn held_shared(c: &Control, t: &Thread, addr: usize) -> bool {
     o.owner.load(Relaxed) != number(t) as u32 + 1 && o.readers.load(Relaxed) > 0
 }
 
-/// The thread has the lock no more: whether it had it with other readers; nothing if nobody had it.
+/// The thread has released the lock. Returns whether it held it for reading; none if no thread held it.
 pub fn released(c: &Control, t: &Thread, addr: usize) -> Option<bool> {
     let o = object(c, addr);
     if held_shared(c, t, addr) {

@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering, Ordering::Relaxed};
 
 use super::wire::{self, Control};
-use super::{control, is_on, ring, sleep_on, tid};
+use super::{control, is_on, sleep_on, tid, wake_host};
 use crate::interpose::real;
 use crate::sys;
 
@@ -57,11 +57,11 @@ unsafe extern "C" fn before_main(
 /// Returns in a process in which the next execution is to take place.
 fn wait_for_host(c: &Control) {
     crate::init::write_maps();
-    crate::interpose::pthread::main_has_farewell();
+    crate::interpose::pthread::main_has_end_destructor();
     let mut done = 0;
     let alone = c.threads() == 1;
     c.ready.store(if alone { 1 } else { 2 }, Ordering::Release);
-    ring(c);
+    wake_host(c);
     loop {
         while c.go.load(Ordering::Acquire) == done {
             sleep_on(&c.go, done);
@@ -103,6 +103,6 @@ fn serve(c: &Control) -> bool {
     while pid > 0 && unsafe { waitpid(pid, &raw mut status, 0) } != pid {}
     c.exit.store(if pid > 0 { status as u32 } else { u32::MAX }, Relaxed);
     c.ended.fetch_add(1, Ordering::Release);
-    ring(c);
+    wake_host(c);
     false
 }

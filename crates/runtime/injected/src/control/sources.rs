@@ -1,6 +1,6 @@
-//! What a program learns from outside that the same schedule does not decide. Random numbers are made
-//! from the seed, wherever they are asked for by a function or a file; what cannot be controlled is noted,
-//! so that the host can name it when two executions differ.
+//! What a program learns from outside, which may differ between two executions of one schedule. Random
+//! numbers are made from the seed, whether the program calls a function or reads a file. What cannot be
+//! controlled is noted, so that the host can name it when two executions differ.
 
 #![allow(missing_docs)] // The names are the C library's.
 
@@ -59,7 +59,7 @@ fn seeded() -> Option<c_int> {
     let mut block = [0u8; 4096];
     let at = block.as_mut_ptr() as usize;
     for offset in (0..RANDOM).step_by(block.len()) {
-        // SAFETY: the block above; nobody looks at it but the kernel.
+        // SAFETY: `at` is the start of `block`, which is alive and which only the kernel reads.
         unsafe {
             time::fill(at, block.len());
             sys::call(PWRITE, [fd as usize, at, block.len(), offset, 0, 0]);

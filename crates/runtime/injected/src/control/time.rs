@@ -1,7 +1,8 @@
 //! Virtual time, and random numbers that are the same in every execution with the same seed.
 //!
-//! Time passes when nobody can go on but somebody waits for a time, when a thread sleeps, and a little
-//! whenever it is read, so that loops that wait for it end. Sleeping orders nothing: it gives way.
+//! Time passes when no thread can run but one waits for a time, when a thread sleeps, and a little
+//! whenever it is read, so that loops that wait for a time end. Sleeping does not order threads: it lets
+//! others run.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -46,7 +47,7 @@ unsafe fn nanoseconds(time: usize) -> u64 {
     (seconds.max(0) as u64).saturating_mul(SECOND).saturating_add(rest.max(0) as u64)
 }
 
-/// The virtual time of an absolute time on a clock; 0 if `time` is null or nobody is controlled.
+/// The virtual time of an absolute time on a clock; 0 if `time` is null or no thread is controlled.
 ///
 /// # Safety
 /// `time` is null or a `struct timespec`.
@@ -61,7 +62,7 @@ pub unsafe fn deadline(clock: usize, time: usize) -> u64 {
 /// The virtual time after a duration.
 ///
 /// # Safety
-/// As above.
+/// `time` is null or a `struct timespec`.
 pub unsafe fn after(time: usize) -> u64 {
     let Some((c, _)) = me().filter(|_| time != 0) else { return 0 };
     // SAFETY: the caller's.

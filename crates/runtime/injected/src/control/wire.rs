@@ -152,7 +152,7 @@ pub struct Slot {
     pub streak: AtomicU32,
     /// A signal is to be handled.
     pub signalled: AtomicU32,
-    /// Somebody wants to cancel the thread: it stops waiting where that can happen.
+    /// The program has cancelled the thread: it stops waiting at the next cancellation point.
     pub cancelled: AtomicU32,
     /// Return address.
     pub pc: AtomicU64,
@@ -225,8 +225,8 @@ pub struct Control {
     pub ended: AtomicU32,
     /// How the last of them ended, as `waitpid` says.
     pub exit: AtomicU32,
-    /// Futex: grows whenever the host should look.
-    pub bell: AtomicU32,
+    /// Futex: how often the program has woken the host to look at something.
+    pub wakeups: AtomicU32,
     /// See [`request`].
     pub request: AtomicU32,
     /// The thread that asks.
@@ -394,7 +394,7 @@ impl Control {
     }
 
     /// Whether a thread is in a system call that is not modelled.
-    pub fn somebody_away(&self) -> bool {
+    pub fn any_away(&self) -> bool {
         (0..self.threads()).any(|i| self.slots[i].status.load(Relaxed) == status::AWAY)
     }
 }
@@ -414,7 +414,7 @@ impl Slot {
 }
 
 impl Object {
-    /// Free, with nobody waiting.
+    /// Makes the object free, without a thread that waits for it.
     pub fn clear(&self) {
         for word in [
             &self.owner,

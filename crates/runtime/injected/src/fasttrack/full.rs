@@ -1,4 +1,4 @@
-//! What the fast forms leave to do: recording, sets, atomics, first touches, and races.
+//! What the fast paths do not handle: recording, sets, atomics, first touches, and races.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use crate::shadow::{
     self, ATOMIC, Cell, Cells, FREED, Granule, granule, is_cell, is_private, is_racy, is_set,
 };
 use crate::thread::{Busy, Change, Memo, Thread};
-use crate::wire::Does;
+use crate::wire::AccessKind;
 
 use super::ordered;
 
@@ -62,7 +62,7 @@ fn is_covered(t: &Thread, g: &Granule, cell: u64, write: bool) -> bool {
     cells.iter().any(|c| c.covers(cell))
 }
 
-/// One try; false if somebody else changed the word meanwhile.
+/// One try; false if another thread changed the word meanwhile.
 fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
     let &Here { cell, write, .. } = here;
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
@@ -83,9 +83,9 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
     let mut raced = false;
     for c in writes.iter() {
         let earlier = match (freed, c.atomic()) {
-            (true, _) => Does::Free,
-            (_, false) => Does::Write,
-            (_, true) => Does::AtomicWrite,
+            (true, _) => AccessKind::Free,
+            (_, false) => AccessKind::Write,
+            (_, true) => AccessKind::AtomicWrite,
         };
         raced |= conflicts(t, c, earlier, here);
     }
@@ -94,8 +94,8 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
         let new = if freed { cell } else { add(t, r, None, cell, false) };
         let mut seen = w;
         if racy {
-            // Another name for the same writes: their threads shall not take them for known, now
-            // that somebody has read.
+            // Another name for the same writes: their threads must not take them for known, now that
+            // another thread has read.
             let renamed = racy_set(t, &writes);
             if g.write.compare_exchange(w, renamed, Ordering::SeqCst, Ordering::Relaxed).is_err() {
                 return false;
@@ -107,7 +107,7 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
     let mut reads = Cells::new();
     reads.fill(r);
     for c in reads.iter() {
-        let earlier = if c.atomic() { Does::AtomicRead } else { Does::Read };
+        let earlier = if c.atomic() { AccessKind::AtomicRead } else { AccessKind::Read };
         raced |= conflicts(t, c, earlier, here);
     }
     let mut new = add(t, w, Some(&writes), cell, raced);
@@ -192,10 +192,10 @@ pub(super) fn check_again(t: &mut Thread, there: u64, here: &Here) {
     cells.fill(there);
     for c in cells.iter() {
         let earlier = match (here.write, c.atomic()) {
-            (true, false) => Does::Read,
-            (true, true) => Does::AtomicRead,
-            (false, false) => Does::Write,
-            (false, true) => Does::AtomicWrite,
+            (true, false) => AccessKind::Read,
+            (true, true) => AccessKind::AtomicRead,
+            (false, false) => AccessKind::Write,
+            (false, true) => AccessKind::AtomicWrite,
         };
         conflicts(t, c, earlier, here);
     }
@@ -218,16 +218,16 @@ pub(super) struct Here {
 
 /// Whether an earlier access races with this one; if so it is reported.
 #[inline]
-fn conflicts(t: &mut Thread, c: Cell, earlier: Does, here: &Here) -> bool {
+fn conflicts(t: &mut Thread, c: Cell, earlier: AccessKind, here: &Here) -> bool {
     let both = c.0 & here.cell & 0xff;
     if both == 0 || c.0 & here.cell & ATOMIC != 0 || ordered(t, c.0) {
         return false;
     }
     let later = match (here.write, here.cell & ATOMIC != 0) {
-        (true, false) => Does::Write,
-        (true, true) => Does::AtomicWrite,
-        (false, false) => Does::Read,
-        (false, true) => Does::AtomicRead,
+        (true, false) => AccessKind::Write,
+        (true, true) => AccessKind::AtomicWrite,
+        (false, false) => AccessKind::Read,
+        (false, true) => AccessKind::AtomicRead,
     };
     // A cell's bytes may have been touched from different places: each is a race of its own.
     let mut left = both;
@@ -250,7 +250,7 @@ fn add(t: &mut Thread, old: u64, cells: Option<&Cells>, cell: u64, raced: bool) 
     if old == 0 {
         return cell;
     }
-    if !raced && let Some(new) = t.recall(old, Change::Add, cell) {
+    if !raced && let Some(new) = t.remembered(old, Change::Add, cell) {
         return new;
     }
     let mut own = Cells::new();

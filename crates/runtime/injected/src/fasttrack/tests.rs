@@ -139,7 +139,7 @@ impl Oracle {
     }
 }
 
-/// The place of accesses that come through the compiler's interface: where that is nobody knows.
+/// The place of accesses that come through the compiler's interface, which the tests do not know.
 const COMPILED: u64 = 0;
 
 /// Makes a plain access as a compiled program does.
@@ -192,7 +192,7 @@ impl Execution {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let count = 2 + dice.below(3);
         let threads = (0..count).map(|_| thread::create(&[]).expect("a block")).collect();
-        // Few places or many; some have low bits that are no field of their own.
+        // Few places or many; the low bits of some are not a field of their own.
         let places = [2, 5, 40][dice.below(3)];
         let base = BASE + dice.below(64) * 4096;
         shadow::forget(base, GRANULES * 8);

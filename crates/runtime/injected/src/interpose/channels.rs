@@ -2,10 +2,10 @@
 //! read. The functions of the C library that do so are in [`fd`](super::fd).
 //!
 //! Two things order threads here. The *number*: the kernel hands a number out again only after it was
-//! closed, so whoever gets it comes after whoever gave it up (a server that keeps its connections in an
-//! array by descriptor relies on just that). The *channel*: what is written comes before what is read.
-//! Both ends of a pipe are one channel, known by the pipe's inode; so are the two ends of a socket pair,
-//! and an event counter, a timer or a poll set by itself. All files together are one channel, and so are
+//! closed, so the thread that gets it comes after the one that closed it (a server that keeps its
+//! connections in an array by descriptor relies on just that). The *channel*: what is written comes before
+//! what is read. Both ends of a pipe are one channel, known by the pipe's inode; so are the two ends of a
+//! socket pair, and an event counter, a timer or a poll set by itself. All files together are one channel, and so are
 //! all other sockets: which of them reach each other, perhaps through another process, cannot be seen.
 //!
 //! Guarantee: order is only added, never lost, as far as descriptors are used through these functions.
@@ -20,9 +20,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use crate::primitives::{happens_after, happens_before};
 use crate::sys;
 
-/// Descriptors that are told apart.
+/// How many descriptors are distinguished; larger numbers are not.
 const TABLE: usize = 1 << 16;
-/// Synchronization objects are found by address; these addresses are nobody's.
+/// Synchronization objects are found by address; the program has no memory at these addresses.
 const NUMBERS: usize = 0x4300_0000_0000;
 const CHANNELS: usize = 0x4380_0000_0000;
 /// How far apart they are. Under control the host numbers memory in pieces of that size: whether two keys
@@ -31,7 +31,7 @@ const KEY: usize = 16;
 
 /// What is known of a descriptor.
 struct Descriptor {
-    /// Its channel, 0 while nobody has asked.
+    /// Its channel, 0 until a thread uses it.
     channel: AtomicU32,
     /// The poll set that it is in, plus one.
     polled_by: AtomicU32,

@@ -1,5 +1,5 @@
-//! The C library's functions for files, pipes, sockets and whatever else is a descriptor. Which threads they
-//! order is in [`channels`](super::channels).
+//! The C library's functions for files, pipes, sockets and other descriptors. Which threads they order is
+//! in [`channels`](super::channels).
 
 #![allow(missing_docs)] // The names are the C library's.
 
@@ -206,7 +206,7 @@ fn accepted(fd: c_int, new: c_int, pc: usize) -> c_int {
     created(new, pc)
 }
 
-/// A listener is there before somebody connects to it, and a connection is begun before it is accepted.
+/// A listener exists before a thread connects to it, and a connection begins before it is accepted.
 unsafe extern "C" fn do_connect(fd: c_int, address: usize, len: usize, pc: usize) -> c_int {
     outgoing(fd, pc);
     let result = real!(connect(fd, address, len) as fn(c_int, usize, usize) -> c_int);

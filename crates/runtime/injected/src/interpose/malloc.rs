@@ -5,8 +5,8 @@
 //! tcmalloc): every function that makes, measures or frees blocks has to be one of ours, so that none of
 //! that other allocator's ever sees a block of the C library.
 //!
-//! Ground rule: shadow changes of a free happen before the block is given back; after that it may
-//! already be somebody else's.
+//! Ground rule: shadow changes of a free happen before the block is given back; after that another
+//! thread may already have it.
 
 #![allow(missing_docs, non_snake_case)] // The names are the C and C++ libraries'.
 

@@ -85,35 +85,7 @@ macro_rules! real {
 
 pub(crate) use real;
 
-unsafe extern "C" {
-    fn __errno_location() -> *mut c_int;
-}
-
-/// Keeps `errno` as it is while the runtime works.
-pub struct Errno(c_int);
-
-impl Errno {
-    /// Remembers it.
-    pub fn keep() -> Errno {
-        // SAFETY: the C library's own place for the current thread.
-        Errno(unsafe { __errno_location().read() })
-    }
-}
-
-impl Errno {
-    /// Sets it.
-    pub fn set(error: c_int) {
-        // SAFETY: as above.
-        unsafe { __errno_location().write(error) };
-    }
-}
-
-impl Drop for Errno {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { __errno_location().write(self.0) };
-    }
-}
+pub use crate::errno::Errno;
 
 /// Address ranges of instrumented modules. Copies and frees by others are not checked: what orders
 /// their accesses may be out of sight.
@@ -152,7 +124,7 @@ core::arch::global_asm!(".weak selvedge_mixed_module");
 #[inline]
 pub fn is_mixed() -> bool {
     let at: usize;
-    // SAFETY: loads the address of a symbol, null if nobody defines it.
+    // SAFETY: loads the address of a symbol, null if no module defines it.
     unsafe {
         core::arch::asm!("mov {at}, qword ptr [rip + selvedge_mixed_module@GOTPCREL]",
             at = out(reg) at, options(nostack, pure, readonly, preserves_flags));

@@ -83,7 +83,7 @@ unsafe extern "C" fn guard_abort(guard: usize, pc: usize) {
     real!(__cxa_guard_abort(guard) as fn(usize) -> ());
 }
 
-/// An exception may end an initialisation that somebody else will try again, and then comes after it.
+/// An exception may end an initialisation; the thread that tries again then comes after it.
 unsafe extern "C" fn throw(exception: usize, info: usize, destructor: usize, pc: usize) {
     if let Some(t) = thread::me()
         && t.once.0 != 0

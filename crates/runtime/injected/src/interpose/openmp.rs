@@ -1,10 +1,11 @@
-//! OpenMP, as far as its runtime tells: LLVM's calls `ompt_start_tool` when it starts, and then says what
-//! it does through callbacks (OpenMP 5.0, chapter 4, "OMPT"). gcc's runtime does not.
+//! OpenMP, as far as its runtime reports what it does. LLVM's calls `ompt_start_tool` when it starts, and
+//! then our callbacks (OpenMP 5.0, chapter 4, "OMPT"). gcc's runtime does not.
 //!
 //! Threads of a team begin after the construct that starts it, and the construct ends after they have.
-//! Who leaves a barrier comes after all who arrived. Critical sections, locks and ordered sections are
-//! locks. A task begins after it was made, and whoever waits for it (taskwait, taskgroup, a barrier) goes on
-//! after it has ended. A flush is a fence. What the library does to combine a reduction is not looked at.
+//! A thread that leaves a barrier comes after all that arrived. Critical sections, locks and ordered
+//! sections are locks. A task begins after it was made, and a thread that waits for it (taskwait,
+//! taskgroup, a barrier) goes on after it has ended. A flush is a fence. What the library does to combine
+//! a reduction is not checked.
 //!
 //! Guarantee: order is only added. May miss: a taskgroup is ordered after all finished tasks of its team,
 //! and tasks with dependences after all finished tasks with dependences, whichever they depend on.
@@ -27,9 +28,9 @@ type Data = *mut u64;
 type Lookup = unsafe extern "C" fn(*const c_char) -> Option<SetCallback>;
 type SetCallback = unsafe extern "C" fn(c_int, *const c_void) -> c_int;
 
-/// Teams and tasks alive at a time that are told apart.
+/// How many teams and tasks that are alive at a time are distinguished.
 const NUMBERS: usize = 1 << 20;
-/// Synchronization objects are found by address; these addresses are nobody's.
+/// Synchronization objects are found by address; the program has no memory at these addresses.
 const KEYS: usize = 0x43c0_0000_0000;
 
 /// The objects of a team or a task.
@@ -313,7 +314,7 @@ unsafe extern "C" fn initialize(look_up: Lookup, _device: c_int, _data: Data) ->
 
 unsafe extern "C" fn finalize(_data: Data) {}
 
-/// The library asks whether somebody wants to be told. Controlled executions do not know teams.
+/// The library asks whether a tool wants its callbacks. Controlled executions do not model teams.
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
 pub unsafe extern "C" fn ompt_start_tool(_version: u32, _name: *const c_char) -> *const StartTool {
     if crate::init::is_up() && !control::is_on() { &raw const TOOL } else { core::ptr::null() }

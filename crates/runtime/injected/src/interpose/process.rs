@@ -26,7 +26,7 @@ unsafe extern "C" fn do_fork(_pc: usize) -> c_int {
         crate::control::leave();
     }
     if !t.is_null() {
-        // SAFETY: as above; in the child this is its only thread.
+        // SAFETY: the thread's own block, which no other thread changes.
         unsafe {
             if pid == 0 {
                 (*t).record_nothing();

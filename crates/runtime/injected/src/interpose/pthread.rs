@@ -29,30 +29,31 @@ unsafe extern "C" {
     fn pthread_self() -> usize;
 }
 
-/// Key of the farewell destructor, plus one; 0 before start-up.
+/// Key of `end_destructor`, plus one; 0 before start-up.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Rounds of destructors that the C library makes.
 const ROUNDS: u32 = 4;
-/// Size of a stack when nobody says otherwise.
+/// Size of a stack for which the program does not ask for a size.
 const DEFAULT_STACK: usize = 8 << 20;
 
 /// Called once at start-up.
 pub fn prepare() {
     let mut key = 0;
     // SAFETY: `key` is written; the destructor is ours.
-    if unsafe { pthread_key_create(&raw mut key, farewell) } == 0 {
+    if unsafe { pthread_key_create(&raw mut key, end_destructor) } == 0 {
         KEY.store(key + 1, Ordering::Release);
     }
 }
 
-unsafe extern "C" fn farewell(thread: *mut c_void) {
+/// Ends the thread's block in the last round of destructors, so that the program's own come before.
+unsafe extern "C" fn end_destructor(thread: *mut c_void) {
     let key = KEY.load(Ordering::Acquire) - 1;
     let t = thread.cast::<Thread>();
     // SAFETY: the value is the block of this very thread, set by `run`.
     unsafe {
-        (*t).farewells += 1;
-        if (*t).farewells < ROUNDS {
+        (*t).end_rounds += 1;
+        if (*t).end_rounds < ROUNDS {
             pthread_setspecific(key, thread);
         } else {
             end(&mut *t);
@@ -60,8 +61,8 @@ unsafe extern "C" fn farewell(thread: *mut c_void) {
     }
 }
 
-/// What ended threads knew, for whoever takes over a lock that one of them held. Only the address
-/// matters.
+/// The clock of all ended threads, for a thread that takes over a lock that one of them held. Only the
+/// address matters.
 static ENDED: u64 = 0;
 
 /// The thread is ordered after all threads that have ended: the lock it got was given up by the
@@ -72,8 +73,8 @@ pub fn after_ended_threads() {
     }
 }
 
-/// The main thread says farewell as well, in case it ends before the others.
-pub fn main_has_farewell() {
+/// Runs [`end_destructor`] for the main thread too, in case it ends before the others.
+pub fn main_has_end_destructor() {
     let key = KEY.load(Ordering::Acquire);
     let t = thread::current();
     if key != 0 && !t.is_null() {
@@ -163,7 +164,7 @@ unsafe extern "C" fn create(
         // SAFETY: the program's variable for the result.
         unsafe { id.write(own) };
     }
-    // The child also sets it; whoever is first must not be contradicted by a block already reused.
+    // The child also sets it. The first one counts: by now the block may belong to another thread.
     let _ = child.pthread.compare_exchange(0, own, Ordering::AcqRel, Ordering::Relaxed);
     0
 }
@@ -236,7 +237,7 @@ unsafe extern "C" fn clockjoin(
     result
 }
 
-/// Nobody will join the thread any more.
+/// The thread is detached: no thread will join it.
 pub fn detached(block: Option<&'static Thread>) {
     let Some(block) = block else { return };
     block.detached.store(1, Ordering::Release);

@@ -1,5 +1,5 @@
-//! Clocks, sleeps, yields, random numbers and processors. They matter to controlled executions only, where time is
-//! virtual and random numbers are the same every time.
+//! Clocks, sleeps, yields, random numbers and processors. They matter only to controlled executions, where
+//! time is virtual and random numbers are the same every time.
 
 #![allow(missing_docs)] // The names are the C library's.
 
