@@ -1,8 +1,8 @@
-//! `cargo selvedge`: unmodified Rust crates, built so that they can be observed, on a stable toolchain.
+//! `cargo selvedge`: builds unmodified Rust crates with instrumentation, on a stable toolchain.
 //!
-//! Cargo does everything; it is only told other flags, another linker, another place for what it
-//! builds, and to run programs through `selvedge run`. The standard library stays as it is: what is
-//! generic or inlined is compiled into the program and so instrumented with it.
+//! Cargo does the work. We only give it other flags, another linker and another target directory, and make
+//! it run programs through `selvedge run`. The standard library is not rebuilt: its generic and inlined code
+//! is compiled into the program, and so instrumented with it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::toolbox::Toolbox;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Environment variable with what the user wants called in front of the compiler.
+/// Environment variable with the user's own wrapper around the compiler.
 const WRAPPER: &str = "SELVEDGE_RUSTC_WRAPPER";
 
-/// Flags that make the compiler instrument, and leave the runtime to us. The third one is there because
-/// the standard library is not instrumented, the last one for marks of the `selvedge` crate.
+/// Flags that make the compiler instrument without linking its own runtime. The third flag is needed because
+/// the standard library is not instrumented; the last one turns on the region marks of the `selvedge` crate.
 const FLAGS: [&str; 4] = [
     "-Zsanitizer=thread",
     "-Zexternal-clangrt",
@@ -26,13 +26,13 @@ const FLAGS: [&str; 4] = [
     "--cfg=selvedge_native",
 ];
 
-/// Has Cargo do it. The exit code is Cargo's, which is that of the observed program where it runs one.
+/// Runs Cargo. The exit code is Cargo's, which is the observed program's if Cargo runs one.
 pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
     let (subcommand, rest) = args.command.split_first().expect("the command line requires one");
     let known = ["build", "b", "run", "r", "test", "t", "bench", "rustc", "nextest"];
     if !subcommand.to_str().is_some_and(|s| known.contains(&s)) {
         return Err(Failure::Usage(format!(
-            "cargo selvedge does not know {}; it knows build, run, test and bench",
+            "cargo selvedge does not support `{}`; it supports build, run, test and bench",
             subcommand.to_string_lossy()
         )));
     }
@@ -63,7 +63,7 @@ fn configure(
     };
     set("linker", quoted(&text(&toolbox.cc)?));
     set("runner", list(runner.iter().map(String::as_str)));
-    // Flags from the environment take the place of all others, so ours must go there, too.
+    // Flags from the environment replace all others, so ours must go there too.
     let flags: Vec<&str> = FLAGS.to_vec();
     let from_environment = added("RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", &flags);
     if from_environment.is_none() {
@@ -78,14 +78,14 @@ fn configure(
     command.env("RUSTC_BOOTSTRAP", "1");
     command.env(WRAPPER, std::env::var_os("RUSTC_WRAPPER").unwrap_or_default());
     command.env("RUSTC_WRAPPER", &toolbox.rustc);
-    // Without lines, findings would have no places.
+    // Without line tables, findings would have no places in the source.
     for profile in ["RELEASE", "BENCH"] {
         let variable = format!("CARGO_PROFILE_{profile}_DEBUG");
         if std::env::var_os(&variable).is_none() {
             command.env(variable, "line-tables-only");
         }
     }
-    // Code in C that crates bring along.
+    // For C and C++ code in crates.
     for (variable, compiler) in [
         ("CC_x86_64_unknown_linux_gnu", &toolbox.cc),
         ("CXX_x86_64_unknown_linux_gnu", &toolbox.cxx),
@@ -97,21 +97,22 @@ fn configure(
     Ok(())
 }
 
-/// What Cargo calls in place of the Rust compiler, which is the first word. Only when Cargo asks what is
-/// true of the target we have a word in it: that the program is instrumented is not said. Crates whose
-/// build scripts are told so compile other code, made for the limits of ThreadSanitizer (crossbeam-deque
-/// leaves out fences, which are understood here), and then that would be observed.
+/// The wrapper that Cargo calls instead of the Rust compiler, which is the first word. It changes only Cargo's
+/// question about the target's `cfg`: the answer does not mention the sanitizer. If build scripts knew of it,
+/// some crates would compile other code to suit ThreadSanitizer's limits (crossbeam-deque leaves out fences,
+/// which Selvedge supports), and Selvedge would observe that code instead.
 pub(crate) fn rustc(words: &[OsString]) -> Result<ExitCode, Failure> {
     let users = std::env::var_os(WRAPPER).filter(|w| !w.is_empty());
     let asks = words.iter().any(|w| w == "--print=cfg");
     let mut words = users.iter().chain(words).filter(|w| !asks || *w != FLAGS[0]);
-    let program = words.next().ok_or_else(|| Failure::Usage("no compiler is named".to_owned()))?;
+    let program =
+        words.next().ok_or_else(|| Failure::Usage("cargo named no compiler to call".to_owned()))?;
     let status = Command::new(program).args(words).status();
     let status = status.map_err(|error| Failure::Open { path: program.into(), error })?;
     Ok(crate::compiler::code(status))
 }
 
-/// The user's flags from the environment with ours behind them, if there are any.
+/// The user's flags from the environment, if there are any, followed by ours.
 fn added(plain: &str, encoded: &str, flags: &[&str]) -> Option<(String, String)> {
     const SEPARATOR: &str = "\u{1f}";
     let of = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
@@ -121,7 +122,7 @@ fn added(plain: &str, encoded: &str, flags: &[&str]) -> Option<(String, String)>
     of(plain).map(|own| (plain.to_owned(), format!("{own} {}", flags.join(" "))))
 }
 
-/// The options of `selvedge run` as words again.
+/// The options of `selvedge run` as command-line arguments.
 fn run_options(options: &RunOptions) -> Result<Vec<String>, Failure> {
     let here = std::env::current_dir()?;
     let fail_on = match options.fail_on {
@@ -149,7 +150,7 @@ fn run_options(options: &RunOptions) -> Result<Vec<String>, Failure> {
     Ok(words)
 }
 
-/// A directory beside what Cargo builds otherwise, so that neither throws away the other's work.
+/// A target directory of its own, so that ordinary builds and ours do not overwrite each other's files.
 fn target_directory(cargo: &OsString, args: &[OsString]) -> Result<PathBuf, Failure> {
     #[derive(serde::Deserialize)]
     struct Metadata {
@@ -166,11 +167,11 @@ fn target_directory(cargo: &OsString, args: &[OsString]) -> Result<PathBuf, Fail
         return Err(Failure::Usage(message.trim_start_matches("error: ").to_owned()));
     }
     let metadata: Metadata = serde_json::from_slice(&output.stdout)
-        .map_err(|e| Failure::Usage(format!("cargo metadata is not understood: {e}")))?;
+        .map_err(|e| Failure::Usage(format!("cannot parse the output of cargo metadata: {e}")))?;
     Ok(metadata.target_directory.join("selvedge"))
 }
 
-/// Whether Cargo's own arguments have an option; what follows `--` is not Cargo's.
+/// Whether Cargo's own arguments, those before `--`, have an option.
 fn names(args: &[OsString], option: &str) -> bool {
     value(args, option).is_some()
 }
@@ -188,7 +189,9 @@ fn value(args: &[OsString], option: &str) -> Option<OsString> {
 
 fn text(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| Failure::Usage(format!("{}: Cargo needs paths in UTF-8", path.display())))
+    text.ok_or_else(|| {
+        Failure::Usage(format!("{}: Cargo accepts only UTF-8 paths here", path.display()))
+    })
 }
 
 /// A TOML array.

@@ -1,4 +1,4 @@
-//! `selvedge check`: analyses over recorded traces, in one pass for all of them.
+//! `selvedge check`: runs all chosen analyses over each recorded trace, in one pass.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::exit::{Exit, Failure};
 use crate::input::Input;
 use crate::terminal::print;
 
-/// Analyses the traces and prints what was found. A trace that turns out to be unreadable half-way is
-/// a failure, after the findings up to there have been printed.
+/// Analyses the traces and prints the findings. If a trace becomes unreadable half-way, the findings up to
+/// there are printed before the failure.
 pub(crate) fn run(args: &Check) -> Result<Exit, Failure> {
     let mut report = Report::default();
     let outcome = analyse_into(args, &mut report);
@@ -64,7 +64,7 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     outcome
 }
 
-/// What keeps an analysis from finding all that it promises, if anything does.
+/// A limit that an analysis reached, for the report.
 pub(crate) fn bound(reached: Reached, trace: Option<String>) -> Bound {
     let Reached { analysis, bound } = reached;
     Bound::Analysis {

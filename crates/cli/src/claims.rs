@@ -1,30 +1,30 @@
-//! Regions that nobody marked in the program: functions by name, and code that holds a lock.
+//! Regions that the program does not mark: functions by name, and code that holds a lock.
 
 use clap::Args;
 use selvedge_model::{Event, Op, RegionId, RegionKind, Symbols};
 
 use crate::pattern::Pattern;
 
-/// What the user says about regions.
+/// The options about regions.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RegionOptions {
-    /// Functions that are meant to be atomic: a name, `*` standing for anything; turns on atomicity
+    /// Functions that are meant to be atomic, by name (`*` matches anything); turns on `atomicity`
     ///
-    /// The name is as in the source, with namespaces or modules and without parameters. In a trace
-    /// the regions of that name are meant. A function that the compiler has inlined everywhere has
-    /// no entry and is no region: mark it in the source, or build with -O1 -fno-inline.
+    /// Write the name as in the source, with namespaces or modules and without parameters. In a trace
+    /// it selects the regions of that name. A function that the compiler has inlined everywhere cannot
+    /// be a region by name: mark it in the source, or build with -O1 -fno-inline.
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub(crate) atomic_methods: Vec<String>,
-    /// Functions that are meant to be deterministic, likewise; turns on determinism
+    /// Functions that are meant to be deterministic, by name; turns on `determinism`
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub(crate) deterministic: Vec<String>,
-    /// Take all code that holds a lock for atomic; turns on atomicity
+    /// Treat all code that holds a lock as atomic; turns on `atomicity`
     #[arg(long)]
     pub(crate) lock_regions: bool,
 }
 
 impl RegionOptions {
-    /// The analyses that are asked for by name, and those that regions ask for.
+    /// The analyses in `names`, and those that check the regions.
     pub(crate) fn with_analyses(&self, names: &[String]) -> Vec<String> {
         let mut names = names.to_vec();
         let mut want = |name: &str, other: &str| {
@@ -41,7 +41,7 @@ impl RegionOptions {
         names
     }
 
-    /// The options as words again.
+    /// The options as command-line arguments.
     pub(crate) fn words(&self) -> Vec<String> {
         let atomic = self.atomic_methods.iter().map(|p| format!("--atomic-methods={p}"));
         let deterministic = self.deterministic.iter().map(|p| format!("--deterministic={p}"));
@@ -49,7 +49,7 @@ impl RegionOptions {
         atomic.chain(deterministic).chain(locks).collect()
     }
 
-    /// What functions claim.
+    /// The claims that the options make about functions.
     pub(crate) fn claims(&self) -> Claims {
         let whole = |names: &[String]| names.iter().map(|n| Pattern::whole(n)).collect();
         Claims { atomic: whole(&self.atomic_methods), deterministic: whole(&self.deterministic) }
@@ -64,7 +64,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Whether none does.
+    /// Whether no function claims anything.
     pub(crate) fn is_empty(&self) -> bool {
         self.atomic.is_empty() && self.deterministic.is_empty()
     }
@@ -74,7 +74,7 @@ impl Claims {
         self.each(|pattern| pattern.matches(name))
     }
 
-    /// What every function claims, whatever its name, if there are no other claims than those.
+    /// What every function claims, if all patterns are `*`.
     pub(crate) fn of_all(&self) -> Option<Vec<RegionKind>> {
         let all = self.atomic.iter().chain(&self.deterministic).all(Pattern::is_everything);
         (all && !self.is_empty()).then(|| self.each(Pattern::is_everything))
@@ -87,7 +87,7 @@ impl Claims {
     }
 }
 
-/// Lets the regions of a trace claim what the user says, by name. A region of which both is said is
+/// Changes what the regions of a trace claim to what the options say. A region that both options name is
 /// deterministic.
 #[derive(Debug)]
 pub(crate) struct Renamed {
@@ -100,7 +100,7 @@ impl Renamed {
         Renamed { claims, kinds: Vec::new() }
     }
 
-    /// Changes the claims of events. Others stay as they are.
+    /// Changes the claims of the region events among `events`.
     pub(crate) fn change(&mut self, events: &mut [Event], symbols: &Symbols) {
         if self.claims.is_empty() {
             return;

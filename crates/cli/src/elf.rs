@@ -1,4 +1,4 @@
-//! What a program is, from its file: whether it can be observed, and how.
+//! How a program's executable file was built, and so whether it can be observed.
 
 use std::fmt;
 use std::io::Read;
@@ -9,51 +9,51 @@ use object::read::elf::{Dyn, ElfFile, FileHeader};
 use object::{Endianness, Object, ObjectSymbol};
 use thiserror::Error;
 
-/// How a program was built, as far as observing it goes.
+/// How a program was built, as far as it matters for observing it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Built {
-    /// Instrumented, with our runtime in it.
+    /// Instrumented, with our runtime linked in.
     Ours,
-    /// Instrumented, and served by a shared `libtsan`.
+    /// Instrumented, with a shared `libtsan`, which our library can replace.
     SharedTsan,
-    /// Instrumented, with ThreadSanitizer's runtime in it, which cannot be taken out again.
+    /// Instrumented, with ThreadSanitizer's runtime statically linked, which cannot be replaced.
     StaticTsan,
-    /// With another sanitizer, which cannot share a process with us.
+    /// Built with another sanitizer, which cannot run in one process with our runtime.
     OtherSanitizer(&'static str),
-    /// Not instrumented; the loader can bring our library in.
+    /// Not instrumented; the loader can preload our library.
     Plain,
-    /// Not instrumented, and there is no loader: nothing can be brought in.
+    /// Not instrumented and statically linked: no library can be preloaded.
     Static,
 }
 
-/// A program in the form that the kernel runs.
+/// An executable file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
     pub(crate) built: Built,
-    /// The program is stripped of its debug information.
+    /// Whether the file has debug information.
     pub(crate) debug_info: bool,
 }
 
-/// Why a file is no program that can be observed.
+/// Why a file is not a program that can be observed.
 #[derive(Debug, Error)]
 pub(crate) enum ProgramError {
     #[error("{}: cannot read: {error}", path.display())]
     Read { path: PathBuf, error: std::io::Error },
-    #[error("{}: it is a directory", .0.display())]
+    #[error("{}: this is a directory, not a program", .0.display())]
     Directory(PathBuf),
-    #[error("{}: it is not executable", .0.display())]
+    #[error("{}: the file is not executable", .0.display())]
     NotExecutable(PathBuf),
     #[error(
-        "{}: it is a script; name its interpreter and the script: `selvedge run -- {interpreter} {}`",
+        "{}: this is a script; run its interpreter with it: `selvedge run -- {interpreter} {}`",
         path.display(), path.display()
     )]
     Script { path: PathBuf, interpreter: String },
-    #[error("{}: it is not a program for 64-bit x86 Linux", .0.display())]
+    #[error("{}: this is not a program for 64-bit x86 Linux", .0.display())]
     Foreign(PathBuf),
 }
 
-/// As messages say it.
+/// For messages, after "is".
 impl fmt::Display for Built {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -111,7 +111,7 @@ fn built(elf: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) -> Built {
     let symbols = Symbols::of(elf);
     let needed = needed(elf, bytes);
     let needs = |prefix: &str| needed.iter().any(|n| n.starts_with(prefix));
-    // Ours is in front only if the loader finds its functions before the C library's.
+    // Our runtime works only if the loader finds its functions before the C library's.
     if symbols.exports("selvedge_region_enter") && symbols.exports("pthread_mutex_lock") {
         Built::Ours
     } else if needs("libasan") || symbols.defines("__asan_init") {
@@ -166,7 +166,7 @@ impl Symbols {
     }
 }
 
-/// The shared libraries that the program names.
+/// The shared libraries that the program is linked with.
 fn needed(elf: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) -> Vec<String> {
     let endian = elf.endian();
     let sections = elf.elf_section_table();

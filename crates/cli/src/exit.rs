@@ -24,7 +24,7 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The program could not be run, or there was nothing in it to observe.
     NotRun = 3,
-    /// A signal stopped us, and there was nothing to report so far; as a shell would say it.
+    /// A signal stopped the command before it found anything: 128 + SIGINT, as in a shell.
     Interrupted = 130,
 }
 
@@ -34,12 +34,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     #[error("{name}: {error}")]
     Trace { name: String, error: TraceError },
-    #[error("{}: it is a directory: name the trace files in it", .0.display())]
+    #[error("{}: this is a directory; name the trace files in it", .0.display())]
     Directory(PathBuf),
     #[error("{}: cannot open: {}", path.display(), describe(error))]
     Open { path: PathBuf, error: io::Error },
@@ -47,21 +47,21 @@ pub(crate) enum Failure {
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    #[error("there is no compiler {name}; {variable} names the one to use")]
+    #[error("there is no compiler {name}; set {variable} to the compiler to use")]
     NoCompiler { name: String, variable: &'static str },
-    #[error("{}: {wrong}, so it would run unobserved", output.display())]
+    #[error("{}: {wrong}, so Selvedge could not observe it", output.display())]
     Link { output: PathBuf, wrong: String },
     #[error("{0}")]
     Program(ProgramError),
-    #[error("{}: cannot be observed: {why}\nbuild it so that it can:\n{HOW_TO_BUILD}", path.display())]
+    #[error("{}: this program cannot be observed: {why}\nTo build it with instrumentation:\n{HOW_TO_BUILD}", path.display())]
     Unobservable { path: PathBuf, why: String },
-    #[error("interrupted before anything was known")]
+    #[error("interrupted before there was anything to report")]
     Interrupted,
     #[error("{0}")]
     Session(selvedge_runtime::Error),
-    #[error("{}: the directory in which the program ran is not there any more", .0.display())]
+    #[error("{}: the directory in which the program ran no longer exists", .0.display())]
     Gone(PathBuf),
-    #[error("{}: no execution under control came to its end within {patience} (--patience); {advice}", path.display())]
+    #[error("{}: no controlled execution ended within {patience} (--patience); {advice}", path.display())]
     Endless { path: PathBuf, patience: String, advice: &'static str },
     #[error("{0}")]
     Store(#[from] StoreError),
@@ -84,14 +84,13 @@ impl Failure {
         }
     }
 
-    /// Whoever read our output has stopped reading, as `head` does: not an error.
+    /// Whether the reader of our output has closed the pipe, as `head` does. That is not an error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-/// What came of something that a signal may have stopped: nothing, if one has. What is known by then is
-/// still to be reported.
+/// The result, or `None` if a signal interrupted the work. The caller then reports what it knows so far.
 pub(crate) fn unless_interrupted<T, E: Into<Failure>>(
     outcome: Result<T, E>,
 ) -> Result<Option<T>, Failure> {
@@ -113,7 +112,7 @@ impl From<selvedge_runtime::Error> for Failure {
 
 fn describe(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         _ => error.to_string(),
     }

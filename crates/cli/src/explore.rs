@@ -1,4 +1,4 @@
-//! `selvedge explore`: many schedules of a program, and which of them make it fail.
+//! `selvedge explore`: runs a program under many schedules and reports those that make it fail.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::store::{self, Journal};
 use crate::suppress::Suppressions;
 use crate::terminal::print;
 
-/// So many executions are looked at for accesses that may race.
+/// The number of executions in which accesses that may race are looked for.
 const OBSERVED: u64 = 3;
 
 /// Explores and reports.
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
     conclude(&report, &args.output, &program, &deadline)
 }
 
-/// A run of the store for a program under control.
+/// Begins the stored run of a controlled program.
 pub(crate) fn begin(program: &ControlledProgram) -> Journal {
     let store = store::open(&store::directory(&program.setup.directory));
     let mut journal = Journal::begin(store, &program.words, &program.setup.form, &program.sight());
@@ -52,7 +52,7 @@ pub(crate) fn begin(program: &ControlledProgram) -> Journal {
     journal
 }
 
-/// Prints the report, and says how the command ends.
+/// Prints the report and returns the exit code.
 pub(crate) fn conclude(
     report: &Report,
     output: &Output,
@@ -134,7 +134,7 @@ fn explore(
     Ok(report)
 }
 
-/// What undirected executions of a campaign look like unless something else is said.
+/// The default search of a campaign: undirected, with the default strategy and the rest of the budget.
 pub(crate) fn search(
     campaign: &Campaign<Native>,
     points: WatchList,
@@ -157,19 +157,19 @@ pub(crate) fn search(
     }
 }
 
-/// What came of directed executions; nothing if a signal stopped them.
+/// The result of directed executions, or `None` if a signal stopped them.
 pub(crate) fn halted<T>(
     outcome: Result<T, Halt<selvedge_runtime::Error>>,
 ) -> Result<Option<T>, Failure> {
     match outcome {
         Ok(result) => Ok(Some(result)),
         Err(Halt::Failed(error)) => unless_interrupted(Err(error)),
-        // Native executions have limits of their own, and are not watched for this.
+        // The engine does not watch native executions for stalls: the executor has its own time limit.
         Err(Halt::Stalled) => Ok(None),
     }
 }
 
-/// What came of undirected executions; those that a signal stopped have seen what they have seen.
+/// The coverage of undirected executions. If a signal stopped them, the coverage is unknown.
 pub(crate) fn finished(
     outcome: Result<Coverage, Problem<selvedge_runtime::Error>>,
     program: &ControlledProgram,
@@ -179,16 +179,16 @@ pub(crate) fn finished(
         Err(Problem::Halt(Halt::Failed(error))) => {
             Ok(unless_interrupted(Err::<Coverage, _>(error))?.unwrap_or_default())
         }
-        // Native executions have limits of their own.
+        // The executor's own time limit ends native executions.
         Err(Problem::Halt(Halt::Stalled) | Problem::Endless) => Err(Failure::Endless {
             path: program.setup.program.clone(),
             patience: format!("{} s", program.setup.patience as f64 / 1000.0),
-            advice: "if it just takes long, give it more; a server needs a client that ends it",
+            advice: "if it is only slow, give it more time; a server needs a client that shuts it down",
         }),
     }
 }
 
-/// What controlled executions cost, and what is worth saying besides the findings.
+/// What the controlled executions cost, and remarks for the report.
 pub(crate) fn effort(
     campaign: &Campaign<Native>,
     deadline: &Deadline,
@@ -196,14 +196,14 @@ pub(crate) fn effort(
     mut remarks: Vec<String>,
 ) -> Effort {
     let uncontrolled = campaign.uncontrolled.iter();
-    remarks.extend(uncontrolled.map(|what| format!("not everything was under control: {what}")));
+    remarks.extend(uncontrolled.map(|what| format!("not everything was controlled: {what}")));
     remarks.extend(campaign.nondeterminism.as_ref().map(cases::differs));
     if let Some(ending) = campaign.failures.always()
         && let Some(finding) = ending.finding()
     {
         let summary = words::summary(&Case::new(finding, &ending.symbols));
         remarks.push(format!(
-            "it fails in the same way under all {} schedules, so this is not a concurrency bug: {summary}",
+            "the program fails in the same way under all {} schedules, so this is not a concurrency bug: {summary}",
             campaign.failures.executions()
         ));
     }
@@ -223,14 +223,16 @@ pub(crate) fn effort(
     }
 }
 
-/// What to say of more scheduling points than there may be.
+/// A remark if there are more scheduling points than the runtime supports.
 pub(crate) fn limits(points: &WatchList) -> Option<String> {
     let (all, most) = (points.list().len(), selvedge_runtime::control::wire::WATCHED);
     let more = all > most;
-    more.then(|| format!("{all} accesses may race; the first {most} of them are scheduling points"))
+    more.then(|| {
+        format!("{all} accesses may race; only the first {most} of them are scheduling points")
+    })
 }
 
-/// The accesses that may race, and so are scheduling points.
+/// The accesses that may race; they become scheduling points.
 pub(crate) fn points(native: &Native, seed: u64) -> Result<WatchList, Failure> {
     Ok(look(native, seed)?.racing())
 }

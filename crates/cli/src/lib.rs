@@ -1,7 +1,7 @@
 //! The commands `selvedge` and `cargo selvedge`.
 //!
-//! [`selvedge`] parses arguments, hands over to a command, and turns its outcome into an exit code; nothing
-//! else decides one. Standard output carries what was asked for, standard error everything else.
+//! [`selvedge`] parses the arguments, calls a command, and turns its outcome into an exit code; no other code
+//! decides exit codes. Reports go to standard output, and everything else goes to standard error.
 
 #![forbid(unsafe_code)]
 
@@ -46,7 +46,7 @@ pub fn selvedge() -> ExitCode {
 }
 
 fn command(words: Vec<OsString>) -> ExitCode {
-    // A compiler's options are its own business, also `--help` and `--version`.
+    // As a compiler we pass all options on, also `--help` and `--version`.
     if is_called(&words, toolbox::RUSTC) {
         return ended(cargo::rustc(&words[1..]));
     }
@@ -59,7 +59,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Run(args) => return ended(run::run(&args)),
-        Command::Cc { .. } | Command::Cxx { .. } => unreachable!("was recognised before"),
+        Command::Cc { .. } | Command::Cxx { .. } => unreachable!("handled above"),
         Command::Test(args) => test::run(&args),
         Command::Explore(args) => explore::run(&args),
         Command::Replay(args) => replay::run(&args),
@@ -71,7 +71,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
     ended(outcome.map(ExitCode::from))
 }
 
-/// Help and version come as errors too, and are none.
+/// Prints an error of the argument parser. Help and version are such errors too, but exit with 0.
 fn refused(error: &clap::Error) -> ExitCode {
     let code = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
     let _ = error.print();
@@ -82,7 +82,7 @@ fn is_called(words: &[OsString], name: &str) -> bool {
     words.first().and_then(|w| Path::new(w).file_name()).is_some_and(|n| n == name)
 }
 
-/// Which compiler we are, if we are one: by the name we were called, or by the first argument.
+/// Whether we are called as a compiler, by our name or by the first argument, and as which one.
 fn driver(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
     let name = Path::new(words.first()?).file_name()?.to_str()?;
     let (word, rest) = match name {
@@ -107,8 +107,8 @@ fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
     }
 }
 
-/// The command `cargo-selvedge`, which Cargo calls with `selvedge` as the first argument. By itself it
-/// is another `selvedge`, so that it can run and link what it has Cargo build.
+/// The command `cargo-selvedge`, which Cargo calls with `selvedge` as the first argument. Without that
+/// argument it is the command `selvedge`, so that Cargo can use the same file as linker and runner.
 pub fn cargo_selvedge() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_none_or(|w| w != "selvedge") {

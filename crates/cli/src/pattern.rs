@@ -1,4 +1,4 @@
-//! Patterns for names: `*` stands for anything.
+//! Patterns for names: `*` matches anything.
 
 /// A pattern with wildcards.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Matches anywhere in a name, unless `^` and `$` tie it to its ends.
+    /// Matches anywhere in a name, unless `^` or `$` anchors it.
     pub(crate) fn anywhere(text: &str) -> Pattern {
         let from_start = text.starts_with('^');
         let to_end = text.ends_with('$');
@@ -29,7 +29,7 @@ impl Pattern {
         self.pieces.iter().all(String::is_empty) && self.pieces.len() > 1
     }
 
-    /// Whether it matches. Nothing matches no name.
+    /// Whether it matches a name. No pattern matches the empty name.
     pub(crate) fn matches(&self, name: &str) -> bool {
         if name.is_empty() {
             return false;

@@ -1,4 +1,4 @@
-//! `selvedge report`: what an earlier run found, from the store.
+//! `selvedge report`: prints what an earlier run found, from the store.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,8 +10,7 @@ use crate::exit::{Exit, Failure, warning_label};
 use crate::store::{self, Run, Store};
 use crate::terminal;
 
-/// Prints a run's findings, or the list of runs. It shows what is stored and judges nothing, so
-/// findings do not make it fail.
+/// Prints a run's findings, or the list of runs. The exit code does not depend on the findings.
 pub(crate) fn run(args: &Recall) -> Result<Exit, Failure> {
     let here = std::env::current_dir()?;
     let directory = store::directory(&here);
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &Recall) -> Result<Exit, Failure> {
     terminal::print(&report, &output)?;
     if run.ending.is_none() {
         anstream::eprintln!(
-            "{}: run {} is still going on, or was cut off: there may be more to find",
+            "{}: run {} has not ended, or was killed: the list may be incomplete",
             warning_label(),
             run.id
         );

@@ -1,8 +1,8 @@
-//! `selvedge replay`: the same interleaving once more.
+//! `selvedge replay`: runs the interleaving of a finding again.
 //!
-//! Of a finding that shows by itself (a crash, a failed assertion, a deadlock) it is the ending that
-//! tells whether it happened again. Of a race or a broken atomic block it is the state that a directed
-//! execution had reached: the replay is watched for it.
+//! A crash, a failed assertion or a deadlock happened again if the execution ends with it. A race or an
+//! atomicity violation happened again if the replay reaches the state that the directed execution reached:
+//! the replay is watched for that state.
 
 use std::io::Write;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure, warning_label};
 use crate::store::{self, Store};
 use crate::terminal;
 
-/// Replays, and says what happened.
+/// Replays the schedule and prints what happened.
 pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
     let deadline = if args.gdb { Deadline::under_gdb() } else { Deadline::new(None)? };
     let again = match &args.schedule {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
     let edited = case.is_some() && !program.is_unchanged();
     if edited {
         anstream::eprintln!(
-            "{}: {} has changed since: the schedule is followed as far as it still fits",
+            "{}: {} has changed since the schedule was recorded; the replay follows it as far as it still fits",
             warning_label(),
             program.setup.program.display()
         );
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
     let ask = Ask { noted: Noted::Events, points, ..Ask::default() };
     let mut executor = native.executor()?;
     if edited {
-        // Shows which sites there are now.
+        // Lets the executor see the sites of the edited program.
         follow(&mut executor, &schedule, &Sought::default(), &ask)?;
     }
     let mut happened = 0;
@@ -71,12 +71,12 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
         }
     }
     if args.times > 1 {
-        anstream::eprintln!("it happened in {happened} of {} executions", args.times);
+        anstream::eprintln!("the finding happened in {happened} of {} executions", args.times);
     }
     Ok(if happened > 0 { Exit::Findings } else { Exit::Clean })
 }
 
-/// What to do again.
+/// A program, and the schedule to replay in it.
 struct Again {
     program: ControlledProgram,
     schedule: Schedule,
@@ -91,8 +91,8 @@ fn parsed(schedule: &str) -> Result<Schedule, Failure> {
 fn literal(args: &Replay, schedule: &str, deadline: &Deadline) -> Result<Again, Failure> {
     let schedule = parsed(schedule)?;
     let program = ControlledProgram::find(&args.command, std::time::Duration::from_secs(60))?;
-    // Which accesses were scheduling points is not part of a schedule. They are found as they were
-    // found then: the same program with the same seed shows the same.
+    // A schedule does not list the accesses that were scheduling points. Observing the same program with
+    // the same seed finds the same accesses again.
     let points = match program.is_instrumented() {
         true => {
             let native = Native::new(&program, &deadline.interrupt);
@@ -126,7 +126,7 @@ fn stored(args: &Replay) -> Result<Again, Failure> {
                 .map(|(run, f)| format!("  {} {} (run {run})", f.id, words::summary(f)))
                 .collect();
             return Err(Failure::Usage(format!(
-                "{prefix} is the beginning of several ids:\n{}",
+                "several ids begin with {prefix}:\n{}",
                 lines.join("\n")
             )));
         }
@@ -135,7 +135,7 @@ fn stored(args: &Replay) -> Result<Again, Failure> {
     let control = case.control.clone().unwrap_or_default();
     let (Some(setup), Some(schedule)) = (&run.setup, &control.schedule) else {
         return Err(Failure::Usage(format!(
-            "{} is {} and has no schedule: `selvedge test` looks for one",
+            "{} is {} and has no schedule; `selvedge test` searches for one",
             case.id,
             case.status.name()
         )));
@@ -157,8 +157,8 @@ fn watch_list(accesses: Vec<ReportedAccess>) -> WatchList {
     WatchList::new(accesses.into_iter().map(watched).collect())
 }
 
-/// The accesses that were scheduling points, in a program that was built anew: by their sites, from an
-/// execution that shows all accesses.
+/// Finds the accesses that were scheduling points in a program that was rebuilt: executions that note all
+/// accesses show where their sites are now.
 fn found_again(
     native: &Native,
     schedule: &Schedule,
@@ -170,7 +170,7 @@ fn found_again(
     }
     let mut executor = native.executor()?;
     let ask = Ask { noted: Noted::Accesses, ..Ask::default() };
-    // What a schedule avoids may be what another one executes.
+    // One schedule may execute code that the other does not.
     for schedule in [schedule.clone(), Schedule::new(schedule.seed)] {
         follow(&mut executor, &schedule, &Sought::default(), &ask)?;
     }
@@ -183,7 +183,7 @@ fn found_again(
     Ok(found)
 }
 
-/// Follows the schedule once; whether the finding happened, or without one, whether the program failed.
+/// Follows the schedule once. True if the finding happened or, without a finding, if the program failed.
 fn replay(
     executor: &mut Controlled,
     schedule: &Schedule,
@@ -201,7 +201,7 @@ fn replay(
     Ok((replayed, again))
 }
 
-/// Whether an execution ended with the failure that a case tells of, in a program that may be edited.
+/// Whether an execution ended with the failure of a case. If the program was edited, lines may have moved.
 fn is_of(replayed: &Replayed, case: &Case, edited: bool) -> bool {
     let ending = match &replayed.ending.outcome {
         Outcome::Exited(0) => return false,
@@ -212,7 +212,7 @@ fn is_of(replayed: &Replayed, case: &Case, edited: bool) -> bool {
     now.is_some_and(|now| now.id == case.id || edited && has_moved(&now, case))
 }
 
-/// Whether a failure is the one of a case, at lines that an edit has moved.
+/// Whether two failures are the same except for lines that an edit has moved.
 fn has_moved(now: &Case, case: &Case) -> bool {
     let sites: Vec<&Site> = now.places.iter().map(|p| &p.site).collect();
     now.kind == case.kind
@@ -222,7 +222,7 @@ fn has_moved(now: &Case, case: &Case) -> bool {
         && case.places.iter().all(|p| relocated(&p.site, sites.iter().copied()).is_some())
 }
 
-/// The interleaving, for the terminal.
+/// Prints the interleaving.
 fn show(replayed: &Replayed, symbols: &Symbols, case: Option<&Case>, root: &Path) {
     let critical = case.map(Case::critical).unwrap_or_default();
     let rows = cases::interleaving(replayed, symbols, &critical);
@@ -235,13 +235,21 @@ fn tell(replayed: &Replayed, case: Option<&Case>, again: bool) {
     let ending = words::outcome(&cases::outcome(&replayed.ending));
     match case {
         Some(case) if again => {
-            anstream::eprintln!("it happened again: {} ({})", words::summary(case), case.id);
+            anstream::eprintln!(
+                "the finding happened again: {} ({})",
+                words::summary(case),
+                case.id
+            );
             if case.aim().is_some() {
                 anstream::eprintln!("the program ended with {ending}");
             }
         }
         Some(case) => {
-            anstream::eprintln!("it did not happen: {} ({})", words::summary(case), case.id);
+            anstream::eprintln!(
+                "the finding did not happen: {} ({})",
+                words::summary(case),
+                case.id
+            );
             anstream::eprintln!("the program ended with {ending}");
         }
         None => anstream::eprintln!("the program ended with {ending}"),

@@ -1,9 +1,8 @@
-//! Suppressions, in the format of ThreadSanitizer's files, so that those which projects already have
-//! keep working.
+//! Suppressions, in the format of ThreadSanitizer's files, so that a project's existing files work.
 //!
-//! A line is `type:pattern`; `#` begins a comment. A pattern is found anywhere in a name unless `^` or
-//! `$` tie it to an end, and `*` stands for anything. The names are those of functions, files,
-//! libraries and variables that take part in a finding. What is suppressed is counted.
+//! A line is `type:pattern`; `#` begins a comment. A pattern matches anywhere in a name unless `^` or `$`
+//! anchors it; `*` matches anything. The names are those of the functions, files, libraries and variables
+//! of a finding. `selvedge run` prints how many findings were suppressed.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ use selvedge_report::{Case, words};
 use crate::exit::Failure;
 use crate::pattern::Pattern;
 
-/// What not to report.
+/// The rules of all suppression files.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Suppressions {
     rules: Vec<Rule>,
@@ -25,18 +24,18 @@ struct Rule {
     pattern: Pattern,
 }
 
-/// What a rule is about.
+/// The findings that a rule can suppress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum About {
-    /// Data races, by any function, file, library or variable of either side.
+    /// Data races, by a function, file, library or variable of either side.
     Race,
-    /// Data races, by where the accesses themselves are.
+    /// Data races, by the function or file of an access itself.
     RaceTop,
     /// Deadlocks.
     Deadlock,
-    /// Findings in which code of a library takes part.
+    /// Any finding, by a library whose code takes part.
     CalledFromLib,
-    /// Kinds of reports that are ThreadSanitizer's alone (leaked threads, misused locks, signals).
+    /// Reports that only ThreadSanitizer makes (leaked threads, misused locks, signals).
     Foreign,
 }
 
@@ -100,7 +99,7 @@ fn parse(text: &str, path: &Path) -> Result<Vec<Rule>, Failure> {
             "thread" | "mutex" | "signal" => About::Foreign,
             other => {
                 let known = "race, race_top, deadlock, called_from_lib, thread, mutex, signal";
-                return Err(wrong(&format!("there is no type {other:?}; there are {known}")));
+                return Err(wrong(&format!("there is no type {other:?}; the types are {known}")));
             }
         };
         rules.push(Rule { about, pattern: Pattern::anywhere(pattern) });

@@ -1,7 +1,7 @@
-//! The files that building and running programs needs: our libraries, the header, a list of symbols.
+//! The files that are needed to build and run programs: our libraries, the header, a list of symbols.
 //!
-//! All are embedded in the tool and unpacked to a cache directory named after their content, so that
-//! two versions of the tool do not disturb each other, and a cache that was deleted comes back.
+//! All are embedded in the executable and unpacked into a cache directory that is named after their content.
+//! So two versions of the tool do not overwrite each other's files, and a deleted cache is unpacked again.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -12,7 +12,7 @@ use crate::exit::Failure;
 
 const HEADER: &str = include_str!("../../runtime/include/selvedge.h");
 
-/// What an executable must offer to libraries that it loads later.
+/// The symbols that an executable must export for libraries that it loads later.
 const EXPORTED: &str = "{
     __tsan_*; selvedge_*; Annotate*;
     pthread_*; sem_*; mtx_*; cnd_*; thrd_*; call_once;
@@ -23,29 +23,29 @@ const EXPORTED: &str = "{
 };
 ";
 
-/// Names under which this program is a compiler.
+/// Called by one of these names, this program is a compiler.
 pub(crate) const CC: &str = "selvedge-cc";
 pub(crate) const CXX: &str = "selvedge-c++";
-/// Name under which it stands between Cargo and the Rust compiler.
+/// Called by this name, it is Cargo's wrapper around the Rust compiler.
 pub(crate) const RUSTC: &str = "selvedge-rustc";
 
-/// Where the files are.
+/// The paths of the unpacked files.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolbox {
     pub(crate) libraries: Libraries,
     /// Directory of `selvedge.h`.
     pub(crate) include: PathBuf,
-    /// `selvedge cc` and `selvedge c++` as single words, for those who accept no more.
+    /// `selvedge cc` and `selvedge c++` as one path, for build tools that take no arguments.
     pub(crate) cc: PathBuf,
     pub(crate) cxx: PathBuf,
-    /// What Cargo is to call in front of the Rust compiler.
+    /// The wrapper around the Rust compiler.
     pub(crate) rustc: PathBuf,
-    /// For the linker's `--dynamic-list`.
+    /// The symbols to export, for the linker's `--dynamic-list`.
     pub(crate) exported: PathBuf,
 }
 
 impl Toolbox {
-    /// Unpacks what is not there yet.
+    /// Unpacks the files that the cache does not have.
     pub(crate) fn unpack() -> Result<Toolbox, Failure> {
         let directory = cache().join(Libraries::fingerprint());
         let failed = |error| Failure::Write { path: directory.clone(), error };
@@ -64,7 +64,7 @@ impl Toolbox {
     }
 }
 
-/// The directory for caches of ours, as the XDG specification has it.
+/// Our cache directory, according to the XDG specification.
 fn cache() -> PathBuf {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
@@ -74,7 +74,7 @@ fn cache() -> PathBuf {
         .join("selvedge")
 }
 
-/// Makes a symbolic link, in place of what is there if that leads elsewhere.
+/// Makes `link` a symbolic link to `target`, if it is not one already.
 fn point(link: &Path, target: &Path) -> io::Result<()> {
     if fs::read_link(link).is_ok_and(|there| there == target) {
         return Ok(());
@@ -84,7 +84,7 @@ fn point(link: &Path, target: &Path) -> io::Result<()> {
     fs::rename(&own, link)
 }
 
-/// Writes a file unless it is there with this content; several processes may do so at once.
+/// Writes a file, if it does not have this content already. Several processes may do so at the same time.
 fn put(path: &Path, content: &str) -> io::Result<()> {
     if fs::read(path).is_ok_and(|there| there == content.as_bytes()) {
         return Ok(());

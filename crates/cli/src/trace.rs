@@ -1,4 +1,4 @@
-//! `selvedge trace`: looking at traces and converting them.
+//! `selvedge trace`: prints, summarises and converts traces.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,7 +13,7 @@ use crate::args::{Trace, TraceCommand};
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
 
-/// Does what the subcommand says.
+/// Runs the subcommand.
 pub(crate) fn run(args: &Trace) -> Result<Exit, Failure> {
     match &args.command {
         TraceCommand::Cat { trace, limit } => cat(trace, limit.unwrap_or(u64::MAX))?,
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Trace) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// Hands every event of a trace to `each`, until it says stop.
+/// Hands every event of a trace to `each`, until that returns false.
 fn for_each(
     path: &Path,
     mut each: impl FnMut(&Event, &Symbols) -> Result<bool, Failure>,

@@ -1,8 +1,8 @@
 //! What a compiler's command line asks for.
 //!
-//! The options of gcc and clang are many; what matters here is which stage is the last one, which
-//! arguments are inputs, and which belong to one stage only. An option that is not known is passed on
-//! as it is: the worst that can follow is the compiler's own error message.
+//! gcc and clang have many options. What matters here is which stage is the last one, which arguments are
+//! inputs, and which belong to one stage only. An unknown option is passed on unchanged: at worst the
+//! compiler prints its own error message.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(super) enum ItemKind {
     LinkOption,
     /// `-o`.
     Output,
-    /// `-x`: how the inputs after it are to be understood.
+    /// `-x`: the language of the inputs after it.
     Language,
     /// `-M…`: dependencies for make.
     Dependencies,
@@ -38,7 +38,7 @@ pub(super) enum ItemKind {
 /// The last stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// A question about the compiler: nothing is translated.
+    /// A question about the compiler: nothing is compiled or linked.
     Question,
     /// Up to an object, assembly, preprocessed text or a list of dependencies.
     Compile,
@@ -50,7 +50,7 @@ pub(super) enum Stage {
     LinkPartly,
 }
 
-/// A command line, understood.
+/// A parsed command line.
 #[derive(Debug)]
 pub(super) struct Arguments {
     pub(super) items: Vec<Item>,
@@ -122,7 +122,7 @@ const SOURCES: &[&str] = &[
 const HEADERS: &[&str] = &["h", "hh", "H", "hp", "hxx", "hpp", "HPP", "h++", "tcc"];
 
 impl Arguments {
-    /// Understands a command line without the name of the compiler.
+    /// Parses a command line without the name of the compiler.
     pub(super) fn parse(args: &[OsString]) -> Arguments {
         let args = expanded(args, 0);
         let mut items = Vec::new();
@@ -145,17 +145,17 @@ impl Arguments {
         Arguments { items, stage }
     }
 
-    /// Whether an option is there, exactly so.
+    /// Whether the command line has exactly this option.
     pub(super) fn has(&self, option: &str) -> bool {
         self.items.iter().any(|i| i.words[0] == option)
     }
 
-    /// Whether an option is there that begins so.
+    /// Whether the command line has an option with this prefix.
     pub(super) fn has_prefix(&self, prefix: &str) -> bool {
         self.items.iter().any(|i| i.words[0].to_string_lossy().starts_with(prefix))
     }
 
-    /// Whether something is compiled on the way.
+    /// Whether some input has to be compiled.
     pub(super) fn compiles(&self) -> bool {
         self.items.iter().any(|i| matches!(i.kind, ItemKind::Source | ItemKind::Header))
     }
@@ -239,8 +239,8 @@ fn stage(items: &[Item]) -> Stage {
     }
 }
 
-/// The arguments with those from response files in their place. A file that cannot be read stays as
-/// it is: the compiler will say so.
+/// The arguments, with response files replaced by their content. A file that cannot be read stays: the
+/// compiler reports it.
 fn expanded(args: &[OsString], depth: usize) -> Vec<OsString> {
     const DEEPEST: usize = 16;
     let mut all = Vec::new();
@@ -254,7 +254,7 @@ fn expanded(args: &[OsString], depth: usize) -> Vec<OsString> {
     all
 }
 
-/// Splits the text of a response file: white space separates, quotes and backslashes protect.
+/// Splits the text of a response file at white space, except inside quotes and after a backslash.
 fn split(text: &str) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

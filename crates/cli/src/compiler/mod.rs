@@ -1,9 +1,9 @@
 //! `selvedge cc` and `selvedge c++`: the user's compiler, with instrumentation and our runtime.
 //!
 //! The compiler instruments as for ThreadSanitizer; the link gets our library instead of its runtime.
-//! Our library is the first thing on the link line and is taken in whole, so that its functions come
-//! before the C library's. Whether that worked is checked in the finished executable, because the
-//! alternative is a program that runs, is not observed, and says nothing.
+//! Our library is the first thing on the link line and is linked as a whole, so that its functions come
+//! before the C library's. The finished executable is checked for this: otherwise the program would run
+//! unobserved, and no message would say so.
 
 mod arguments;
 mod plan;
@@ -18,7 +18,7 @@ use crate::toolbox::Toolbox;
 use arguments::{Arguments, Stage};
 use plan::Plan;
 
-/// Which of the two drivers.
+/// Which of the two commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Driver {
     /// `selvedge cc`
@@ -50,10 +50,10 @@ pub(crate) enum Family {
     Clang,
 }
 
-/// The compiler underneath.
+/// The compiler that we call.
 #[derive(Clone, Debug)]
 struct Compiler {
-    /// The program, and what stands between it and the arguments, such as `ccache gcc`.
+    /// The program and its first arguments, such as `ccache gcc`.
     words: Vec<OsString>,
     family: Family,
 }
@@ -84,15 +84,15 @@ pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failu
     Ok(code(status))
 }
 
-/// An executable in which our runtime is not in front must not be mistaken for one that is observed.
+/// Fails if our runtime does not come before the C library in an executable: it would run unobserved.
 fn check(output: &Path) -> Result<(), Failure> {
     if !output.is_file() {
-        // `/dev/null`, or a linker that was told to write nothing.
+        // The output is `/dev/null`, or the linker was told to write nothing.
         return Ok(());
     }
     let wrong = match Program::read(output) {
         Ok(program) if program.built == Built::Ours => return Ok(()),
-        Ok(_) => "our runtime is not in front of the C library in it".to_owned(),
+        Ok(_) => "Selvedge's runtime does not come before the C library in it".to_owned(),
         Err(error) => error.to_string(),
     };
     Err(Failure::Link { output: output.to_owned(), wrong })
@@ -104,7 +104,9 @@ impl Compiler {
         let named = named.filter(|n| !n.is_empty()).unwrap_or_else(|| driver.default().into());
         let words: Vec<OsString> =
             named.to_string_lossy().split_whitespace().map(OsString::from).collect();
-        let last = words.last().ok_or_else(|| Failure::Usage("no compiler is named".into()))?;
+        let last = words.last().ok_or_else(|| {
+            Failure::Usage(format!("{} is empty; name a compiler", driver.variable()))
+        })?;
         let found = search(last).ok_or_else(|| Failure::NoCompiler {
             name: last.to_string_lossy().into_owned(),
             variable: driver.variable(),
@@ -112,7 +114,7 @@ impl Compiler {
         let own = std::env::current_exe().ok().and_then(|p| p.canonicalize().ok());
         if search(&words[0]).is_some_and(|p| Some(p) == own) {
             return Err(Failure::Usage(format!(
-                "{} names selvedge itself; name the compiler to be used underneath",
+                "{} names selvedge itself; name the compiler that selvedge shall call",
                 driver.variable()
             )));
         }
@@ -137,7 +139,7 @@ fn search(name: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&directories).find_map(|d| d.join(path).canonicalize().ok())
 }
 
-/// By the name of the file where that tells; else the compiler is asked.
+/// Finds out the family by the file's name or, if that does not show it, by `--version`.
 fn family(found: &Path, words: &[OsString]) -> Result<Family, Failure> {
     let of = |text: &str| {
         if text.contains("clang") {
@@ -157,13 +159,13 @@ fn family(found: &Path, words: &[OsString]) -> Result<Family, Failure> {
     let asked = asked.map_err(|error| Failure::Open { path: found.to_owned(), error })?;
     of(&String::from_utf8_lossy(&asked.stdout)).ok_or_else(|| {
         Failure::Usage(format!(
-            "{}: neither gcc nor clang: only they can instrument",
+            "{}: this is neither gcc nor clang; only those can instrument programs",
             found.display()
         ))
     })
 }
 
-/// The exit code of a program that we only called.
+/// The exit code of a program that we called, to be passed on.
 pub(crate) fn code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let number = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));

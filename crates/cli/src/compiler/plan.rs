@@ -1,4 +1,4 @@
-//! Which compiler calls a command line becomes.
+//! Turns a command line into compiler calls.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::arguments::{Arguments, Item, ItemKind, Stage};
 use crate::exit::Failure;
 use crate::toolbox::Toolbox;
 
-/// The calls to make; objects that lie between two of them are gone when the plan is.
+/// The calls to make. Dropping the plan deletes the objects that one call makes for another.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) before: Vec<Vec<OsString>>,
@@ -32,13 +32,14 @@ impl Plan {
         match (arguments.stage, family) {
             (Stage::Question, _) => plain(words(&arguments.items)),
             (Stage::Compile, _) => plain(compile(arguments, family, toolbox)),
-            // gcc knows no way to instrument without linking its runtime, so the two are separated.
+            // gcc cannot instrument in a link without linking its runtime, so compiling and linking are separate.
             (_, Family::Gcc) if arguments.compiles() => Plan::split(arguments, toolbox),
             _ => plain(link(arguments, &arguments.items, family, toolbox)),
         }
     }
 
-    /// The link of a Rust program: what its standard library does inside is told by stubs around it.
+    /// The link of a Rust program. Stubs around functions of its standard library, which is not instrumented,
+    /// report what these do.
     fn with_rust_stubs(
         arguments: &Arguments,
         library: &Path,
@@ -97,7 +98,7 @@ fn rust_library(arguments: &Arguments) -> Option<PathBuf> {
     paths.find(is_std).filter(|_| arguments.stage == Stage::Link)
 }
 
-/// What cannot work is refused before anything is written.
+/// Refuses what cannot work, before anything is written.
 fn refuse(arguments: &Arguments) -> Result<(), Failure> {
     for item in &arguments.items {
         let text = item.words[0].to_string_lossy();
@@ -105,7 +106,7 @@ fn refuse(arguments: &Arguments) -> Result<(), Failure> {
             let known = ["address", "leak", "memory", "hwaddress", "kernel-address", "dataflow"];
             if let Some(other) = list.split(',').find(|s| known.contains(s)) {
                 return Err(Failure::Usage(format!(
-                    "{text}: a program cannot be observed and have the {other} sanitizer in it at once"
+                    "{text}: the {other} sanitizer and Selvedge cannot instrument the same program"
                 )));
             }
         }
@@ -116,7 +117,7 @@ fn refuse(arguments: &Arguments) -> Result<(), Failure> {
     for option in ["-static", "-static-pie", "--static"] {
         if arguments.has(option) {
             return Err(Failure::Usage(format!(
-                "{option}: the C library must be linked dynamically, or its functions cannot be observed"
+                "{option}: the C library must be linked dynamically so that Selvedge can observe calls of its functions"
             )));
         }
     }
@@ -130,8 +131,8 @@ fn refuse(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What instruments. In front of the user's options, so that those win where a file must not be
-/// instrumented (`-fno-sanitize=thread`).
+/// The options that instrument. They come before the user's options, so that `-fno-sanitize=thread` can
+/// exclude a file.
 fn instrumentation(family: Family, toolbox: &Toolbox) -> Vec<OsString> {
     let mut options: Vec<OsString> = Vec::new();
     let common = ["-fsanitize=thread", "-g", "-DSELVEDGE=1", "-idirafter"];
@@ -139,14 +140,14 @@ fn instrumentation(family: Family, toolbox: &Toolbox) -> Vec<OsString> {
         Family::Gcc => {
             options.extend(common.map(OsString::from));
             options.push(toolbox.include.clone().into());
-            // Fences are understood by our runtime, other than by the one the warning is about.
+            // The warning says that ThreadSanitizer does not support fences; our runtime does.
             options.push("-Wno-tsan".into());
         }
         Family::Clang => {
             options.push("--start-no-unused-arguments".into());
             options.extend(common.map(OsString::from));
             options.push(toolbox.include.clone().into());
-            // Else a read that is followed by a write of the same place is not seen.
+            // Otherwise clang omits a read that a write of the same place follows.
             options.extend(["-mllvm", "-tsan-instrument-read-before-write=1"].map(OsString::from));
             options.push("-fno-sanitize-link-runtime".into());
             options.push("--end-no-unused-arguments".into());
@@ -155,9 +156,9 @@ fn instrumentation(family: Family, toolbox: &Toolbox) -> Vec<OsString> {
     options
 }
 
-/// What overrides the user's options.
+/// The options that override the user's options.
 fn overriding(arguments: &Arguments) -> Option<OsString> {
-    // With link-time optimisation code is generated, and would have to be instrumented, at the link.
+    // Link-time optimisation generates code at the link, where it would not be instrumented.
     arguments.has_prefix("-flto").then(|| "-fno-lto".into())
 }
 
@@ -168,7 +169,7 @@ fn compile(arguments: &Arguments, family: Family, toolbox: &Toolbox) -> Vec<OsSt
     args
 }
 
-/// One source of several to an object, with gcc.
+/// Compiles one of several sources to an object, with gcc.
 fn compile_one(
     arguments: &Arguments,
     source: &Item,
@@ -226,7 +227,7 @@ fn link(arguments: &Arguments, items: &[Item], family: Family, toolbox: &Toolbox
     args
 }
 
-/// Our library, in front of everything.
+/// The options that link our library before everything else.
 fn runtime(toolbox: &Toolbox) -> Vec<OsString> {
     let mut list = OsString::from("-Wl,--dynamic-list=");
     list.push(&toolbox.exported);
@@ -238,8 +239,8 @@ fn runtime(toolbox: &Toolbox) -> Vec<OsString> {
     ]
 }
 
-/// The words of an item at a link, without what would bring in another runtime, and without the demand
-/// that a library have no open ends: its calls into our runtime are answered by the executable.
+/// The words of an item at a link, without options that would link another runtime, and without options
+/// that forbid undefined symbols in a library: the executable defines those of our runtime.
 fn for_link(item: &Item, stage: Stage, family: Family) -> Vec<OsString> {
     let text = item.words[0].to_string_lossy();
     if text == "-static-libtsan" || text == "-ltsan" || text == "-shared-libsan" {
@@ -385,7 +386,7 @@ mod tests {
         for (line, message) in [
             ("-static a.o", "-static: the C library must be linked dynamically"),
             ("-nostdlib a.o", "-nostdlib: a program without the C library cannot be observed"),
-            ("-fsanitize=address -c a.c", "-fsanitize=address: a program cannot be observed and"),
+            ("-fsanitize=address -c a.c", "-fsanitize=address: the address sanitizer and Selvedge"),
         ] {
             let error = plan(line, Family::Gcc).unwrap_err();
             assert!(error.starts_with(message), "{error}");

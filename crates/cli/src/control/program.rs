@@ -1,4 +1,4 @@
-//! A program that is ready to be run under control.
+//! A program that can run under control.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,26 +19,26 @@ use crate::store;
 use crate::symbolize::SharedSymbolizer;
 use crate::toolbox::Toolbox;
 
-/// Records after which an execution is too long.
+/// The most records of one execution.
 pub(crate) const RECORDS: u32 = 1_000_000;
 
-/// Everything that running the program again needs, from whatever directory.
+/// Everything that is needed to run the program again, from any directory. The store keeps it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// The program's file.
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
-    /// Where it runs.
+    /// The directory in which it runs.
     pub(crate) directory: PathBuf,
-    /// How the runtime gets in.
+    /// How the runtime gets into the program.
     pub(crate) form: String,
     /// The longest that an execution may take, in milliseconds.
     pub(crate) patience: u64,
-    /// Tells this build of the program from others.
+    /// Identifies this build of the program.
     pub(crate) build: String,
 }
 
-/// A program to be controlled.
+/// A program, and how it is controlled.
 #[derive(Clone, Debug)]
 pub(crate) struct ControlledProgram {
     pub(crate) setup: Setup,
@@ -52,7 +52,7 @@ pub(crate) struct ControlledProgram {
 }
 
 impl ControlledProgram {
-    /// Looks a program up and finds out how it can be controlled.
+    /// Looks up a program and how it can be controlled.
     pub(crate) fn find(
         command: &[OsString],
         patience: Duration,
@@ -111,7 +111,7 @@ impl ControlledProgram {
         run::sight(&self.program, self.form)
     }
 
-    /// What to tell the user of a program that is not instrumented.
+    /// A warning for a program that is not instrumented.
     pub(crate) fn shortcoming(&self) -> Option<String> {
         (!self.is_instrumented()).then(|| run::only_synchronization(&self.program))
     }
@@ -128,7 +128,7 @@ fn root(here: &Path) -> PathBuf {
     directory.parent().unwrap_or(here).to_owned()
 }
 
-/// A text that differs for files of different content.
+/// A text that identifies the content of a file.
 fn build(program: &Path) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let bytes = std::fs::read(program).unwrap_or_default();
@@ -140,19 +140,19 @@ fn build(program: &Path) -> String {
     format!("{:x}-{hash:016x}", bytes.len())
 }
 
-/// Makes executors of a program, on whichever thread asks for one.
+/// Makes executors of a program, on any thread.
 pub(crate) struct Native {
     program: ControlledProgram,
     claims: Claims,
     debugger: Option<Debugger>,
-    /// Results are not wanted any more.
+    /// The engine no longer needs the results of running executions.
     interrupt: Arc<AtomicBool>,
     /// The user wants to stop.
     stop: Arc<AtomicBool>,
 }
 
 impl Native {
-    /// Executions end early once `stop` is true.
+    /// Executions end early when `stop` becomes true.
     pub(crate) fn new(program: &ControlledProgram, stop: &Arc<AtomicBool>) -> Native {
         Native {
             program: program.clone(),
@@ -163,12 +163,12 @@ impl Native {
         }
     }
 
-    /// Takes functions for regions.
+    /// Treats functions as regions.
     pub(crate) fn claiming(self, claims: Claims) -> Native {
         Native { claims, ..self }
     }
 
-    /// Under gdb, without a limit of time.
+    /// Runs the program under gdb, without a time limit.
     pub(crate) fn debugged(self, debugger: Debugger) -> Native {
         Native { debugger: Some(debugger), ..self }
     }

@@ -1,7 +1,7 @@
 //! `selvedge demo`: a tour on bundled programs.
 //!
-//! Each stop builds a program, tests it and replays what was confirmed, by the commands that it shows. The
-//! tour checks itself: a stop that does not show what it is meant to show is a failure.
+//! Each stop builds a program, tests it and replays the confirmed finding, by the commands that it shows. The
+//! tour checks itself: a stop that does not show its finding is a failure.
 
 mod recorded;
 
@@ -19,14 +19,14 @@ struct Stop {
     text: &'static str,
     /// Its files.
     files: &'static [(&'static str, &'static str)],
-    /// Where commands are given.
+    /// The directory in which the commands run.
     directory: &'static str,
     /// How to build it: the command and its arguments.
     build: (&'static str, &'static [&'static str]),
     program: &'static str,
-    /// The kind of finding that is confirmed.
+    /// The kind of the confirmed finding.
     kind: &'static str,
-    /// What is to be said after that.
+    /// The text before the replay.
     then: &'static str,
 }
 
@@ -43,7 +43,7 @@ const ANNOTATIONS: (&str, &str) =
 const STOPS: [Stop; 4] = [
     Stop {
         text: "A data race. Three threads increment a counter without a lock. Run it a thousand times \
-               and nothing happens: the window is a few instructions wide. Selvedge sees in one \
+               and it may never fail: the window is a few instructions wide. Selvedge sees in one \
                execution that nothing orders the accesses, brings two threads to them at the same \
                time, and tries both orders.",
         files: &[HEADER, ("counter.c", program!("counter.c"))],
@@ -51,14 +51,14 @@ const STOPS: [Stop; 4] = [
         build: ("selvedge", &["cc", "-g", "-O1", "-pthread", "counter.c", "-o", "counter"]),
         program: "./counter",
         kind: "data-race",
-        then: "Confirmed: not a guess about what may happen but a schedule in which it does. It can \
-               be replayed as often as you like, also after you have changed something elsewhere:",
+        then: "Confirmed means that there is a schedule in which it happens. You can replay that schedule \
+               as often as you like, even after you have edited other parts of the program:",
     },
     Stop {
         text: "An atomicity violation. Every access to the balance is under the lock, so there is no \
-               race; but the balance is looked at under one acquisition and changed under another. \
-               The program says that a withdrawal is meant to be atomic, and Selvedge puts \
-               another one in between.",
+               race. But a withdrawal checks the balance in one critical section and changes it in \
+               another. The program says that a withdrawal is meant to be atomic, and Selvedge \
+               lets another withdrawal run in between.",
         files: &[HEADER, ANNOTATIONS, ("account.c", program!("account.c"))],
         directory: ".",
         build: ("selvedge", &["cc", "-g", "-O1", "-pthread", "-I.", "account.c", "-o", "account"]),
@@ -67,20 +67,20 @@ const STOPS: [Stop; 4] = [
         then: "The replay:",
     },
     Stop {
-        text: "A deadlock of three threads, each with one lock and in want of the next. In the execution \
-               that is observed they come one after the other; the order of their locks tells \
-               that it may come otherwise, and Selvedge holds each of them at its second lock \
-               until all have their first.",
+        text: "A deadlock of three threads: each holds one lock and waits for the next. In the observed \
+               execution they run one after the other. The order of their locks shows that they \
+               can deadlock, and Selvedge holds each thread before its second lock until all \
+               threads have their first.",
         files: &[HEADER, ("three_locks.c", program!("three_locks.c"))],
         directory: ".",
         build: ("selvedge", &["cc", "-g", "-O1", "-pthread", "three_locks.c", "-o", "three_locks"]),
         program: "./three_locks",
         kind: "deadlock",
-        then: "The replay ends where nobody can go on:",
+        then: "The replay ends where no thread can go on:",
     },
     Stop {
-        text: "And a Rust program, with the mutexes of the standard library and no change to the \
-               program. Two transfers in opposite directions; a plain run is over before they meet.",
+        text: "An unmodified Rust program with mutexes of the standard library. It makes two transfers in \
+               opposite directions; in a plain run one transfer ends before the other begins.",
         files: &[
             ("transfer/src/main.rs", program!("transfer.rs")),
             (
@@ -112,15 +112,15 @@ pub(crate) fn run(args: &Demo) -> Result<Exit, Failure> {
         anstream::println!("The examples are in {}.", place.directory.display());
     } else {
         anstream::println!(
-            "`selvedge demo --keep DIR` leaves the examples in DIR to try things on."
+            "`selvedge demo --keep DIR` keeps the examples in DIR, for you to experiment with."
         );
     }
     Ok(Exit::Clean)
 }
 
-const NO_COMPILER: &str = "The tour builds programs and there is no C compiler here: install one, for \
-    example with `apt-get install gcc libc6-dev` or `dnf install gcc`. What follows are recorded \
-    executions instead, which are analysed and not run.";
+const NO_COMPILER: &str = "The tour builds programs, but there is no C compiler on this machine. Install one, \
+    for example with `apt-get install gcc libc6-dev` or `dnf install gcc`. Until then the tour \
+    analyses recorded executions.";
 
 fn there_is(program: &str) -> bool {
     let mut command = Command::new(program);
@@ -132,7 +132,7 @@ fn show(stop: &Stop, directory: &Path) -> Result<(), Failure> {
     let bold = Style::new().bold();
     anstream::println!("{bold}{}{bold:#}\n", wrapped(stop.text));
     if stop.build.0 == "cargo" && !there_is("cargo") {
-        anstream::println!("There is no cargo here, so this one is left out.\n");
+        anstream::println!("This machine has no cargo, so the tour skips this example.\n");
         return Ok(());
     }
     for (name, contents) in stop.files {
@@ -159,7 +159,7 @@ fn show(stop: &Stop, directory: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Replays a finding, which must happen again: that is what the exit code of findings says.
+/// Replays a finding. It must happen again, which the exit code shows.
 fn replay(id: &str, at: &Path) -> Result<(), Failure> {
     const FINDINGS: i32 = 1;
     let mut command = tool("selvedge")?;
@@ -191,7 +191,7 @@ fn say(command: &str, args: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Ourselves, or cargo with ourselves as its subcommand.
+/// This executable, or another program that finds this executable on its PATH.
 fn tool(name: &str) -> Result<Command, Failure> {
     let own = std::env::current_exe()?;
     if name == "selvedge" {
@@ -209,7 +209,7 @@ fn succeed(command: &mut Command) -> Result<(), Failure> {
     if command.stdin(Stdio::null()).status()?.success() {
         return Ok(());
     }
-    Err(Failure::Usage(format!("the tour ends here: {command:?} failed")))
+    Err(Failure::Usage(format!("the tour cannot go on: {command:?} failed")))
 }
 
 /// Breaks a text into lines for a narrow terminal.
@@ -230,7 +230,7 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The directory of the examples: the user's, or a temporary one that goes away again.
+/// The directory of the examples: the user's, or a temporary one that is deleted at the end.
 struct Place {
     directory: PathBuf,
     temporary: bool,

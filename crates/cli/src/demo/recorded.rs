@@ -1,4 +1,4 @@
-//! The tour without a compiler: recorded executions, which analyses look at.
+//! The tour without a compiler: analyses of recorded executions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,30 +38,29 @@ macro_rules! example {
 const EXAMPLES: [Example; 4] = [
     example!(
         "account",
-        "A data race. In the recorded execution the auditor happened to look after the deposit, so \
-         nothing went wrong; but nothing made it look then.",
+        "A data race. In the recorded execution the auditor happened to read the balance after the \
+         deposit, so nothing went wrong. But nothing in the program forces that order.",
         Some((Kind::DataRace, Status::Observed))
     ),
     example!(
         "account_fixed",
-        "The same program where the auditor waits for the teller. The order is now a matter of the \
-         program and not of luck.",
+        "The same program, but the auditor waits for the teller. Now the program forces the order.",
         None
     ),
     example!(
         "transfer",
-        "A deadlock that did not happen. One transfer was over before the other began; the locks \
-         that each of them took tell that it may come otherwise.",
+        "A deadlock that did not happen. One transfer ended before the other began, but the order in \
+         which they took their locks shows that they can deadlock.",
         Some((Kind::Deadlock, Status::Predicted))
     ),
     example!(
         "transfer_fixed",
-        "The same with a lock around the two acquisitions, which makes the circle impossible.",
+        "The same program with one more lock around both acquisitions, which makes the deadlock impossible.",
         None
     ),
 ];
 
-/// Shows the examples one after the other, which go into `directory`.
+/// Shows the examples one after the other. Their files go into `directory`.
 pub(super) fn run(directory: &Path) -> Result<(), Failure> {
     EXAMPLES.iter().try_for_each(|example| show(example, directory))
 }
@@ -100,7 +99,7 @@ fn show(example: &Example, directory: &Path) -> Result<(), Failure> {
     } else {
         let name = example.name;
         Err(Failure::Usage(format!(
-            "the example {name} shows {found:?}: this is a bug in selvedge"
+            "the example {name} has the findings {found:?}: this is a bug in selvedge"
         )))
     }
 }

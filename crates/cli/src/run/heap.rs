@@ -1,10 +1,10 @@
-//! Which blocks of the heap are in use, and where they come from.
+//! The heap blocks in use, and where they were allocated.
 
 use std::collections::BTreeMap;
 
 use selvedge_model::{Range, SiteId, ThreadId};
 
-/// A block and who allocated it.
+/// A block, and the thread and place that allocated it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Block {
     pub(super) range: Range,
@@ -24,7 +24,7 @@ impl Heap {
     }
 
     pub(super) fn freed(&mut self, range: Range) {
-        // A mapping that is given back may have held many blocks, a freed block is one.
+        // An unmapped range may contain many blocks; a freed block is one.
         if self.blocks.remove(&range.start).is_none_or(|b| b.range.len < range.len) {
             let within: Vec<u64> =
                 self.blocks.range(range.start..range.end()).map(|(&a, _)| a).collect();

@@ -1,9 +1,8 @@
-//! `selvedge run`: one execution of a native program, observed.
+//! `selvedge run`: observes one execution of a native program.
 //!
-//! The program runs at its own pace and keeps its standard output, input and arguments; we drain what
-//! it records, run the analyses beside it, and store each finding when it is made. Whatever happens to
-//! the program (a crash, a signal, `exit` in the middle) is its ending and not ours: the report comes
-//! all the same.
+//! The program runs at its own pace and keeps its standard output, input and arguments. We drain what it
+//! records, run the analyses beside it, and store each finding when it is made. If the program crashes, is
+//! killed or exits early, the report still comes.
 
 mod ending;
 mod heap;
@@ -33,7 +32,7 @@ use crate::terminal;
 use crate::toolbox::Toolbox;
 use watch::Watch;
 
-/// Runs the program and reports. Findings decide the exit code; without any it is the program's own.
+/// Runs the program and reports. The exit code is 1 if there are findings, else the program's own.
 pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;
     let suppressions = Suppressions::load(&args.options.suppressions)?;
@@ -56,7 +55,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     command.args(&args.command[1..]);
     let is_text = args.options.format.name == FORMATS[0].name;
     if !is_text {
-        // Standard output is the report, and nothing else.
+        // Standard output carries only the report.
         command.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
     }
     let options = Options {
@@ -115,38 +114,39 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
 }
 
-/// How the runtime gets into the program, if it can.
+/// How the runtime gets into the program, or why it cannot.
 pub(crate) fn form(program: &Program) -> Result<Form, Failure> {
     let advice = match program.built {
         Built::Ours => return Ok(Form::Linked),
         Built::SharedTsan => return Ok(Form::Replaced),
         Built::Plain => return Ok(Form::Preloaded),
         Built::StaticTsan => {
-            "ThreadSanitizer's runtime is inside and cannot be replaced".to_owned()
+            "ThreadSanitizer's runtime is statically linked into it and cannot be replaced"
+                .to_owned()
         }
         Built::OtherSanitizer(name) => {
-            format!("it has the {name} sanitizer in it, which cannot share a process with us")
+            format!(
+                "it was built with the {name} sanitizer, which cannot run in one process with Selvedge's runtime"
+            )
         }
-        Built::Static => {
-            "it is statically linked and not instrumented, so nothing in it can be seen".to_owned()
-        }
+        Built::Static => "it is statically linked and not instrumented".to_owned(),
     };
     Err(Failure::Unobservable { path: program.path.clone(), why: advice })
 }
 
-/// A run in which nothing could be seen is not a clean run.
+/// Fails if nothing could be observed: such a run must not pass as clean.
 fn unobserved(program: &Program, outcome: &Outcome, watch: &Watch) -> Result<(), Failure> {
     let why = if !outcome.attached {
-        "the runtime did not come up in it (does it change its user, or clear its environment?)"
+        "the runtime did not start in it (does it change its user or clear its environment?)"
     } else if !outcome.instrumented && !watch.saw_synchronization() {
-        "nothing in it is instrumented, and it did not synchronize"
+        "it is not instrumented, and it called no synchronization function"
     } else {
         return Ok(());
     };
     Err(Failure::Unobservable { path: program.path.clone(), why: why.into() })
 }
 
-/// How the store calls the form.
+/// The name of the form in the store.
 pub(crate) fn mode(form: Form) -> &'static str {
     match form {
         Form::Linked => "linked",
@@ -155,26 +155,27 @@ pub(crate) fn mode(form: Form) -> &'static str {
     }
 }
 
-/// What can be seen of the program, in words.
+/// What Selvedge can observe of the program, in words.
 pub(crate) fn sight(program: &Program, form: Form) -> String {
     let what = match form {
         Form::Linked | Form::Replaced => "accesses of instrumented code, and synchronization",
-        Form::Preloaded => "synchronization only, as it is not instrumented",
+        Form::Preloaded => "synchronization only, because the program is not instrumented",
     };
     let lines = if program.debug_info { "" } else { "; without debug information" };
     format!("{what}{lines}")
 }
 
+/// A warning that only synchronization was observed.
 pub(crate) fn only_synchronization(program: &Program) -> String {
     format!(
-        "{}: {} is {}: only its synchronization was seen, and data races cannot be found.\n{HOW_TO_BUILD}",
+        "{}: {} is {}: Selvedge saw only its synchronization and cannot find data races. To build it with instrumentation:\n{HOW_TO_BUILD}",
         warning_label(),
         program.path.display(),
         program.built
     )
 }
 
-/// How to make a program observable.
+/// How to build a program with instrumentation.
 pub(crate) const HOW_TO_BUILD: &str =
     "  C and C++:  make CC=\"selvedge cc\" CXX=\"selvedge c++\"   (also for ./configure and cmake)
   Rust:       cargo selvedge run|test|build";

@@ -1,4 +1,4 @@
-//! What threads held before now.
+//! The locks that threads held at earlier epochs.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use selvedge_analyses::held::LockSet;
 use selvedge_model::ThreadId;
 use selvedge_runtime::{Epoch, Past};
 
-/// Threads whose past is kept.
+/// The number of threads whose history is kept.
 const THREADS: usize = 4096;
 
 /// The lock sets of threads, by epoch.
 #[derive(Default)]
 pub(super) struct HeldBefore {
     threads: BTreeMap<ThreadId, Past<LockSet>>,
-    /// Of these and all before them nothing is known any more.
+    /// The history of this thread and of all threads before it was dropped.
     forgotten: Option<ThreadId>,
 }
 
 impl HeldBefore {
-    /// A thread holds these locks from an epoch on.
+    /// Records that a thread holds `held` from an epoch on.
     pub(super) fn change(&mut self, thread: ThreadId, from: Epoch, held: LockSet) {
         if self.forgotten.is_some_and(|last| thread <= last) {
             return;
@@ -29,7 +29,7 @@ impl HeldBefore {
         }
     }
 
-    /// What a thread held in an epoch, if that is known.
+    /// The locks that a thread held in an epoch, if known.
     pub(super) fn at(&self, thread: ThreadId, epoch: Epoch) -> Option<LockSet> {
         if self.forgotten.is_some_and(|last| thread <= last) {
             return None;

@@ -1,5 +1,5 @@
-//! A native run on behalf of another command: its output is thrown away, and what it shows is handed
-//! back instead of printed.
+//! A native run for `selvedge test`: the program's output is discarded, and the findings are returned
+//! instead of printed.
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -20,7 +20,7 @@ use crate::store::Journal;
 use crate::suppress::Suppressions;
 use crate::symbolize::SharedSymbolizer;
 
-/// What one run shows. A program that does not end in time is ended.
+/// Observes one run. A program that does not end in time is killed.
 pub(crate) fn observe(
     program: &ControlledProgram,
     suppressions: Suppressions,
@@ -46,7 +46,7 @@ pub(crate) fn observe(
             let begin = Instant::now();
             while still.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
                 if begin.elapsed() > patience || deadline.reason().is_some() {
-                    // It may have ended in the meantime, and that is what was wanted.
+                    // An error means that the program has ended in the meantime.
                     let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
                     return;
                 }

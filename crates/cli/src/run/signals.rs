@@ -1,7 +1,7 @@
-//! Signals that mean "stop" are for the program: we stay, to report.
+//! Signals that mean "stop" are for the program: we keep running, to report.
 //!
-//! What a terminal sends (Ctrl-C) reaches the program without us, as it goes to the whole group of
-//! processes; handing it on would make it two. What a process sends to us is handed on.
+//! Ctrl-C at a terminal reaches the program without us, because the terminal signals the whole process
+//! group; forwarding it would deliver it twice. A signal that another process sends to us is forwarded.
 
 use std::io;
 use std::thread;
@@ -12,16 +12,16 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
-/// Signals that no longer end us.
+/// Signals that no longer end this process.
 pub(super) struct Held(SignalsInfo<WithOrigin>);
 
-/// From now on these signals wait for [`Held::forward_to`].
+/// Holds signals back until [`Held::forward_to`].
 pub(super) fn hold() -> io::Result<Held> {
     SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map(Held)
 }
 
 impl Held {
-    /// Hands the signals on to a process for as long as we live.
+    /// Forwards the signals to a process for as long as this process runs.
     pub(super) fn forward_to(mut self, process: u32) {
         let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) else { return };
         thread::spawn(move || {

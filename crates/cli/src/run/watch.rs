@@ -1,4 +1,4 @@
-//! What is done with a run's events and races as they come: analysed, named, stored.
+//! Analyses the events and races of a run as they come, and stores the findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,14 +20,14 @@ use crate::store::Journal;
 use crate::suppress::Suppressions;
 use crate::symbolize::{self, SharedSymbolizer};
 
-/// What a run leaves for the user.
+/// The results of a run.
 pub(super) struct Watched {
     pub(super) report: Report,
-    /// What else is worth saying.
+    /// Lines to print after the report.
     pub(super) remarks: Vec<String>,
 }
 
-/// Follows a run.
+/// Receives the events and races of a run.
 pub(super) struct Watch {
     pipeline: Pipeline,
     symbolizer: SharedSymbolizer,
@@ -41,14 +41,14 @@ pub(super) struct Watch {
     held_before: HeldBefore,
     threads: BTreeMap<ThreadId, Thread>,
     synchronized: bool,
-    /// Which finding the races between two program counters became.
+    /// The id of the finding of each native race, by the race's number.
     races: BTreeMap<usize, String>,
 }
 
 #[derive(Default)]
 struct Thread {
     name: Option<String>,
-    /// Who started it, and where.
+    /// The thread that started it, and where.
     started: Option<(ThreadId, Site)>,
 }
 
@@ -76,22 +76,22 @@ impl Watch {
         }
     }
 
-    /// Whether anything but the program's beginning and its memory was seen.
+    /// Whether the program did anything besides starting, ending and allocating memory.
     pub(super) fn saw_synchronization(&self) -> bool {
         self.synchronized
     }
 
-    /// An analysis took part that is not one of ours here: the program's own race check.
+    /// Names an analysis that ran inside the program.
     pub(super) fn count_analysis(&mut self, name: &str) {
         self.report.stats.analyses.push(name.to_owned());
     }
 
-    /// A bound was reached.
+    /// Adds a limit that was reached.
     pub(super) fn bound(&mut self, bound: Bound) {
         self.report.stats.bounds.push(bound);
     }
 
-    /// The program has ended; a crash is a finding.
+    /// Records how the program ended. A crash is a finding.
     pub(super) fn ended(&mut self, program: &Path, status: ExitStatus, symbols: &Symbols) {
         let ended = ending::ended(status);
         self.ended = Some(ended);
@@ -121,12 +121,12 @@ impl Watch {
         self.add(reported, &[]);
     }
 
-    /// There was nothing to watch; the store shall not wait for an end.
+    /// Ends the stored run of a program that could not be observed.
     pub(super) fn was_not_observed(&mut self) {
         self.journal.finish("could not be observed", &self.report.stats);
     }
 
-    /// Everything that was found, stored and ready to be shown.
+    /// Ends the analyses and the stored run, and returns the results.
     pub(super) fn finish(mut self, symbols: &Symbols, outcome: &Outcome) -> Watched {
         self.pipeline.finish();
         self.report_new(symbols);
@@ -144,13 +144,13 @@ impl Watch {
         }
         match self.suppressed.len() {
             0 => {}
-            1 => remarks.push("1 finding is suppressed".to_owned()),
-            n => remarks.push(format!("{n} findings are suppressed")),
+            1 => remarks.push("1 finding was suppressed".to_owned()),
+            n => remarks.push(format!("{n} findings were suppressed")),
         }
         Watched { report: self.report, remarks }
     }
 
-    /// Races are reported when they are first seen; how often they happened is known at the end.
+    /// Updates how often each race happened: that is known only at the end.
     fn final_counts(&mut self, outcome: &Outcome) {
         let mut counts: BTreeMap<&String, u64> = BTreeMap::new();
         for race in &outcome.races {
@@ -168,7 +168,7 @@ impl Watch {
         }
     }
 
-    /// Reports what the analyses have found since the last time.
+    /// Reports the findings that the analyses have made since the last call.
     fn report_new(&mut self, symbols: &Symbols) {
         let symbolizer = self.symbolizer.clone();
         let possible = |f: &&Finding| {
@@ -196,7 +196,7 @@ impl Watch {
         }
     }
 
-    /// Gives threads the names they gave themselves.
+    /// Names threads by the names that the program gave them.
     fn with_names(&self, mut reported: Case, finding: &Finding) -> Case {
         for (place, of) in reported.places.iter_mut().zip(&finding.places) {
             place.thread = self.thread_name(of.thread);
@@ -217,7 +217,7 @@ impl Watch {
         Lock::all(self.held.locks(set), symbols)
     }
 
-    /// What is known of the threads and the memory of a race besides its two places.
+    /// Notes about a race: the heap block, and where its threads were started.
     fn notes(&self, race: &NativeRace, symbols: &Symbols) -> Vec<Note> {
         let mut notes = Vec::new();
         if let Some(block) = self.heap.at(race.later.range.start) {
@@ -241,7 +241,7 @@ impl Watch {
         notes
     }
 
-    /// What the racing memory is called.
+    /// The name of the racing memory.
     fn subject(&self, race: &NativeRace, symbols: &Symbols, modules: &Modules) -> Memory {
         let addr = race.later.range.start;
         if let Some(name) = self.symbolizer.borrow_mut().variable(addr, modules) {
@@ -317,7 +317,7 @@ impl Observe for Watch {
     }
 }
 
-/// Whether a place is in code that is the user's, or at least not a standard library's.
+/// Whether a place is outside the standard libraries.
 fn is_users(site: &Site) -> bool {
     site.frame().is_some_and(|f| !symbolize::is_library(f))
 }

@@ -1,4 +1,4 @@
-//! `selvedge test`: observe, predict, confirm, judge.
+//! `selvedge test`: observes a program, predicts bugs, confirms them and judges their harm.
 //!
 //! | module | what lives there |
 //! | --- | --- |
@@ -102,7 +102,7 @@ fn test(
     Ok(report)
 }
 
-/// What came of the predictions, those that are confirmed with a short schedule and the interleaving.
+/// The cases of the predictions. Confirmed cases get a short schedule and the interleaving.
 fn settled(
     native: &Native,
     predicted: &[Predicted],
@@ -125,8 +125,8 @@ fn settled(
     Ok(cases)
 }
 
-/// Adds a failure that undirected schedules have shown. One that directed executions have tried in vain
-/// keeps what is known of that.
+/// Adds a failure that an undirected schedule has shown. If directed executions tried to confirm it before,
+/// the number of their attempts is kept.
 fn add(report: &mut Report, mut failure: Case) -> &Case {
     let at = match report.cases.iter().position(|f| f.id == failure.id) {
         Some(at) => {

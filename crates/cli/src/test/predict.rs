@@ -16,10 +16,10 @@ use crate::exit::Failure;
 use crate::run::quiet;
 use crate::suppress::Suppressions;
 
-/// Controlled executions that are observed.
+/// The number of controlled executions to observe.
 const OBSERVED: u64 = 3;
 
-/// Observes. What has a target is a prediction, everything else is in the report.
+/// Observes the program. Findings with a target become predictions; the others go into the report.
 pub(super) fn predict(
     program: &ControlledProgram,
     native: &Native,
@@ -68,12 +68,12 @@ pub(super) fn predict(
     Ok((observation, predicted, report))
 }
 
-/// A native finding becomes a prediction for controlled executions.
+/// Makes a finding of a native run a prediction for controlled executions.
 fn adopt(case: Case, observation: &Observation<Controlled>, predicted: &mut Vec<Predicted>) {
     let Some(target) = case.target.clone() else { return };
     let id = identity(&case);
     if let Some(known) = predicted.iter_mut().find(|p| p.prediction.id == id) {
-        // A native run knows names and stacks that a controlled one does not; its counts are its own.
+        // A native run knows names and stacks that a controlled run does not.
         let status = known.case.status.max(case.status);
         let mut analyses = case.analyses.clone();
         for analysis in std::mem::take(&mut known.case.analyses) {
@@ -95,7 +95,7 @@ fn adopt(case: Case, observation: &Observation<Controlled>, predicted: &mut Vec<
     predicted.push(Predicted { case, prediction });
 }
 
-/// What kept the analyses from seeing everything.
+/// The limits that the observation reached.
 fn bounds(observation: &Observation<Controlled>) -> Vec<Bound> {
     let mut bounds: Vec<Bound> =
         observation.bounds.iter().map(|&b| check::bound(b, None)).collect();
