@@ -14,7 +14,7 @@ use selvedge_model::Status;
 use selvedge_report::{FORMATS, Format};
 
 use crate::catalogue;
-use crate::claims::RegionOptions;
+use crate::program::claims::RegionOptions;
 use crate::store::RunId;
 
 /// Finds, confirms, replays and explains concurrency bugs.
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     /// Print, summarise or convert traces
     Trace(Trace),
     /// Print what an earlier run found
-    Report(Recall),
+    Report(Report),
     /// Take a tour of bundled examples
     Demo(Demo),
 }
@@ -311,7 +311,7 @@ pub(crate) struct CargoArguments {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Recall {
+pub(crate) struct Report {
     /// How to print the findings
     #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
     pub(crate) format: &'static Format,

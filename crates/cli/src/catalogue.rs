@@ -3,8 +3,8 @@
 use selvedge_analyses::registry::{self, Accesses, Purpose, Settings};
 use selvedge_analyses::{Entry, Pipeline};
 
-use crate::claims::RegionOptions;
 use crate::exit::Failure;
+use crate::program::claims::RegionOptions;
 
 /// The analyses of a native run.
 pub(crate) struct ForRun {

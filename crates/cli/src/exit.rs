@@ -4,12 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use selvedge_model::trace::TraceError;
 use thiserror::Error;
 
-use crate::elf::ProgramError;
-use crate::run::HOW_TO_BUILD;
 use crate::store::StoreError;
 
 /// How the command ends. The numbers are part of the interface.
@@ -69,6 +66,29 @@ pub(crate) enum Failure {
     Usage(String),
 }
 
+/// Why a file is not a program that can be observed.
+#[derive(Debug, Error)]
+pub(crate) enum ProgramError {
+    #[error("{}: cannot read: {error}", path.display())]
+    Read { path: PathBuf, error: std::io::Error },
+    #[error("{}: this is a directory, not a program", .0.display())]
+    Directory(PathBuf),
+    #[error("{}: the file is not executable", .0.display())]
+    NotExecutable(PathBuf),
+    #[error(
+        "{}: this is a script; run its interpreter with it: `selvedge run -- {interpreter} {}`",
+        path.display(), path.display()
+    )]
+    Script { path: PathBuf, interpreter: String },
+    #[error("{}: this is not a program for 64-bit x86 Linux", .0.display())]
+    Foreign(PathBuf),
+}
+
+/// How to build a program with instrumentation.
+pub(crate) const HOW_TO_BUILD: &str =
+    "  C and C++:  make CC=\"selvedge cc\" CXX=\"selvedge c++\"   (also for ./configure and cmake)
+  Rust:       cargo selvedge run|test|build";
+
 impl Failure {
     /// The exit code of the failure.
     pub(crate) fn exit(&self) -> Exit {
@@ -116,19 +136,4 @@ fn describe(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         _ => error.to_string(),
     }
-}
-
-/// The word that introduces a failure.
-pub(crate) fn error_label() -> String {
-    label("error", AnsiColor::Red)
-}
-
-/// The word that introduces something that went less than well.
-pub(crate) fn warning_label() -> String {
-    label("warning", AnsiColor::Yellow)
-}
-
-fn label(word: &str, color: AnsiColor) -> String {
-    let style = Style::new().bold().fg_color(Some(color.into()));
-    format!("{style}{word}{style:#}")
 }

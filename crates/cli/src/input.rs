@@ -7,7 +7,8 @@ use std::path::Path;
 use selvedge_model::Event;
 use selvedge_model::trace::{Ending, Reader};
 
-use crate::exit::{Failure, warning_label};
+use crate::exit::Failure;
+use crate::messages::warning_label;
 use crate::progress::Progress;
 
 const BUFFER: usize = 1 << 18;

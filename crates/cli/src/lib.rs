@@ -6,29 +6,17 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod cargo;
 mod catalogue;
-mod check;
-mod claims;
-mod compiler;
+mod commands;
 mod control;
-mod demo;
-mod elf;
+mod deadline;
 mod exit;
-mod explore;
 mod input;
-mod pattern;
+mod messages;
+mod program;
 mod progress;
-mod recall;
-mod replay;
-mod run;
 mod store;
-mod suppress;
-mod symbolize;
 mod terminal;
-mod test;
-mod toolbox;
-mod trace;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -37,8 +25,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Arguments, CargoArguments, Command};
-use crate::compiler::Driver;
 use crate::exit::{Exit, Failure};
+use crate::program::compiler::Driver;
 
 /// The command `selvedge`: does what the arguments of the process say, and returns its exit code.
 pub fn selvedge() -> ExitCode {
@@ -47,26 +35,26 @@ pub fn selvedge() -> ExitCode {
 
 fn command(words: Vec<OsString>) -> ExitCode {
     // As a compiler we pass all options on, also `--help` and `--version`.
-    if is_called(&words, toolbox::RUSTC) {
-        return ended(cargo::rustc(&words[1..]));
+    if is_called(&words, program::toolbox::RUSTC) {
+        return ended(commands::cargo::rustc(&words[1..]));
     }
     if let Some((driver, args)) = driver(&words) {
-        return ended(compiler::run(driver, args));
+        return ended(program::compiler::run(driver, args));
     }
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
     let outcome = match arguments.command {
-        Command::Run(args) => return ended(run::run(&args)),
+        Command::Run(args) => return ended(commands::run::run(&args)),
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("handled above"),
-        Command::Test(args) => test::run(&args),
-        Command::Explore(args) => explore::run(&args),
-        Command::Replay(args) => replay::run(&args),
-        Command::Check(check) => check::run(&check),
-        Command::Trace(trace) => trace::run(&trace),
-        Command::Report(recall) => recall::run(&recall),
-        Command::Demo(demo) => demo::run(&demo),
+        Command::Test(args) => commands::test::run(&args),
+        Command::Explore(args) => commands::explore::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
+        Command::Check(check) => commands::check::run(&check),
+        Command::Trace(trace) => commands::trace::run(&trace),
+        Command::Report(report) => commands::report::run(&report),
+        Command::Demo(demo) => commands::demo::run(&demo),
     };
     ended(outcome.map(ExitCode::from))
 }
@@ -86,12 +74,12 @@ fn is_called(words: &[OsString], name: &str) -> bool {
 fn driver(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
     let name = Path::new(words.first()?).file_name()?.to_str()?;
     let (word, rest) = match name {
-        toolbox::CC | toolbox::CXX => (name, &words[1..]),
+        program::toolbox::CC | program::toolbox::CXX => (name, &words[1..]),
         _ => (words.get(1)?.to_str()?, &words[2..]),
     };
     match word {
-        "cc" | toolbox::CC => Some((Driver::C, rest.to_vec())),
-        "c++" | toolbox::CXX => Some((Driver::Cxx, rest.to_vec())),
+        "cc" | program::toolbox::CC => Some((Driver::C, rest.to_vec())),
+        "c++" | program::toolbox::CXX => Some((Driver::Cxx, rest.to_vec())),
         _ => None,
     }
 }
@@ -101,7 +89,7 @@ fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(failure) if failure.is_closed_pipe() => Exit::Clean.into(),
         Err(failure) => {
-            anstream::eprintln!("{}: {failure}", exit::error_label());
+            anstream::eprintln!("{}: {failure}", messages::error_label());
             failure.exit().into()
         }
     }
@@ -116,7 +104,7 @@ pub fn cargo_selvedge() -> ExitCode {
     }
     words.remove(1);
     match CargoArguments::try_parse_from(words) {
-        Ok(arguments) => ended(cargo::run(&arguments)),
+        Ok(arguments) => ended(commands::cargo::run(&arguments)),
         Err(error) => refused(&error),
     }
 }

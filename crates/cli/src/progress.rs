@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::control::deadline::Deadline;
+use crate::deadline::Deadline;
 
 const FIRST: Duration = Duration::from_millis(700);
 const THEN: Duration = Duration::from_millis(200);

@@ -12,8 +12,8 @@ use selvedge_report::{
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{NameTable, WatchList};
 
-use super::deadline::Deadline;
 use super::program::Native;
+use crate::deadline::Deadline;
 use crate::exit::{Failure, unless_interrupted};
 use crate::store::Journal;
 

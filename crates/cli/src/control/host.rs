@@ -4,10 +4,10 @@ use selvedge_engine::{Attempted, Found, Host};
 use selvedge_runtime::control::WatchList;
 
 use super::cases::{Predicted, failure};
-use super::deadline::Deadline;
+use crate::deadline::Deadline;
+use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::Journal;
-use crate::suppress::Suppressions;
 
 /// The part of the time limit for directed executions.
 const DIRECTED: f64 = 0.7;

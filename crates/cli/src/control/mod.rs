@@ -7,11 +7,11 @@
 //! | [`host`] | stores findings and shows progress while a campaign runs |
 //! | [`meeting`] | `--meet`: makes threads meet at lines of the source |
 //! | [`debug`] | `--gdb`: the interleaving of a finding under gdb |
-//! | [`deadline`] | when to stop early: a signal, or the time limit |
 
 pub(crate) mod cases;
-pub(crate) mod deadline;
 pub(crate) mod debug;
 pub(crate) mod host;
 pub(crate) mod meeting;
 pub(crate) mod program;
+#[cfg(test)]
+mod replays;

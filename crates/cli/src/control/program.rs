@@ -9,34 +9,17 @@ use std::time::Duration;
 use selvedge_engine::{Factory, Heartbeat};
 use selvedge_runtime::control::Debugger;
 use selvedge_runtime::{Controlled, Error, Form, Libraries, Settings};
-use serde::{Deserialize, Serialize};
 
-use crate::claims::Claims;
-use crate::elf::Program;
 use crate::exit::Failure;
-use crate::run;
-use crate::store;
-use crate::symbolize::SharedSymbolizer;
-use crate::toolbox::Toolbox;
+use crate::program::claims::Claims;
+use crate::program::elf::Program;
+use crate::program::form;
+use crate::program::symbolize::SharedSymbolizer;
+use crate::program::toolbox::Toolbox;
+use crate::store::{self, Setup};
 
 /// The most records of one execution.
 pub(crate) const RECORDS: u32 = 1_000_000;
-
-/// Everything that is needed to run the program again, from any directory. The store keeps it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) struct Setup {
-    /// The program's file.
-    pub(crate) program: PathBuf,
-    pub(crate) arguments: Vec<OsString>,
-    /// The directory in which it runs.
-    pub(crate) directory: PathBuf,
-    /// How the runtime gets into the program.
-    pub(crate) form: String,
-    /// The longest that an execution may take, in milliseconds.
-    pub(crate) patience: u64,
-    /// Identifies this build of the program.
-    pub(crate) build: String,
-}
 
 /// A program, and how it is controlled.
 #[derive(Clone, Debug)]
@@ -61,13 +44,13 @@ impl ControlledProgram {
         let program = Program::find(Path::new(&command[0])).map_err(Failure::Program)?;
         let path = std::path::absolute(&program.path)?;
         let program = Program { path, ..program };
-        let form = run::form(&program)?;
+        let form = form::form(&program)?;
         let setup = Setup {
             build: build(&program.path),
             program: program.path.clone(),
             arguments: command[1..].to_vec(),
             directory: here.clone(),
-            form: run::mode(form).to_owned(),
+            form: form::mode(form).to_owned(),
             patience: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
         };
         let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
@@ -81,7 +64,7 @@ impl ControlledProgram {
         words: &[String],
     ) -> Result<ControlledProgram, Failure> {
         let program = Program::read(&setup.program).map_err(Failure::Program)?;
-        let form = run::form(&program)?;
+        let form = form::form(&program)?;
         ControlledProgram::new(setup.clone(), program, form, root.to_owned(), words.to_vec())
     }
 
@@ -108,12 +91,12 @@ impl ControlledProgram {
 
     /// What can be seen of the program, in words.
     pub(crate) fn sight(&self) -> String {
-        run::sight(&self.program, self.form)
+        form::sight(&self.program, self.form)
     }
 
     /// A warning for a program that is not instrumented.
     pub(crate) fn shortcoming(&self) -> Option<String> {
-        (!self.is_instrumented()).then(|| run::only_synchronization(&self.program))
+        (!self.is_instrumented()).then(|| form::only_synchronization(&self.program))
     }
 
     /// Whether the file is still the one that was stored.

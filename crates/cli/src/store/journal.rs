@@ -4,9 +4,8 @@ use std::path::Path;
 
 use selvedge_report::{Case, Stats};
 
-use super::{RunId, Store, StoreError};
-use crate::control::program::Setup;
-use crate::exit::warning_label;
+use super::{RunId, Setup, Store, StoreError};
+use crate::messages::warning_label;
 
 /// Opens the store. If that fails, a warning is printed and the program runs without it.
 pub(crate) fn open(directory: &Path) -> Option<Store> {

@@ -8,6 +8,7 @@
 
 mod journal;
 mod place;
+mod setup;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,10 +17,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use selvedge_report::{Case, Report, Stats, old};
 use thiserror::Error;
 
-use crate::control::program::Setup;
-
 pub(crate) use journal::{Journal, open};
 pub(crate) use place::directory;
+pub(crate) use setup::Setup;
 
 /// Version of the schema.
 const VERSION: u32 = 3;

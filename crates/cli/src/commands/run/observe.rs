@@ -13,15 +13,15 @@ use selvedge_runtime::{Options, Session};
 
 use super::watch::Watch;
 use crate::catalogue;
-use crate::control::deadline::Deadline;
 use crate::control::program::ControlledProgram;
+use crate::deadline::Deadline;
 use crate::exit::Failure;
+use crate::program::suppress::Suppressions;
+use crate::program::symbolize::SharedSymbolizer;
 use crate::store::Journal;
-use crate::suppress::Suppressions;
-use crate::symbolize::SharedSymbolizer;
 
 /// Observes one run. A program that does not end in time is killed.
-pub(crate) fn observe(
+pub(crate) fn observe_run(
     program: &ControlledProgram,
     suppressions: Suppressions,
     deadline: &Deadline,

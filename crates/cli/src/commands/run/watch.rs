@@ -15,10 +15,10 @@ use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome};
 use super::ending;
 use super::heap::Heap;
 use super::past::HeldBefore;
-use crate::check;
+use crate::commands::check;
+use crate::program::suppress::Suppressions;
+use crate::program::symbolize::{self, SharedSymbolizer};
 use crate::store::Journal;
-use crate::suppress::Suppressions;
-use crate::symbolize::{self, SharedSymbolizer};
 
 /// The results of a run.
 pub(super) struct Watched {

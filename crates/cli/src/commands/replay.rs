@@ -16,10 +16,11 @@ use selvedge_runtime::control::{CodePlace, WatchList, Watched, relocated};
 
 use crate::args::Replay;
 use crate::control::cases;
-use crate::control::deadline::Deadline;
 use crate::control::debug;
 use crate::control::program::{ControlledProgram, Native};
-use crate::exit::{Exit, Failure, warning_label};
+use crate::deadline::Deadline;
+use crate::exit::{Exit, Failure};
+use crate::messages::warning_label;
 use crate::store::{self, Store};
 use crate::terminal;
 
@@ -96,7 +97,7 @@ fn literal(args: &Replay, schedule: &str, deadline: &Deadline) -> Result<Again, 
     let points = match program.is_instrumented() {
         true => {
             let native = Native::new(&program, &deadline.interrupt);
-            crate::explore::points(&native, schedule.seed)?
+            crate::commands::explore::points(&native, schedule.seed)?
         }
         false => WatchList::default(),
     };

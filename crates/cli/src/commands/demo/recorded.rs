@@ -10,9 +10,9 @@ use selvedge_report::FORMATS;
 
 use super::wrapped;
 use crate::args::{Check, FailOn, Output};
-use crate::check;
-use crate::claims::RegionOptions;
+use crate::commands::check;
 use crate::exit::Failure;
+use crate::program::claims::RegionOptions;
 use crate::terminal;
 
 struct Example {
@@ -28,8 +28,8 @@ macro_rules! example {
         Example {
             text: $text,
             name: $name,
-            source: include_str!(concat!("../../demo/", $name, ".c")),
-            trace: include_str!(concat!("../../demo/", $name, ".std")),
+            source: include_str!(concat!("../../../demo/", $name, ".c")),
+            trace: include_str!(concat!("../../../demo/", $name, ".std")),
             expected: $expected,
         }
     };

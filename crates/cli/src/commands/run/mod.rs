@@ -6,8 +6,8 @@
 
 mod ending;
 mod heap;
+pub(crate) mod observe;
 mod past;
-pub(crate) mod quiet;
 mod signals;
 mod watch;
 
@@ -23,13 +23,14 @@ use selvedge_runtime::{Form, Options, Outcome, Session};
 
 use crate::args::{Output, Run};
 use crate::catalogue;
-use crate::elf::{Built, Program};
-use crate::exit::{Exit, Failure, warning_label};
+use crate::exit::{Exit, Failure};
+use crate::program::elf::Program;
+use crate::program::form::{form, mode, only_synchronization, sight};
+use crate::program::suppress::Suppressions;
+use crate::program::symbolize::SharedSymbolizer;
+use crate::program::toolbox::Toolbox;
 use crate::store::{self, Journal};
-use crate::suppress::Suppressions;
-use crate::symbolize::SharedSymbolizer;
 use crate::terminal;
-use crate::toolbox::Toolbox;
 use watch::Watch;
 
 /// Runs the program and reports. The exit code is 1 if there are findings, else the program's own.
@@ -114,26 +115,6 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
 }
 
-/// How the runtime gets into the program, or why it cannot.
-pub(crate) fn form(program: &Program) -> Result<Form, Failure> {
-    let advice = match program.built {
-        Built::Ours => return Ok(Form::Linked),
-        Built::SharedTsan => return Ok(Form::Replaced),
-        Built::Plain => return Ok(Form::Preloaded),
-        Built::StaticTsan => {
-            "ThreadSanitizer's runtime is statically linked into it and cannot be replaced"
-                .to_owned()
-        }
-        Built::OtherSanitizer(name) => {
-            format!(
-                "it was built with the {name} sanitizer, which cannot run in one process with Selvedge's runtime"
-            )
-        }
-        Built::Static => "it is statically linked and not instrumented".to_owned(),
-    };
-    Err(Failure::Unobservable { path: program.path.clone(), why: advice })
-}
-
 /// Fails if nothing could be observed: such a run must not pass as clean.
 fn unobserved(program: &Program, outcome: &Outcome, watch: &Watch) -> Result<(), Failure> {
     let why = if !outcome.attached {
@@ -145,40 +126,6 @@ fn unobserved(program: &Program, outcome: &Outcome, watch: &Watch) -> Result<(),
     };
     Err(Failure::Unobservable { path: program.path.clone(), why: why.into() })
 }
-
-/// The name of the form in the store.
-pub(crate) fn mode(form: Form) -> &'static str {
-    match form {
-        Form::Linked => "linked",
-        Form::Replaced => "libtsan replaced",
-        Form::Preloaded => "preloaded",
-    }
-}
-
-/// What Selvedge can observe of the program, in words.
-pub(crate) fn sight(program: &Program, form: Form) -> String {
-    let what = match form {
-        Form::Linked | Form::Replaced => "accesses of instrumented code, and synchronization",
-        Form::Preloaded => "synchronization only, because the program is not instrumented",
-    };
-    let lines = if program.debug_info { "" } else { "; without debug information" };
-    format!("{what}{lines}")
-}
-
-/// A warning that only synchronization was observed.
-pub(crate) fn only_synchronization(program: &Program) -> String {
-    format!(
-        "{}: {} is {}: Selvedge saw only its synchronization and cannot find data races. To build it with instrumentation:\n{HOW_TO_BUILD}",
-        warning_label(),
-        program.path.display(),
-        program.built
-    )
-}
-
-/// How to build a program with instrumentation.
-pub(crate) const HOW_TO_BUILD: &str =
-    "  C and C++:  make CC=\"selvedge cc\" CXX=\"selvedge c++\"   (also for ./configure and cmake)
-  Rust:       cargo selvedge run|test|build";
 
 fn words(command: &[OsString]) -> Vec<String> {
     command.iter().map(|w| w.to_string_lossy().into_owned()).collect()

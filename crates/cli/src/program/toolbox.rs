@@ -10,7 +10,7 @@ use selvedge_runtime::Libraries;
 
 use crate::exit::Failure;
 
-const HEADER: &str = include_str!("../../runtime/include/selvedge.h");
+const HEADER: &str = include_str!("../../../runtime/include/selvedge.h");
 
 /// The symbols that an executable must export for libraries that it loads later.
 const EXPORTED: &str = "{

@@ -14,14 +14,14 @@ use selvedge_runtime::control::WatchList;
 
 use crate::args::{Explore, Output};
 use crate::control::cases;
-use crate::control::deadline::Deadline;
 use crate::control::host::Watcher;
 use crate::control::meeting::Meeting;
 use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, unless_interrupted};
+use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::{self, Journal};
-use crate::suppress::Suppressions;
 use crate::terminal::print;
 
 /// The number of executions in which accesses that may race are looked for.

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use crate::args::{CargoArguments, FailOn, RunOptions};
 use crate::exit::Failure;
-use crate::toolbox::Toolbox;
+use crate::program::toolbox::Toolbox;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
     }
     command.args(rest);
     let status = command.status().map_err(|error| Failure::Open { path: cargo.into(), error })?;
-    Ok(crate::compiler::code(status))
+    Ok(crate::program::compiler::code(status))
 }
 
 fn configure(
@@ -109,7 +109,7 @@ pub(crate) fn rustc(words: &[OsString]) -> Result<ExitCode, Failure> {
         words.next().ok_or_else(|| Failure::Usage("cargo named no compiler to call".to_owned()))?;
     let status = Command::new(program).args(words).status();
     let status = status.map_err(|error| Failure::Open { path: program.into(), error })?;
-    Ok(crate::compiler::code(status))
+    Ok(crate::program::compiler::code(status))
 }
 
 /// The user's flags from the environment, if there are any, followed by ours.

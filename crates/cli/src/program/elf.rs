@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use object::elf::FileHeader64;
 use object::read::elf::{Dyn, ElfFile, FileHeader};
 use object::{Endianness, Object, ObjectSymbol};
-use thiserror::Error;
+
+use crate::exit::ProgramError;
 
 /// How a program was built, as far as it matters for observing it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,24 +34,6 @@ pub(crate) struct Program {
     pub(crate) built: Built,
     /// Whether the file has debug information.
     pub(crate) debug_info: bool,
-}
-
-/// Why a file is not a program that can be observed.
-#[derive(Debug, Error)]
-pub(crate) enum ProgramError {
-    #[error("{}: cannot read: {error}", path.display())]
-    Read { path: PathBuf, error: std::io::Error },
-    #[error("{}: this is a directory, not a program", .0.display())]
-    Directory(PathBuf),
-    #[error("{}: the file is not executable", .0.display())]
-    NotExecutable(PathBuf),
-    #[error(
-        "{}: this is a script; run its interpreter with it: `selvedge run -- {interpreter} {}`",
-        path.display(), path.display()
-    )]
-    Script { path: PathBuf, interpreter: String },
-    #[error("{}: this is not a program for 64-bit x86 Linux", .0.display())]
-    Foreign(PathBuf),
 }
 
 /// For messages, after "is".

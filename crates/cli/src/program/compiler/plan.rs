@@ -8,7 +8,7 @@ use selvedge_runtime::rust_std::Stubs;
 use super::Family;
 use super::arguments::{Arguments, Item, ItemKind, Stage};
 use crate::exit::Failure;
-use crate::toolbox::Toolbox;
+use crate::program::toolbox::Toolbox;
 
 /// The calls to make. Dropping the plan deletes the objects that one call makes for another.
 #[derive(Debug)]

@@ -32,13 +32,13 @@ struct Stop {
 
 macro_rules! program {
     ($name:literal) => {
-        include_str!(concat!("../../../../programs/", $name))
+        include_str!(concat!("../../../../../programs/", $name))
     };
 }
 
 const HEADER: (&str, &str) = ("shape.h", program!("shape.h"));
 const ANNOTATIONS: (&str, &str) =
-    ("selvedge.h", include_str!("../../../runtime/include/selvedge.h"));
+    ("selvedge.h", include_str!("../../../../runtime/include/selvedge.h"));
 
 const STOPS: [Stop; 4] = [
     Stop {

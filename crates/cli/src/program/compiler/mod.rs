@@ -12,9 +12,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
-use crate::elf::{Built, Program};
 use crate::exit::Failure;
-use crate::toolbox::Toolbox;
+use crate::program::elf::{Built, Program};
+use crate::program::toolbox::Toolbox;
 use arguments::{Arguments, Stage};
 use plan::Plan;
 

@@ -10,7 +10,7 @@ use selvedge_model::Kind;
 use selvedge_report::{Case, words};
 
 use crate::exit::Failure;
-use crate::pattern::Pattern;
+use crate::program::pattern::Pattern;
 
 /// The rules of all suppression files.
 #[derive(Clone, Default, Debug)]

@@ -8,13 +8,13 @@ use selvedge_report::{Bound, Case, Report};
 use selvedge_runtime::Controlled;
 
 use crate::args::Test;
-use crate::check;
+use crate::commands::check;
+use crate::commands::run::observe::observe_run;
 use crate::control::cases::{Predicted, identity};
-use crate::control::deadline::Deadline;
 use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
 use crate::exit::Failure;
-use crate::run::quiet;
-use crate::suppress::Suppressions;
+use crate::program::suppress::Suppressions;
 
 /// The number of controlled executions to observe.
 const OBSERVED: u64 = 3;
@@ -29,7 +29,7 @@ pub(super) fn predict(
 ) -> Result<(Observation<Controlled>, Vec<Predicted>, Report), Failure> {
     let mut seen = Report::default();
     for _ in 0..args.observe {
-        let one = quiet::observe(program, suppressions.clone(), deadline)?;
+        let one = observe_run(program, suppressions.clone(), deadline)?;
         seen.stats.events += one.stats.events;
         seen.stats.threads = seen.stats.threads.max(one.stats.threads);
         seen.stats.bounds.extend(one.stats.bounds);

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use selvedge_report::{FORMATS, Format};
 
-use crate::args::{FailOn, Output, Recall};
-use crate::exit::{Exit, Failure, warning_label};
+use crate::args::{FailOn, Output, Report};
+use crate::exit::{Exit, Failure};
+use crate::messages::warning_label;
 use crate::store::{self, Run, Store};
 use crate::terminal;
 
 /// Prints a run's findings, or the list of runs. The exit code does not depend on the findings.
-pub(crate) fn run(args: &Recall) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
     let here = std::env::current_dir()?;
     let directory = store::directory(&here);
     let store = Store::open(&directory)?;

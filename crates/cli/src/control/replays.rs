@@ -11,7 +11,7 @@ use selvedge_model::{Op, Site};
 use selvedge_runtime::control::Outcome;
 use selvedge_runtime::{ByModule, Controlled, Execution, Libraries, Resolve, Settings};
 
-use super::SharedSymbolizer;
+use crate::program::symbolize::SharedSymbolizer;
 
 /// A directory of its own, gone afterwards.
 struct Folder(PathBuf);

@@ -7,9 +7,9 @@ use selvedge_report::{Bound, Case, Report};
 
 use crate::args::Check;
 use crate::catalogue;
-use crate::claims::Renamed;
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
+use crate::program::claims::Renamed;
 use crate::terminal::print;
 
 /// Analyses the traces and prints the findings. If a trace becomes unreadable half-way, the findings up to

@@ -3,7 +3,7 @@
 use clap::Args;
 use selvedge_model::{Event, Op, RegionId, RegionKind, Symbols};
 
-use crate::pattern::Pattern;
+use crate::program::pattern::Pattern;
 
 /// The options about regions.
 #[derive(Args, Clone, Debug, Default)]

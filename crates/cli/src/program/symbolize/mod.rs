@@ -7,8 +7,6 @@
 mod binary;
 mod locks;
 mod past;
-#[cfg(test)]
-mod replays;
 mod types;
 
 use std::cell::{RefCell, RefMut};
@@ -19,7 +17,7 @@ use std::rc::Rc;
 use selvedge_model::{Frame, Site};
 use selvedge_runtime::{CallBefore, FunctionRegion, LockStep, Module, Modules, Resolve};
 
-use crate::claims::Claims;
+use crate::program::claims::Claims;
 
 use binary::{Binary, Call};
 

@@ -14,15 +14,15 @@ use selvedge_model::{FindingId, Status};
 use selvedge_report::{Case, Report, Stats};
 
 use crate::args::Test;
+use crate::commands::explore;
 use crate::control::cases::{self, Predicted};
-use crate::control::deadline::Deadline;
 use crate::control::host::Watcher;
 use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, unless_interrupted};
-use crate::explore;
+use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::Journal;
-use crate::suppress::Suppressions;
 
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
