@@ -14,16 +14,16 @@ use selvedge_model::Status;
 use selvedge_report::{FORMATS, Format};
 
 use crate::catalogue;
-use crate::claims::RegionOptions;
+use crate::program::claims::RegionOptions;
 use crate::store::RunId;
 
 /// Finds, confirms, replays and explains concurrency bugs.
 #[derive(Parser, Debug)]
 #[command(name = "selvedge", version, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = "\
-Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage or input; 3 the program could not
-be run or observed.
-`selvedge demo` shows what it does on bundled examples.")]
+Exit codes: 0 no finding at or above --fail-on; 1 findings; 2 wrong usage or input; 3 the program could
+not be run or observed.
+`selvedge demo` shows on bundled examples what Selvedge does.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -34,32 +34,32 @@ pub(crate) enum Command {
     /// Compile or link C: a drop-in for cc that makes programs observable
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Cc {
-        /// As for cc; SELVEDGE_CC or --selvedge-compiler= names the compiler underneath
+        /// The arguments of cc; SELVEDGE_CC or --selvedge-compiler= names the compiler to call
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
     /// Compile or link C++: a drop-in for c++
     #[command(name = "c++", disable_help_flag = true, disable_version_flag = true)]
     Cxx {
-        /// As for c++; SELVEDGE_CXX or --selvedge-compiler= names the compiler underneath
+        /// The arguments of c++; SELVEDGE_CXX or --selvedge-compiler= names the compiler to call
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Run a program, observe it, and report what is wrong in it
+    /// Run a program, observe it, and report its concurrency bugs
     Run(Run),
-    /// Observe a program, predict what can go wrong in it, and make it happen
+    /// Observe a program, predict its concurrency bugs, and confirm them by making them happen
     Test(Test),
-    /// Run a program under many schedules, and report those that make it fail
+    /// Run a program under many schedules, and report the schedules that make it fail
     Explore(Explore),
-    /// Run a program once more, with the schedule of a finding
+    /// Run a program again with the schedule of a finding
     Replay(Replay),
     /// Analyse recorded traces
     Check(Check),
     /// Print, summarise or convert traces
     Trace(Trace),
     /// Print what an earlier run found
-    Report(Recall),
-    /// A tour on bundled examples
+    Report(Report),
+    /// Take a tour of bundled examples
     Demo(Demo),
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Check {
     /// Trace files, text (.std) or binary (.svt); `-` is standard input
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
-    /// The analyses to run, separated by commas; `all` is every one
+    /// The analyses to run, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::defaults(Purpose::Check))]
     pub(crate) analyses: Vec<String>,
     #[command(flatten)]
@@ -80,9 +80,9 @@ pub(crate) struct Check {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-Standard output is the program's own; findings go to standard error and into .selvedge/, from where
-`selvedge report` shows them again. The exit code is 1 if there are findings at or above --fail-on, 3 if
-the program could not be run or observed, and otherwise the program's own.")]
+The program keeps its standard output. Findings go to standard error and into .selvedge/; `selvedge report`
+shows them again. The exit code is 1 if there are findings at or above --fail-on, 3 if the program could
+not be run or observed, and otherwise the program's own exit code.")]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) options: RunOptions,
@@ -96,26 +96,26 @@ pub(crate) struct Run {
     pub(crate) command: Vec<OsString>,
 }
 
-/// What `selvedge run` and `cargo selvedge` have in common.
+/// The options that `selvedge run` and `cargo selvedge` share.
 #[derive(Args, Debug)]
 pub(crate) struct RunOptions {
-    /// The analyses to run, separated by commas; `all` is every one
+    /// The analyses to run, separated by commas, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::defaults(Purpose::Run))]
     pub(crate) analyses: Vec<String>,
-    /// How to print the findings; other formats than text go to standard output, and the program's
-    /// own output to standard error
+    /// How to print the findings; a format other than text goes to standard output, and the
+    /// program's own output then goes to standard error
     #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
     pub(crate) format: &'static Format,
-    /// Exit with 1 if there is a finding at least this sure
+    /// Exit with 1 if there is a finding of this status or a surer one
     #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
     pub(crate) fail_on: FailOn,
-    /// Print every finding in full, also those that are like others
+    /// Print every finding in full, also those that resemble another one
     #[arg(long)]
     pub(crate) all: bool,
-    /// Where to look for source files, besides where they were when the program was built
+    /// Directories to search for source files, besides the paths recorded at build time
     #[arg(long, value_name = "DIR")]
     pub(crate) source: Vec<PathBuf>,
-    /// Findings not to report, in the format of ThreadSanitizer's suppression files
+    /// A file of findings not to report, in the format of ThreadSanitizer's suppression files
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
     #[command(flatten)]
@@ -124,26 +124,27 @@ pub(crate) struct RunOptions {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-One thread runs at a time, and a strategy decides which. Of an instrumented program, accesses that may race
-are scheduling points, too; of any other, its synchronization only. Time passes only when every thread
-waits, random numbers come from the seed, standard input is empty, and output is kept back. What fails in
-the same way under every schedule is no concurrency bug, and is said but not reported.")]
+One thread runs at a time, and a strategy decides which one. Scheduling points are synchronization
+operations and, in an instrumented program, accesses that may race. Time passes only when every thread
+waits, random numbers come from the seed, standard input is empty, and the program's output is not shown.
+A failure that happens in the same way under every schedule is not a concurrency bug: a note mentions it,
+but it is not a finding.")]
 pub(crate) struct Explore {
-    // The help follows from the registry of strategies.
+    // The registry of strategies provides the help.
     #[arg(long, default_value_t = Plan::default(), value_parser = plan,
         help = format!("How schedules are chosen: {}", registry::names()),
         long_help = format!("How schedules are chosen:\n{}", registry::help()))]
     pub(crate) strategy: Plan,
-    /// The depth of the bugs that pct looks for, unless `pct:DEPTH` says it
+    /// The depth of the bugs that pct looks for, unless `pct:DEPTH` gives one
     #[arg(long, value_name = "N", default_value_t = pct::DEPTH)]
     pub(crate) pct_depth: usize,
     #[command(flatten)]
     pub(crate) budget: Budget,
-    /// Let threads meet at these lines, such as a.c:10,b.c:20, instead of a strategy: each is held where
-    /// it comes to one, until every line has a thread
+    /// Make threads meet at these lines, such as a.c:10,b.c:20, instead of using a strategy: a thread
+    /// that reaches one of the lines is held there until every line has a thread
     #[arg(long, value_name = "FILE:LINE", value_delimiter = ',')]
     pub(crate) meet: Vec<String>,
-    /// They only meet if they are about to use the same lock, or memory in common
+    /// Count it as a meeting only if the threads are about to use the same lock or overlapping memory
     #[arg(long, requires = "meet")]
     pub(crate) same_object: bool,
     /// Stop at the first failure that depends on the schedule (the default)
@@ -166,14 +167,14 @@ pub(crate) struct Explore {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-First the program runs natively and under control, and analyses predict data races, deadlocks and broken
-atomicity. Then directed schedules try to make each prediction happen: those that they do are confirmed,
-with a schedule that replays them and a verdict by what each order led to. What is left of the budget goes
-to schedules of every kind, as `selvedge explore` tries them.
+First the program runs natively and under control, and analyses predict data races, deadlocks and atomicity
+violations. Then directed schedules try to make each prediction happen. A prediction that happens is
+confirmed: the report has a schedule that replays it, and a verdict based on what each order led to. The rest
+of the budget goes to undirected schedules, as in `selvedge explore`.
 Time passes only when every thread waits, random numbers come from the seed, standard input is empty, and
-output is kept back.")]
+the program's output is not shown.")]
 pub(crate) struct Test {
-    /// Native runs to be observed before
+    /// Native runs to observe first
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) observe: u64,
     /// Directed executions for each prediction
@@ -185,7 +186,7 @@ pub(crate) struct Test {
     pub(crate) budget: Budget,
     #[command(flatten)]
     pub(crate) output: Output,
-    /// Findings not to report, in the format of ThreadSanitizer's suppression files
+    /// A file of findings not to report, in the format of ThreadSanitizer's suppression files
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
     /// The program and its arguments
@@ -200,32 +201,32 @@ pub(crate) struct Test {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-The program runs where it ran, with the arguments it had; its output is shown as it comes to its end.
-The exit code is 1 if the finding happened again (or, with --schedule, the program failed), 0 if not, and
-3 if the program could not be run.")]
+The program runs in its original directory with its original arguments; its output is shown when it ends.
+The exit code is 1 if the finding happened again (or, with --schedule, if the program failed), 0 if not,
+and 3 if the program could not be run.")]
 pub(crate) struct Replay {
-    /// The finding, or the beginning of its id
+    /// The id of the finding, or the beginning of the id
     #[arg(required_unless_present = "schedule", conflicts_with_all = ["schedule", "command"])]
     pub(crate) id: Option<String>,
-    /// The run that found it, instead of the last one that did
+    /// The run that found it, instead of the last run that found it
     #[arg(long, value_name = "RUN", requires = "id")]
     pub(crate) run: Option<RunId>,
     /// The store to look in, instead of the nearest .selvedge
     #[arg(long, value_name = "DIR", requires = "id")]
     pub(crate) store: Option<PathBuf>,
-    /// A schedule to follow instead
+    /// A schedule to follow instead of a finding's
     #[arg(long, requires = "command")]
     pub(crate) schedule: Option<String>,
-    /// How often
+    /// How many times to replay
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) times: u64,
     /// Run it under gdb, with breakpoints at the critical points
     #[arg(long)]
     pub(crate) gdb: bool,
-    /// What gdb does when the program has stopped, instead of asking; can be given several times
+    /// A command for gdb to run when the program has stopped, instead of a prompt; can be repeated
     #[arg(long, value_name = "COMMAND", requires = "gdb")]
     pub(crate) gdb_command: Vec<String>,
-    /// The program of the schedule, and its arguments
+    /// The program to run under --schedule, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
@@ -239,20 +240,20 @@ pub(crate) struct Budget {
     /// The longest time, such as 500ms, 30s or 5m
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub(crate) time: Duration,
-    /// The seed of everything random: the same seed finds the same
+    /// The seed of all random choices: the same seed gives the same findings
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// The longest time for one execution
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) patience: Duration,
-    /// Executions at the same time, instead of one for each core; 1 for a program that writes files,
-    /// or listens where others would
+    /// Executions at the same time, instead of one for each core; use 1 if copies of the program
+    /// interfere (same files, same port)
     #[arg(long, value_name = "N")]
     jobs: Option<NonZero<usize>>,
 }
 
 impl Budget {
-    /// As the engine takes it, with so many directed executions for one prediction.
+    /// The engine's budget, with at most `attempts` directed executions for one prediction.
     pub(crate) fn engine(&self, attempts: u64) -> selvedge_engine::Budget {
         let (seed, schedules, jobs) = (self.seed, self.schedules, self.jobs());
         selvedge_engine::Budget { seed, schedules, jobs, attempts }
@@ -264,7 +265,7 @@ impl Budget {
     }
 }
 
-/// A strategy by name, `rr` for short.
+/// Parses the name of a strategy; `rr` is short for `round-robin`.
 fn plan(text: &str) -> Result<Plan, String> {
     let name = if text == "rr" { "round-robin" } else { text };
     name.parse().map_err(|e: UnknownStrategy| e.to_string())
@@ -285,7 +286,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
 }
 
-/// Builds Rust programs so that they can be observed, and observes them.
+/// Builds Rust programs with instrumentation, and observes them.
 #[derive(Parser, Debug)]
 #[command(
     name = "cargo selvedge",
@@ -294,8 +295,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     arg_required_else_help = true
 )]
 #[command(after_help = "\
-`run`, `test` and `bench` observe every program that they run, `build` only builds. Everything after the
-command is Cargo's: cargo selvedge test --release -p mine -- --nocapture")]
+`run`, `test` and `bench` observe every program that they run; `build` only builds. Everything after the
+command goes to Cargo: cargo selvedge test --release -p mine -- --nocapture")]
 pub(crate) struct CargoArguments {
     #[command(flatten)]
     pub(crate) options: RunOptions,
@@ -310,26 +311,26 @@ pub(crate) struct CargoArguments {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Recall {
+pub(crate) struct Report {
     /// How to print the findings
     #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
     pub(crate) format: &'static Format,
-    /// The same as `--format text`
+    /// Short for `--format text`
     #[arg(long, conflicts_with_all = ["json", "format"])]
     pub(crate) text: bool,
-    /// The same as `--format json`
+    /// Short for `--format json`
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
     /// The run to report on, instead of the last one
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<RunId>,
-    /// List the runs instead
+    /// List the runs, without their findings
     #[arg(long, conflicts_with_all = ["json", "run"])]
     pub(crate) runs: bool,
-    /// Print every finding in full, also those that are like others
+    /// Print every finding in full, also those that resemble another one
     #[arg(long)]
     pub(crate) all: bool,
-    /// Where to look for source files, besides where they were when the program was built
+    /// Directories to search for source files, besides the paths recorded at build time
     #[arg(long, value_name = "DIR")]
     pub(crate) source: Vec<PathBuf>,
 }
@@ -339,13 +340,13 @@ pub(crate) struct Output {
     /// How to print the findings
     #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
     pub(crate) format: &'static Format,
-    /// Exit with 1 if there is a finding at least this sure
+    /// Exit with 1 if there is a finding of this status or a surer one
     #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
     pub(crate) fail_on: FailOn,
-    /// Print every finding in full, also those that are like others
+    /// Print every finding in full, also those that resemble another one
     #[arg(long)]
     pub(crate) all: bool,
-    /// Where to look for source files, besides where the trace says they are
+    /// Directories to search for source files, besides the paths in the trace
     #[arg(long, value_name = "DIR")]
     pub(crate) source: Vec<PathBuf>,
 }
@@ -357,16 +358,16 @@ fn format() -> impl TypedValueParser<Value = &'static Format> {
         .map(|name| Format::named(&name).expect("a possible value is the name of a format"))
 }
 
-/// The least sure status that fails.
+/// The least sure status that makes the command exit with 1.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FailOn {
-    /// Made to happen by a controlled execution
+    /// Only what a controlled execution has made happen
     Confirmed,
-    /// Happened, or confirmed
+    /// Also what happened in an observed execution
     Observed,
-    /// Anything that an analysis predicts
+    /// Also what an analysis predicts
     Predicted,
-    /// Findings never fail
+    /// Findings do not change the exit code
     Never,
 }
 
@@ -398,7 +399,7 @@ pub(crate) enum TraceCommand {
         #[arg(long, value_name = "N")]
         limit: Option<u64>,
     },
-    /// Count what is in a trace
+    /// Count the events, threads and locks of a trace
     Stats {
         /// The traces; `-` is standard input
         #[arg(required = true, value_name = "TRACE")]
@@ -412,7 +413,7 @@ pub(crate) enum TraceCommand {
         /// The trace to read; `-` is standard input
         #[arg(value_name = "FROM")]
         from: PathBuf,
-        /// The file to write; `-` is standard output, as text
+        /// The file to write; `-` prints text to standard output
         #[arg(value_name = "TO")]
         to: PathBuf,
     },
@@ -420,7 +421,7 @@ pub(crate) enum TraceCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct Demo {
-    /// Leave the bundled examples in this directory instead of a temporary one
+    /// Keep the bundled examples in this directory; without it they are deleted at the end
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 }

@@ -1,37 +1,37 @@
-//! The analyses that a user chooses, as `check` and `run` use them.
+//! Selects and starts the analyses of `check` and `run`.
 
 use selvedge_analyses::registry::{self, Accesses, Purpose, Settings};
 use selvedge_analyses::{Entry, Pipeline};
 
-use crate::claims::RegionOptions;
 use crate::exit::Failure;
+use crate::program::claims::RegionOptions;
 
 /// The analyses of a native run.
 pub(crate) struct ForRun {
-    /// Those that see the recorded events.
+    /// The analyses that run here, on recorded events.
     pub(crate) recorded: Pipeline,
-    /// Those that the program runs by itself.
+    /// The analyses that the runtime runs inside the program.
     pub(crate) in_program: Vec<&'static str>,
-    /// What they need to see of accesses.
+    /// Which accesses the recorded analyses need.
     pub(crate) accesses: Accesses,
 }
 
-/// The names of what a command runs unless the user chooses.
+/// The names of the analyses that a command runs by default.
 pub(crate) fn defaults(purpose: Purpose) -> Vec<&'static str> {
     registry::defaults(purpose).iter().map(|e| e.name).collect()
 }
 
-/// The analyses of the given names and those that regions ask for.
+/// The analyses in `names`, and those that check `regions`.
 pub(crate) fn select(names: &[String], regions: &RegionOptions) -> Result<Pipeline, Failure> {
     Ok(started(entries(names, regions)?, settings(regions)))
 }
 
-/// The analyses of the given names and those that regions ask for, for a native run.
+/// The same for a native run.
 pub(crate) fn for_run(names: &[String], regions: &RegionOptions) -> Result<ForRun, Failure> {
     Ok(beside_program(entries(names, regions)?, settings(regions)))
 }
 
-/// Sorts out what the program does by itself and what has to be recorded.
+/// Separates the analyses that run inside the program from those that need recorded events.
 pub(crate) fn beside_program(entries: Vec<&'static Entry>, settings: Settings) -> ForRun {
     let (inside, recorded): (Vec<&Entry>, Vec<&Entry>) =
         entries.into_iter().partition(|e| e.in_program);

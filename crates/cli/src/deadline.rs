@@ -1,7 +1,7 @@
-//! Why to stop early: the user wants to, or the time is over.
+//! When to stop early: on a signal, or at the time limit.
 //!
-//! The first signal stops what runs and lets the report come; the second one ends us at once, and with
-//! us everything that we have started.
+//! The first signal stops the executions, and the command still reports. The second signal ends the command
+//! and all executions at once.
 
 use std::io;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Watches over the end of a command.
+/// The time limit of a command, and the signals that stop it.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadline {
-    /// Set as soon as executions are not wanted any more.
+    /// Set when executions shall stop.
     pub(crate) interrupt: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
     begun: Instant,
@@ -21,7 +21,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// From now on signals stop the command instead of ending it.
+    /// Installs signal handlers: from now on the first signal no longer ends the process.
     pub(crate) fn new(time: Option<Duration>) -> io::Result<Deadline> {
         let deadline = Deadline {
             interrupt: Arc::default(),
@@ -30,7 +30,8 @@ impl Deadline {
             time,
         };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // In this order: the second signal finds the flag set, and ends us.
+            // The order matters: the first signal finds the flag unset and sets it, the second one finds it
+            // set and ends the process.
             let twice = Arc::clone(&deadline.interrupt);
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, twice)?;
             signal_hook::flag::register(signal, Arc::clone(&deadline.interrupt))?;
@@ -40,7 +41,7 @@ impl Deadline {
         Ok(deadline)
     }
 
-    /// Signals are left to gdb, which shares our terminal.
+    /// Without a time limit or signal handlers: gdb, which shares our terminal, handles the signals.
     pub(crate) fn under_gdb() -> Deadline {
         Deadline {
             interrupt: Arc::default(),
@@ -50,7 +51,7 @@ impl Deadline {
         }
     }
 
-    /// The signal that came, if one did.
+    /// The signal that was received, if any.
     pub(crate) fn signal(&self) -> Option<&'static str> {
         match i32::try_from(self.signal.load(Ordering::Relaxed)) {
             Ok(SIGINT) => Some("SIGINT"),
@@ -65,22 +66,22 @@ impl Deadline {
         self.begun.elapsed()
     }
 
-    /// Which part of the time is over; none of an unlimited one ever is.
+    /// The part of the time limit that is used up; 0 without a limit.
     pub(crate) fn share(&self) -> f64 {
         self.time.map_or(0.0, |time| self.elapsed().as_secs_f64() / time.as_secs_f64())
     }
 
-    /// How long the command may still run.
+    /// How long the command may still run, if there is a limit.
     pub(crate) fn left(&self) -> Option<Duration> {
         self.time.map(|t| t.saturating_sub(self.elapsed()))
     }
 
-    /// Whether the time is over; if so, what runs is interrupted.
+    /// Whether the time limit is reached.
     pub(crate) fn is_over(&self) -> bool {
         self.left().is_some_and(|left| left.is_zero())
     }
 
-    /// Why nothing more should be begun, in words.
+    /// Why the command has to stop, in words, if it has to.
     pub(crate) fn reason(&self) -> Option<String> {
         if let Some(signal) = self.signal() {
             return Some(format!("stopped by {signal}"));

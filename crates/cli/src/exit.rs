@@ -4,12 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use selvedge_model::trace::TraceError;
 use thiserror::Error;
 
-use crate::elf::ProgramError;
-use crate::run::HOW_TO_BUILD;
 use crate::store::StoreError;
 
 /// How the command ends. The numbers are part of the interface.
@@ -24,7 +21,7 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The program could not be run, or there was nothing in it to observe.
     NotRun = 3,
-    /// A signal stopped us, and there was nothing to report so far; as a shell would say it.
+    /// A signal stopped the command before it found anything: 128 + SIGINT, as in a shell.
     Interrupted = 130,
 }
 
@@ -34,12 +31,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     #[error("{name}: {error}")]
     Trace { name: String, error: TraceError },
-    #[error("{}: it is a directory: name the trace files in it", .0.display())]
+    #[error("{}: this is a directory; name the trace files in it", .0.display())]
     Directory(PathBuf),
     #[error("{}: cannot open: {}", path.display(), describe(error))]
     Open { path: PathBuf, error: io::Error },
@@ -47,27 +44,50 @@ pub(crate) enum Failure {
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    #[error("there is no compiler {name}; {variable} names the one to use")]
+    #[error("there is no compiler {name}; set {variable} to the compiler to use")]
     NoCompiler { name: String, variable: &'static str },
-    #[error("{}: {wrong}, so it would run unobserved", output.display())]
+    #[error("{}: {wrong}, so Selvedge could not observe it", output.display())]
     Link { output: PathBuf, wrong: String },
     #[error("{0}")]
     Program(ProgramError),
-    #[error("{}: cannot be observed: {why}\nbuild it so that it can:\n{HOW_TO_BUILD}", path.display())]
+    #[error("{}: this program cannot be observed: {why}\nTo build it with instrumentation:\n{HOW_TO_BUILD}", path.display())]
     Unobservable { path: PathBuf, why: String },
-    #[error("interrupted before anything was known")]
+    #[error("interrupted before there was anything to report")]
     Interrupted,
     #[error("{0}")]
     Session(selvedge_runtime::Error),
-    #[error("{}: the directory in which the program ran is not there any more", .0.display())]
+    #[error("{}: the directory in which the program ran no longer exists", .0.display())]
     Gone(PathBuf),
-    #[error("{}: no execution under control came to its end within {patience} (--patience); {advice}", path.display())]
+    #[error("{}: no controlled execution ended within {patience} (--patience); {advice}", path.display())]
     Endless { path: PathBuf, patience: String, advice: &'static str },
     #[error("{0}")]
     Store(#[from] StoreError),
     #[error("{0}")]
     Usage(String),
 }
+
+/// Why a file is not a program that can be observed.
+#[derive(Debug, Error)]
+pub(crate) enum ProgramError {
+    #[error("{}: cannot read: {error}", path.display())]
+    Read { path: PathBuf, error: std::io::Error },
+    #[error("{}: this is a directory, not a program", .0.display())]
+    Directory(PathBuf),
+    #[error("{}: the file is not executable", .0.display())]
+    NotExecutable(PathBuf),
+    #[error(
+        "{}: this is a script; run its interpreter with it: `selvedge run -- {interpreter} {}`",
+        path.display(), path.display()
+    )]
+    Script { path: PathBuf, interpreter: String },
+    #[error("{}: this is not a program for 64-bit x86 Linux", .0.display())]
+    Foreign(PathBuf),
+}
+
+/// How to build a program with instrumentation.
+pub(crate) const HOW_TO_BUILD: &str =
+    "  C and C++:  make CC=\"selvedge cc\" CXX=\"selvedge c++\"   (also for ./configure and cmake)
+  Rust:       cargo selvedge run|test|build";
 
 impl Failure {
     /// The exit code of the failure.
@@ -84,14 +104,13 @@ impl Failure {
         }
     }
 
-    /// Whoever read our output has stopped reading, as `head` does: not an error.
+    /// Whether the reader of our output has closed the pipe, as `head` does. That is not an error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-/// What came of something that a signal may have stopped: nothing, if one has. What is known by then is
-/// still to be reported.
+/// The result, or `None` if a signal interrupted the work. The caller then reports what it knows so far.
 pub(crate) fn unless_interrupted<T, E: Into<Failure>>(
     outcome: Result<T, E>,
 ) -> Result<Option<T>, Failure> {
@@ -113,23 +132,8 @@ impl From<selvedge_runtime::Error> for Failure {
 
 fn describe(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
         _ => error.to_string(),
     }
-}
-
-/// The word that introduces a failure.
-pub(crate) fn error_label() -> String {
-    label("error", AnsiColor::Red)
-}
-
-/// The word that introduces something that went less than well.
-pub(crate) fn warning_label() -> String {
-    label("warning", AnsiColor::Yellow)
-}
-
-fn label(word: &str, color: AnsiColor) -> String {
-    let style = Style::new().bold().fg_color(Some(color.into()));
-    format!("{style}{word}{style:#}")
 }

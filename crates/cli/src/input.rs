@@ -7,12 +7,13 @@ use std::path::Path;
 use selvedge_model::Event;
 use selvedge_model::trace::{Ending, Reader};
 
-use crate::exit::{Failure, warning_label};
+use crate::exit::Failure;
+use crate::messages::warning_label;
 use crate::progress::Progress;
 
 const BUFFER: usize = 1 << 18;
 
-/// A trace that is being read, with the name by which messages speak of it.
+/// An open trace, with its name for messages.
 pub(crate) struct Input {
     name: String,
     reader: Reader<Box<dyn BufRead>>,
@@ -43,7 +44,7 @@ impl Input {
         }
     }
 
-    /// The next events; none at the end. `batch` holds what came before a failure.
+    /// Reads the next events; none at the end. On a failure, `batch` holds the events before it.
     pub(crate) fn read(&mut self, batch: &mut Vec<Event>) -> Result<(), Failure> {
         let outcome = self.reader.read(batch);
         self.progress.advance(batch.len());
@@ -59,14 +60,14 @@ impl Input {
     fn warn_if_cut_off(&self) {
         if let Ending::CutOff { offset } = self.reader.ending() {
             anstream::eprintln!(
-                "{}: {}: the trace ends at offset {offset} without having been finished; what is before it was read",
+                "{}: {}: the trace is cut off at offset {offset}; everything before it was read",
                 warning_label(),
                 self.name
             );
         }
     }
 
-    /// The reader itself.
+    /// The reader, which has the symbols read so far.
     pub(crate) fn reader(&self) -> &Reader<Box<dyn BufRead>> {
         &self.reader
     }

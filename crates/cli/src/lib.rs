@@ -1,35 +1,22 @@
 //! The commands `selvedge` and `cargo selvedge`.
 //!
-//! [`selvedge`] parses arguments, hands over to a command, and turns its outcome into an exit code; nothing
-//! else decides one. Standard output carries what was asked for, standard error everything else.
+//! [`selvedge`] parses the arguments, calls a command, and turns its outcome into an exit code; no other code
+//! decides exit codes. Reports go to standard output, and everything else goes to standard error.
 
 #![forbid(unsafe_code)]
 
 mod args;
-mod cargo;
 mod catalogue;
-mod check;
-mod claims;
-mod compiler;
+mod commands;
 mod control;
 mod deadline;
-mod demo;
-mod elf;
 mod exit;
-mod explore;
 mod input;
-mod pattern;
+mod messages;
+mod program;
 mod progress;
-mod recall;
-mod replay;
-mod run;
 mod store;
-mod suppress;
-mod symbolize;
 mod terminal;
-mod test;
-mod toolbox;
-mod trace;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -38,8 +25,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Arguments, CargoArguments, Command};
-use crate::compiler::Driver;
 use crate::exit::{Exit, Failure};
+use crate::program::compiler::Driver;
 
 /// The command `selvedge`: does what the arguments of the process say, and returns its exit code.
 pub fn selvedge() -> ExitCode {
@@ -47,32 +34,32 @@ pub fn selvedge() -> ExitCode {
 }
 
 fn command(words: Vec<OsString>) -> ExitCode {
-    // A compiler's options are its own business, also `--help` and `--version`.
-    if is_called(&words, toolbox::RUSTC) {
-        return ended(cargo::rustc(&words[1..]));
+    // As a compiler we pass all options on, also `--help` and `--version`.
+    if is_called(&words, program::toolbox::RUSTC) {
+        return ended(commands::cargo::rustc(&words[1..]));
     }
     if let Some((driver, args)) = driver(&words) {
-        return ended(compiler::run(driver, args));
+        return ended(program::compiler::run(driver, args));
     }
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
     let outcome = match arguments.command {
-        Command::Run(args) => return ended(run::run(&args)),
-        Command::Cc { .. } | Command::Cxx { .. } => unreachable!("was recognised before"),
-        Command::Test(args) => test::run(&args),
-        Command::Explore(args) => explore::run(&args),
-        Command::Replay(args) => replay::run(&args),
-        Command::Check(check) => check::run(&check),
-        Command::Trace(trace) => trace::run(&trace),
-        Command::Report(recall) => recall::run(&recall),
-        Command::Demo(demo) => demo::run(&demo),
+        Command::Run(args) => return ended(commands::run::run(&args)),
+        Command::Cc { .. } | Command::Cxx { .. } => unreachable!("handled above"),
+        Command::Test(args) => commands::test::run(&args),
+        Command::Explore(args) => commands::explore::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
+        Command::Check(check) => commands::check::run(&check),
+        Command::Trace(trace) => commands::trace::run(&trace),
+        Command::Report(report) => commands::report::run(&report),
+        Command::Demo(demo) => commands::demo::run(&demo),
     };
     ended(outcome.map(ExitCode::from))
 }
 
-/// Help and version come as errors too, and are none.
+/// Prints an error of the argument parser. Help and version are such errors too, but exit with 0.
 fn refused(error: &clap::Error) -> ExitCode {
     let code = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
     let _ = error.print();
@@ -83,16 +70,16 @@ fn is_called(words: &[OsString], name: &str) -> bool {
     words.first().and_then(|w| Path::new(w).file_name()).is_some_and(|n| n == name)
 }
 
-/// Which compiler we are, if we are one: by the name we were called, or by the first argument.
+/// Whether we are called as a compiler, by our name or by the first argument, and as which one.
 fn driver(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
     let name = Path::new(words.first()?).file_name()?.to_str()?;
     let (word, rest) = match name {
-        toolbox::CC | toolbox::CXX => (name, &words[1..]),
+        program::toolbox::CC | program::toolbox::CXX => (name, &words[1..]),
         _ => (words.get(1)?.to_str()?, &words[2..]),
     };
     match word {
-        "cc" | toolbox::CC => Some((Driver::C, rest.to_vec())),
-        "c++" | toolbox::CXX => Some((Driver::Cxx, rest.to_vec())),
+        "cc" | program::toolbox::CC => Some((Driver::C, rest.to_vec())),
+        "c++" | program::toolbox::CXX => Some((Driver::Cxx, rest.to_vec())),
         _ => None,
     }
 }
@@ -102,14 +89,14 @@ fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(failure) if failure.is_closed_pipe() => Exit::Clean.into(),
         Err(failure) => {
-            anstream::eprintln!("{}: {failure}", exit::error_label());
+            anstream::eprintln!("{}: {failure}", messages::error_label());
             failure.exit().into()
         }
     }
 }
 
-/// The command `cargo-selvedge`, which Cargo calls with `selvedge` as the first argument. By itself it
-/// is another `selvedge`, so that it can run and link what it has Cargo build.
+/// The command `cargo-selvedge`, which Cargo calls with `selvedge` as the first argument. Without that
+/// argument it is the command `selvedge`, so that Cargo can use the same file as linker and runner.
 pub fn cargo_selvedge() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_none_or(|w| w != "selvedge") {
@@ -117,7 +104,7 @@ pub fn cargo_selvedge() -> ExitCode {
     }
     words.remove(1);
     match CargoArguments::try_parse_from(words) {
-        Ok(arguments) => ended(cargo::run(&arguments)),
+        Ok(arguments) => ended(commands::cargo::run(&arguments)),
         Err(error) => refused(&error),
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Nothing has been read of `size` bytes, if that is known.
+    /// Begins with no event read; `size` is the size of the file, if known.
     pub(crate) fn new(name: &str, size: Option<u64>) -> Progress {
         Progress {
             name: name.to_owned(),
@@ -38,7 +38,7 @@ impl Progress {
         Counting { input, consumed: Rc::clone(&self.consumed) }
     }
 
-    /// Some more events have been read.
+    /// Counts `events` more events.
     pub(crate) fn advance(&mut self, events: usize) {
         self.events += events as u64;
         let now = Instant::now();
@@ -83,13 +83,13 @@ pub(crate) struct Schedules {
 }
 
 impl Schedules {
-    /// Of so many at most.
+    /// Counts up to `most` schedules.
     pub(crate) fn new(most: u64) -> Schedules {
         let next = io::stderr().is_terminal().then(|| Instant::now() + FIRST);
         Schedules { most, next, shown: false }
     }
 
-    /// So many schedules have been tried, and so many findings are known.
+    /// Updates the line: `done` schedules were tried and `findings` findings are known.
     pub(crate) fn advance(&mut self, done: u64, findings: usize, deadline: &Deadline) {
         let now = Instant::now();
         if self.next.is_none_or(|next| now < next) {

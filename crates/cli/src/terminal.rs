@@ -1,4 +1,4 @@
-//! Reports on the terminal: how wide it is, and the source files that reports show.
+//! Prints reports: the width of the terminal, and the source files that reports quote.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use selvedge_report::{Report, Sources, View};
 use crate::args::Output;
 use crate::exit::Failure;
 
-/// Where nothing says how wide the terminal is.
+/// The width if the terminal's is unknown.
 const WIDTH: usize = 120;
 /// A source file larger than this is not shown.
 const LARGEST: u64 = 8 << 20;
@@ -20,13 +20,13 @@ pub(crate) fn print(report: &Report, output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A report in the format that the user wants.
+/// A report in the format that the user chose.
 pub(crate) fn rendered(report: &Report, output: &Output) -> String {
     let mut view = View { sources: sources(&output.source), width: width(), all: output.all };
     (output.format.render)(report, &mut view)
 }
 
-/// How wide the terminal is that errors and reports go to.
+/// The width of the terminal.
 pub(crate) fn width() -> usize {
     let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
     let terminal = || {
@@ -36,7 +36,7 @@ pub(crate) fn width() -> usize {
     columns().or_else(terminal).unwrap_or(WIDTH)
 }
 
-/// Looks for source files where they say they are, then below `directories`.
+/// Reads source files by their recorded paths, then below `directories`.
 pub(crate) fn sources(directories: &[PathBuf]) -> Sources<'_> {
     Sources::new(move |file| {
         let path = Path::new(file);

@@ -175,8 +175,8 @@ fn bad_input_is_2_with_file_and_place() {
     scratch.file("undead.std", "T|fork(U)|1\nT|join(U)|2\nU|r(x)|3\n");
     scratch.file("newer.svt", [0x93, 0x53, 0x56, 0x54, 9, 0, 0, 0]);
     for (file, message) in [
-        ("directory", "directory: it is a directory: name the trace files in it"),
-        ("missing.std", "missing.std: cannot open: there is no such file"),
+        ("directory", "directory: this is a directory; name the trace files in it"),
+        ("missing.std", "missing.std: cannot open: no such file"),
         ("empty.std", "empty.std: the trace is empty"),
         ("garbage", "garbage: line 1: this is neither text nor a binary Selvedge trace"),
         (
@@ -239,7 +239,7 @@ fn a_cut_off_trace_is_read_and_the_user_told() {
     scratch.file("t.svt", &bytes[..bytes.len() - 3]);
     let output = run(&scratch.0, &["check", "t.svt"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("without having been finished"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the trace is cut off at offset"), "{}", stderr(&output));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn the_demo_shows_what_it_says() {
     assert!(scratch.0.join("examples/account.c").exists());
     let tour = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
     // One replay at each stop: a race, an atomicity violation, and deadlocks in C and in Rust.
-    assert_eq!(tour.matches("it happened again: ").count(), 4, "{tour}");
+    assert_eq!(tour.matches("the finding happened again: ").count(), 4, "{tour}");
 }
 
 /// A trace whose regions are methods, as other tools record them: nothing is said of them there.

@@ -117,7 +117,10 @@ fn a_program_of_the_system_is_explored_at_its_synchronization() {
     let args = [&["explore", "--schedules", "12", "--format", "json", "--"], &sort[..]].concat();
     let output = project.selvedge(&args);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(common::stderr(&output).contains("only its synchronization was seen"), "{output:?}");
+    assert!(
+        common::stderr(&output).contains("Selvedge saw only its synchronization"),
+        "{output:?}"
+    );
     let document = json(&output);
     assert_eq!(document["stats"]["schedules"], 12);
     let sorted = std::fs::read_to_string(project.0.join("sorted")).unwrap();

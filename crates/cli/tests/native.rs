@@ -185,7 +185,10 @@ fn a_stored_run_is_shown_again_as_text_and_json() {
     assert_eq!(first[0]["stack_likely"], true);
     let missing = project.selvedge(&["report", "--run", "7"]);
     assert_eq!(missing.status.code(), Some(2));
-    assert_eq!(stderr(&missing), "error: there is no run 7; `selvedge report --runs` lists them\n");
+    assert_eq!(
+        stderr(&missing),
+        "error: there is no run 7; `selvedge report --runs` lists the runs\n"
+    );
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn a_plain_program_is_observed_as_far_as_it_goes_and_the_user_told() {
     let text = stderr(&output);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "200\n"));
     assert!(text.contains("deadlock between `savings` and `checking` (predicted)"), "{text}");
-    assert!(text.contains("only its synchronization was seen"), "{text}");
+    assert!(text.contains("Selvedge saw only its synchronization"), "{text}");
     assert!(text.contains("CC=\"selvedge cc\""), "{text}");
 }
 
@@ -231,15 +234,24 @@ fn what_cannot_be_observed_is_3_with_a_reason() {
     for (program, reason) in [
         (
             "./alone",
-            "./alone: cannot be observed: nothing in it is instrumented, and it did not synchronize",
+            "./alone: this program cannot be observed: it is not instrumented, and it called no synchronization function",
         ),
-        ("./static", "./static: cannot be observed: it is statically linked and not instrumented"),
-        ("./asan", "./asan: cannot be observed: it has the address sanitizer in it"),
-        ("./tsan", "./tsan: cannot be observed: ThreadSanitizer's runtime is inside"),
-        ("./script", "./script: it is a script; name its interpreter"),
-        ("./alone.c", "./alone.c: it is not executable"),
+        (
+            "./static",
+            "./static: this program cannot be observed: it is statically linked and not instrumented",
+        ),
+        (
+            "./asan",
+            "./asan: this program cannot be observed: it was built with the address sanitizer",
+        ),
+        (
+            "./tsan",
+            "./tsan: this program cannot be observed: ThreadSanitizer's runtime is statically linked",
+        ),
+        ("./script", "./script: this is a script; run its interpreter"),
+        ("./alone.c", "./alone.c: the file is not executable"),
         ("./missing", "./missing: cannot read: "),
-        ("/", "/: it is a directory"),
+        ("/", "/: this is a directory"),
     ] {
         let output = project.selvedge(&["run", "--", program]);
         assert_eq!(output.status.code(), Some(3), "{program}: {}", stderr(&output));
@@ -328,7 +340,7 @@ fn killing_the_tool_leaves_the_findings_so_far() {
     child.wait().unwrap();
     let report = project.selvedge(&["report"]);
     assert!(stdout(&report).contains("data race on `shared`"), "{}", stdout(&report));
-    assert!(stderr(&report).contains("was cut off"), "{}", stderr(&report));
+    assert!(stderr(&report).contains("was killed"), "{}", stderr(&report));
     // The program itself is still there; it goes on without us.
     let _ = stdin.write_all(b"\n");
 }
@@ -441,7 +453,7 @@ fn a_store_that_cannot_be_made_does_not_stop_the_run() {
     let output = project.run(&["race"]);
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text.starts_with("warning: findings are not stored: "), "{text}");
+    assert!(text.starts_with("warning: findings will not be stored: "), "{text}");
     assert!(text.contains("data race on `shared`"), "{text}");
 }
 
@@ -452,13 +464,13 @@ fn suppressed_findings_are_counted_and_not_shown() {
     fs::write(project.0.join("tsan.supp"), "# known\nrace:^deposit$\n").unwrap();
     let output = project.selvedge(&["run", "--suppressions", "tsan.supp", "--", "./program"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).ends_with("2 findings are suppressed\n"), "{}", stderr(&output));
+    assert!(stderr(&output).ends_with("2 findings were suppressed\n"), "{}", stderr(&output));
     fs::write(project.0.join("tsan.supp"), "race:total\n").unwrap();
     let mut command = project.command(env!("CARGO_BIN_EXE_selvedge"), &["run", "--", "./program"]);
     let output =
         command.env("TSAN_OPTIONS", "halt_on_error=0:suppressions=tsan.supp").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).ends_with("1 finding is suppressed\n"), "{}", stderr(&output));
+    assert!(stderr(&output).ends_with("1 finding was suppressed\n"), "{}", stderr(&output));
     let wrong = project.selvedge(&["run", "--suppressions", "no.supp", "--", "./program"]);
     assert_eq!(wrong.status.code(), Some(2));
 }

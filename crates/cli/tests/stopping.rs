@@ -98,7 +98,7 @@ fn a_program_that_never_ends_is_refused_and_ended() {
             project.selvedge(&[command, "--patience", "300ms", "--", "./program", "pause"]);
         assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
         let text = stderr(&output);
-        assert!(text.contains("no execution under control came to its end within 0.3 s"), "{text}");
+        assert!(text.contains("no controlled execution ended within 0.3 s"), "{text}");
         assert_eq!(left_behind(&project), Vec::<String>::new());
     }
     let child = start(&project, &["test", "--patience", "1h", "--", "./program", "pause"]);
@@ -129,7 +129,7 @@ fn without_a_store_findings_are_still_shown() {
     for command in ["explore", "test"] {
         let output = project.selvedge(&[command, "--schedules", "100", "--", "./program"]);
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-        assert!(stderr(&output).contains("not stored"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("findings will not be stored"), "{}", stderr(&output));
         assert!(stdout(&output).contains("(confirmed"), "{}", stdout(&output));
     }
 }

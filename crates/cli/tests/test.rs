@@ -118,7 +118,11 @@ fn a_plain_program_is_tested_at_its_synchronization_and_the_user_told() {
     let output = project.selvedge(&["test", "--schedules", "200", "--", "./program"]);
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     assert!(stdout(&output).contains("(confirmed, harmful)"), "{}", stdout(&output));
-    assert!(stderr(&output).contains("only its synchronization was seen"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("Selvedge saw only its synchronization"),
+        "{}",
+        stderr(&output)
+    );
     project.call("gcc", &["-g", "-static", "abba.c", "-o", "program"]);
     let output = project.selvedge(&["test", "--", "./program"]);
     assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));

@@ -1,7 +1,7 @@
-//! Observe, predict, confirm, judge, explore: the whole search for bugs of one program.
+//! The whole search for bugs of one program: observe, predict, confirm, judge, explore.
 //!
-//! Attempts at predictions come in waves: the first attempt at every prediction, then the second at
-//! those that are not confirmed, and so on. What is left of the budget goes into undirected executions.
+//! Predictions are attempted in rounds: every prediction once, then those that are not confirmed a second
+//! time, and so on. The rest of the budget goes to undirected executions.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -20,53 +20,53 @@ use crate::run::Run;
 use crate::search::Search;
 use crate::shards::{Error, Halt, Shards};
 
-/// The part of the budget that may go into directed executions, in percent.
+/// The part of the budget for directed executions, in percent.
 const DIRECTED: u64 = 70;
-/// If so many executions in a row do not end, none will.
+/// If the first executions, this many, do not end, the campaign gives up.
 const HOPELESS: u64 = 3;
 
-/// How much a campaign may use.
+/// The limits of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Seed of everything random.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// The most executions.
+    /// The largest number of executions.
     pub schedules: u64,
-    /// The most at the same time.
+    /// The largest number of executions at the same time.
     pub jobs: usize,
-    /// The most directed executions for one prediction.
+    /// The largest number of directed executions for one prediction.
     pub attempts: u64,
 }
 
-/// Who wants to know, while the campaign runs.
+/// Receives results while the campaign runs, and can stop it.
 pub trait Host<P> {
-    /// Whether to stop: the time is over, or the user wants it.
+    /// Whether to stop, because of the time limit or because the user wants to.
     fn is_over(&self) -> bool;
-    /// Whether the time for directed executions is over.
+    /// Whether the time for directed executions is used up.
     fn is_late(&self) -> bool;
-    /// Something new is known of the prediction of that index.
+    /// The prediction `index` was attempted once more.
     fn attempted(&mut self, index: usize, attempted: &Attempted);
-    /// A failure was first seen to depend on the schedule.
+    /// A failure turned out to depend on the schedule. Called once for each failure.
     fn found(&mut self, found: &Found<P>);
-    /// So many executions so far, with so many findings.
+    /// The numbers of executions and findings so far.
     fn progress(&mut self, executions: u64, found: usize);
 }
 
-/// What is known of a prediction so far.
+/// The results of the attempts at a prediction so far.
 #[derive(Clone, Debug, Default)]
 pub struct Attempted {
     /// Attempts that were made.
     pub attempts: u64,
-    /// The target was reached, but the replay did not show it; where it diverged, if it did.
+    /// The target was reached, but the replay did not reach it; where the replay diverged, if it did.
     pub unstable: Option<Option<Divergence>>,
     /// It happened.
     pub confirmed: Option<Confirmed>,
-    /// After how many executions of the campaign.
+    /// The number of the campaign's execution that confirmed it.
     pub after: Option<u64>,
 }
 
 impl Attempted {
-    /// What to say of a prediction whose status was `before`.
+    /// The status of a prediction that had the status `before`.
     pub fn status<N, P>(&self, prediction: &Prediction<N, P>, before: Status) -> Status {
         match &self.confirmed {
             // That two regions belong together is a suspicion, and only harm confirms it.
@@ -77,13 +77,13 @@ impl Attempted {
         }
     }
 
-    /// Whether it matters, if it happened.
+    /// Whether it is harmful, if it happened.
     pub fn verdict(&self) -> Option<Verdict> {
         self.confirmed.as_ref().map(|c| c.harm.verdict())
     }
 }
 
-/// What the undirected part searches.
+/// The undirected part of a campaign.
 pub struct Undirected<P> {
     /// The strategy, and what to search with it.
     pub search: Search<P>,
@@ -101,11 +101,11 @@ pub struct Campaign<F: Factory> {
     pub budget: Budget,
     /// How executions ended.
     pub failures: Failures<PointsOf<F>>,
-    /// Executions that are not among the failures' count: observed ones and replays.
+    /// Executions that `failures` does not count: observed ones and replays.
     pub besides: u64,
     /// What was not under control, each once.
     pub uncontrolled: Vec<String>,
-    /// The same schedule did not always do the same.
+    /// A difference between two executions of the same schedule, if one was seen.
     pub nondeterminism: Option<Nondeterminism>,
 }
 
@@ -132,7 +132,7 @@ impl<E> From<Halt<E>> for Problem<E> {
 }
 
 impl<F: Factory> Campaign<F> {
-    /// One that has not begun.
+    /// A campaign that has not begun.
     pub fn new(factory: Arc<F>, budget: Budget) -> Campaign<F> {
         Campaign {
             factory,
@@ -149,12 +149,12 @@ impl<F: Factory> Campaign<F> {
         self.besides + self.failures.executions()
     }
 
-    /// An executor on this thread.
+    /// Makes an executor on this thread.
     pub fn executor(&self) -> Result<F::Executor, Error<F>> {
         self.factory.make(Heartbeat::default())
     }
 
-    /// One more execution; its number, from 1.
+    /// Counts an execution and returns its number, from 1.
     pub fn count(&mut self, run: &Run, points: &PointsOf<F>) -> u64 {
         for what in &run.uncontrolled {
             if !self.uncontrolled.contains(what) {
@@ -166,14 +166,14 @@ impl<F: Factory> Campaign<F> {
         number
     }
 
-    /// The observed execution in which no thread is stopped before it blocks is one like others.
+    /// Counts the observed execution in which no thread is stopped before it blocks like an undirected one.
     pub fn count_baseline(&mut self, left: &Left, schedule: &Schedule) {
         self.besides = self.besides.saturating_sub(1);
         let number = self.executions() + 1;
         self.failures.add(number, &left.ending, schedule, &PointsOf::<F>::default());
     }
 
-    /// Tries to confirm all predictions, and says what came of each.
+    /// Tries to confirm all predictions, and returns the results for each.
     pub fn confirm(
         &mut self,
         predictions: &Arc<Vec<PredictionOf<F>>>,
@@ -190,7 +190,7 @@ impl<F: Factory> Campaign<F> {
                 break;
             }
             let (all, confirmer) = (Arc::clone(predictions), Arc::clone(&confirmer));
-            let wave = Shards {
+            let round = Shards {
                 factory: Arc::clone(&self.factory),
                 numbers: open.len() as u64,
                 states: open,
@@ -203,14 +203,14 @@ impl<F: Factory> Campaign<F> {
                 }),
             };
             let host = RefCell::new(&mut *host);
-            wave.run(
+            round.run(
                 || host.borrow().is_late(),
                 |_, (i, trial)| {
                     self.take(&mut attempted[i], trial, &predictions[i].points);
                     host.borrow_mut().attempted(i, &attempted[i]);
                     let found = attempted.iter().filter(|a| a.confirmed.is_some()).count();
                     host.borrow_mut().progress(self.executions(), found);
-                    // However many the last wave has begun, the budget counts.
+                    // The budget also ends a round that has begun.
                     if self.executions() < most {
                         ControlFlow::Continue(())
                     } else {
@@ -273,7 +273,7 @@ impl<F: Factory> Campaign<F> {
         if hopeless { Err(Problem::Endless) } else { Ok(searched.coverage) }
     }
 
-    /// The execution in which no thread is stopped before it blocks, and whether it can be repeated.
+    /// Runs the execution in which no thread is stopped before it blocks, and checks that it can be repeated.
     fn first(&mut self, search: &Search<PointsOf<F>>) -> Result<Run, Error<F>> {
         let mut executor = self.executor()?;
         let ask = Ask {
@@ -297,7 +297,7 @@ impl<F: Factory> Campaign<F> {
         found
     }
 
-    /// Whether the schedule of a failure shows it again; if so, a shorter one that does.
+    /// Replays the schedule of a failure. If the failure happens again, looks for a shorter schedule.
     pub fn settle(
         &self,
         executor: &mut F::Executor,
@@ -333,8 +333,8 @@ pub enum Settled {
     Otherwise(Box<Ending>, Option<Divergence>),
 }
 
-/// A confirmed prediction by the schedule that shows it with the most harm, as short as can be had; none
-/// if it does not show it any more.
+/// Follows the schedule that shows a confirmed prediction with the most harm, after making it shorter. `None`
+/// if no schedule shows it any more.
 pub fn explain<X: Executor>(
     executor: &mut X,
     prediction: &Prediction<X::Names, X::Points>,
@@ -349,7 +349,7 @@ pub fn explain<X: Executor>(
         let again = follow(executor, schedule, &sought, &ask)?;
         let fails = again.ending.key != Key::Exited(0);
         if again.shown {
-            // The one that confirmed it comes last.
+            // The schedule that confirmed it comes last, so one that fails is preferred.
             shown = Some(schedule);
             if fails {
                 break;

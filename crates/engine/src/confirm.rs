@@ -1,4 +1,4 @@
-//! Directed executions that try to make a prediction happen, and what each order leads to.
+//! Directed executions try to make a prediction happen, and show what each order leads to.
 //!
 //! Guarantee: a prediction is confirmed only if the strategy itself saw the target's state in an execution
 //! and that state was there again when the execution's schedule was replayed. A deadlock is confirmed
@@ -14,7 +14,7 @@ use crate::harm::{Harm, Left};
 use crate::replay::{Sought, follow};
 use crate::run::Run;
 
-/// Further executions that look for harm once a target is confirmed.
+/// The number of further executions that look for harm after a target is confirmed.
 const JUDGED: u64 = 4;
 
 /// A finding that may be made to happen, with what a directed execution needs.
@@ -33,7 +33,7 @@ pub struct Prediction<N, P> {
 }
 
 impl<N, P> Prediction<N, P> {
-    /// What an execution shows in which it happens.
+    /// What an execution must show for the prediction to have happened in it.
     pub fn sought(&self) -> Sought {
         match self.target {
             Target::Deadlock(_) => Sought { failure: Some(self.id), ..Sought::default() },
@@ -43,13 +43,13 @@ impl<N, P> Prediction<N, P> {
         }
     }
 
-    /// Whether it is a suspicion that only harm confirms: that two regions belong together.
+    /// Whether only harm can confirm it, because it rests on the guess that two regions belong together.
     pub fn is_suspicion(&self) -> bool {
         matches!(self.target, Target::Split { region: None, .. })
     }
 }
 
-/// What all attempts of a search have in common.
+/// The settings that all attempts share.
 #[derive(Clone, Debug)]
 pub struct Confirmer {
     /// Seed of the directed strategies.
@@ -58,36 +58,36 @@ pub struct Confirmer {
     pub input: u64,
     /// Releasing a lock is a step.
     pub releases: bool,
-    /// What an undisturbed execution leaves behind.
+    /// The results of an undisturbed execution.
     pub usual: Option<Left>,
 }
 
-/// What became of one attempt.
+/// One attempt with its executions.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// Its executions, the directed one first.
     pub runs: Vec<Run>,
-    /// Executions besides, which are replays.
+    /// The number of replays besides these executions.
     pub replays: u64,
-    /// What came of it.
+    /// Its result.
     pub attempt: Attempt,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug)]
 pub enum Attempt {
     /// The target's state was not reached.
     Missed,
-    /// It was reached, but the replay did not show it; where the replay diverged, if it did.
+    /// The state was reached, but not in the replay; where the replay diverged, if it did.
     Unstable(Option<Divergence>),
-    /// It was reached, and shown again.
+    /// The state was reached, and reached again in the replay.
     Confirmed(Box<Confirmed>),
 }
 
 /// A target that was reached.
 #[derive(Clone, Debug)]
 pub struct Confirmed {
-    /// Shows it, and the most harm that was seen.
+    /// The schedule that reaches the target with the most harm that was seen.
     pub schedule: Schedule,
     /// What each order led to.
     pub orders: Vec<Order>,
@@ -95,14 +95,14 @@ pub struct Confirmed {
     pub harm: Harm,
 }
 
-/// One order of the parts of a confirmed finding, and what came of it.
+/// One order of the parts of a confirmed finding, and what it led to.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// Of a race: the thread that went first, by its name, and where.
+    /// For a race: the name of the thread whose access came first, and the place of the access.
     pub first: Option<(String, Site)>,
     /// How the program ended then.
     pub ending: Ending,
-    /// What that did which undisturbed executions do not.
+    /// The harm, compared with an undisturbed execution.
     pub harm: Harm,
     /// The schedule that shows it.
     pub schedule: Schedule,
@@ -117,7 +117,7 @@ struct Aimed {
 }
 
 impl Confirmer {
-    /// One attempt at a prediction, with random numbers that `number` and `attempt` decide.
+    /// Makes one attempt at a prediction. `number` and `attempt` select the random numbers.
     pub fn attempt<X: Executor>(
         &self,
         executor: &mut X,
@@ -141,7 +141,7 @@ impl Confirmer {
         let mut seen = vec![first];
         self.judge(executor, prediction, seed, &mut seen)?;
         let (orders, harm) = self.orders(&seen);
-        // The execution to show is the one that did the most harm, if it can be had again.
+        // The execution to show is the one with the most harm, if it replays.
         let mut schedule = seen[0].run.schedule.clone();
         let worst = seen.iter().position(|a| a.reached && self.harm(a) == harm);
         if let Some(worst) = worst.filter(|&i| i > 0) {
@@ -189,7 +189,7 @@ impl Confirmer {
         });
         let run = Run::new(executor, execution);
         let left = Left::new(run.ending.clone(), &run.output);
-        // Of a deadlock, the threads that wait for each other must be those of the prediction.
+        // In a deadlock, the threads that wait for each other must do so at the predicted places.
         let is_predicted = match prediction.target {
             Target::Deadlock(_) => run.ending.is(prediction.id, None),
             Target::Race { .. } | Target::Split { .. } => true,
@@ -197,7 +197,7 @@ impl Confirmer {
         Ok(Aimed { reached: directed.reached() && is_predicted, first, left, run })
     }
 
-    /// Nothing if the schedule shows it once more, else where the replay diverged.
+    /// Replays the schedule. `None` if it reaches the target again, else where the replay diverged, if it did.
     fn unstable<X: Executor>(
         &self,
         executor: &mut X,
@@ -242,7 +242,7 @@ impl Confirmer {
         self.usual.as_ref().map_or(Harm::Nothing, |usual| aimed.left.harm(usual))
     }
 
-    /// What each order led to at worst, and the worst of all.
+    /// The worst result of each order, and the worst harm of all orders.
     fn orders(&self, seen: &[Aimed]) -> (Vec<Order>, Harm) {
         let mut orders: Vec<Order> = Vec::new();
         for aimed in seen.iter().filter(|a| a.reached) {

@@ -1,4 +1,4 @@
-//! How an execution ended, in terms that outlive it.
+//! How an execution ended, in a form that can be compared with other executions.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,18 +6,18 @@ use selvedge_model::{Failure, Finding, FindingId, Kind, Status, Subject, Symbols
 
 use crate::executor::{Execution, Executor, Outcome};
 
-/// How an execution ended, with the names that it takes to tell.
+/// How an execution ended, with the names that describe it.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// How.
+    /// The exit code or the failure.
     pub outcome: Outcome,
-    /// The names of what a failure mentions; nothing where it did not fail.
+    /// The names of everything that a failure mentions; empty if the execution did not fail.
     pub symbols: Arc<Symbols>,
-    /// By which it is recognised.
+    /// Equal for executions that ended in the same way.
     pub key: Key,
 }
 
-/// What two executions that ended in the same way have in common.
+/// Identifies an ending: executions with the same key ended in the same way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Key {
     /// The exit code.
@@ -27,7 +27,7 @@ pub enum Key {
 }
 
 impl Ending {
-    /// Of the execution that an executor has just run.
+    /// The ending of the execution that an executor has just run.
     pub fn of<X: Executor>(executor: &mut X, execution: &Execution) -> Ending {
         match &execution.outcome {
             Outcome::Exited(code) => Ending::exited(*code),
@@ -37,20 +37,20 @@ impl Ending {
         }
     }
 
-    /// By itself.
+    /// The ending of an execution that exited with `code`.
     pub fn exited(code: i32) -> Ending {
         static NOTHING: LazyLock<Arc<Symbols>> = LazyLock::new(Arc::default);
         let symbols = Arc::clone(&NOTHING);
         Ending { outcome: Outcome::Exited(code), symbols, key: Key::Exited(code) }
     }
 
-    /// With a failure.
+    /// The ending of an execution that failed.
     pub fn failed(finding: Finding, symbols: Arc<Symbols>) -> Ending {
         let key = Key::Failed(finding.id(&symbols));
         Ending { outcome: Outcome::Failed(Box::new(finding)), symbols, key }
     }
 
-    /// An exit code that only some schedules lead to.
+    /// The failure that consists in an unusual exit code.
     pub fn odd_exit(code: i32, usual: i32) -> Ending {
         let finding = Finding {
             kind: Kind::Assertion,
@@ -79,7 +79,7 @@ impl Ending {
         matches!(failure, Some(Subject::Program(failure)) if failure.is_limit())
     }
 
-    /// Whether it is the failure of that identity. An exit code is one where another is usual.
+    /// Whether it is the failure `id`. An exit code is a failure if another code is usual.
     pub fn is(&self, id: FindingId, usual: Option<i32>) -> bool {
         match self.key {
             Key::Failed(key) => key == id,

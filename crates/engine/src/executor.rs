@@ -1,4 +1,4 @@
-//! Who runs the program, and what comes of one execution.
+//! The interface to the executors, which run the program, and the result of one execution.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use selvedge_explore::{Abstraction, Rng, Strategy};
 use selvedge_model::Stop;
 use selvedge_model::{Event, Finding, Schedule, Site, SiteId, Symbols, ThreadId};
 
-/// What an execution is to note down.
+/// What an executor records of an execution.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Noted {
-    /// How it ended, and whatever the executor's own analyses find.
+    /// How it ended, and the findings of the executor's own analyses.
     #[default]
     Ending,
-    /// Also every event, as far as accesses are scheduling points.
+    /// Also every event; of the plain accesses, those that are scheduling points.
     Events,
-    /// Also every plain access that can be seen.
+    /// Also every plain access that the executor can see.
     Accesses,
 }
 
@@ -26,18 +26,18 @@ pub enum Noted {
 pub struct Ask<P> {
     /// Seed of the random numbers that the program draws.
     pub seed: u64,
-    /// Releasing a lock is a step, because a thread could notice.
+    /// Releasing a lock is a step, because another thread could observe whether it has happened.
     pub releases: bool,
-    /// What to note down.
+    /// What to record.
     pub noted: Noted,
     /// The accesses that are scheduling points.
     pub points: P,
-    /// The longest that it may take; nothing for the executor's own limit.
+    /// The time limit; `None` for the executor's own limit.
     pub time: Option<Duration>,
 }
 
 impl<P> Ask<P> {
-    /// The same, for a schedule that was recorded.
+    /// The same request, with the seed and the releases of a recorded schedule.
     pub fn following(self, schedule: &Schedule) -> Ask<P> {
         Ask { seed: schedule.seed, releases: schedule.releases, ..self }
     }
@@ -46,9 +46,9 @@ impl<P> Ask<P> {
 /// How an execution ended.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {
-    /// By itself, with an exit code.
+    /// It ended normally, with an exit code.
     Exited(i32),
-    /// In a way that no program wants, or with something that an analysis saw happen.
+    /// It crashed, hung or failed an assertion, or an analysis observed a bug in it.
     Failed(Box<Finding>),
 }
 
@@ -57,27 +57,27 @@ pub enum Outcome {
 pub struct Execution {
     /// How it ended.
     pub outcome: Outcome,
-    /// Who ran; what replay needs.
+    /// Which thread ran when; enough to replay it.
     pub schedule: Schedule,
-    /// What happened, as far as it was noted.
+    /// The events, as far as they were recorded.
     pub events: Vec<Event>,
     /// Where threads were stopped although they could have gone on.
     pub stops: Vec<Stop>,
-    /// Whose turn it was last.
+    /// The thread that ran last.
     pub last: ThreadId,
-    /// What the executor's own analyses predict.
+    /// The predictions of the executor's own analyses.
     pub findings: Vec<Finding>,
-    /// Those of its analyses that had anything to look at.
+    /// The executor's analyses that had events to analyse.
     pub analyses: Vec<&'static str>,
     /// What it wrote to standard output.
     pub output: Vec<u8>,
     /// What it wrote to standard error.
     pub errors: Vec<u8>,
-    /// Whether a thread could notice when others release a lock.
+    /// Whether a thread could observe when another thread releases a lock.
     pub releases_matter: bool,
-    /// The events are not all: the execution was cut off.
+    /// The execution was cut off, so later events are missing.
     pub cut_off: bool,
-    /// What was not under control, in words, each once.
+    /// What was not controlled, in words, each once.
     pub uncontrolled: Vec<String>,
     /// How many choices there were.
     pub choices: usize,
@@ -97,10 +97,10 @@ impl Execution {
     }
 }
 
-/// Where two executions that should be the same are not.
+/// The first difference between two executions of the same schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Difference {
-    /// Which event, from 0.
+    /// The number of the event, from 0.
     pub index: usize,
     /// What happened the first time.
     pub expected: Option<Event>,
@@ -108,10 +108,10 @@ pub struct Difference {
     pub found: Option<Event>,
 }
 
-/// Two executions of one schedule that differ, and why as far as the executor can tell.
+/// A difference between two executions of the same schedule, with its probable cause.
 #[derive(Clone, Debug)]
 pub struct Nondeterminism {
-    /// Where it shows first.
+    /// The first difference.
     pub difference: Difference,
     /// The most probable cause, in words.
     pub cause: String,
@@ -125,7 +125,7 @@ pub trait Points: Clone + Default + Send + Sync + 'static {
     fn add(&mut self, more: &Self);
 }
 
-/// For an executor to which every access that it can see is one.
+/// For an executor that treats every visible access as a scheduling point.
 impl Points for () {
     fn add(&mut self, (): &()) {}
 }
@@ -134,36 +134,36 @@ impl Points for () {
 pub trait Executor {
     /// Why an execution could not be run.
     type Error: Send + 'static;
-    /// Names of threads and locks of one execution, by which another one is compared with it.
+    /// Names of the threads and locks of an execution, by which they are recognised in another execution.
     type Names: Abstraction + Clone + Send + Sync + 'static;
-    /// The same of the execution that runs.
+    /// The names of the threads and locks of the running execution.
     type NamesNow: Abstraction + 'static;
-    /// Which accesses are scheduling points, in terms of this kind of executor.
+    /// The type that selects the accesses that are scheduling points.
     type Points: Points;
 
-    /// One execution under a strategy that has begun.
+    /// Runs one execution. The strategy's `begin` was called before.
     fn run(
         &mut self,
         strategy: &mut dyn Strategy,
         ask: &Ask<Self::Points>,
     ) -> Result<Execution, Self::Error>;
 
-    /// What everything in the execution that ran last is called.
+    /// The names of everything in the execution that ran last.
     fn named(&mut self, execution: &Execution) -> Symbols;
 
-    /// The names of the execution that ran last.
+    /// The names of the threads and locks of the execution that ran last.
     fn names(&self) -> Self::Names;
 
-    /// The names of the execution that runs next, while it runs.
+    /// The names of the threads and locks of the next execution, to be used while it runs.
     fn names_now(&self) -> Self::NamesNow;
 
-    /// The id of a place that is known from another executor, or from another build of the program.
+    /// The id of a place that is known from another executor or from another build of the program.
     fn site(&mut self, site: &Site) -> SiteId;
 
-    /// The places that have been executed so far, and what makes accesses there scheduling points.
+    /// The places executed so far, each with what makes the accesses there scheduling points.
     fn points(&self) -> HashMap<Site, Self::Points>;
 
-    /// Repeats an execution and says how that differs, if it does.
+    /// Repeats an execution and returns how the repetition differs, if it does.
     fn repeat(
         &mut self,
         execution: &Execution,
@@ -176,7 +176,7 @@ pub trait Executor {
     }
 }
 
-/// Begins an execution and runs it; none if the strategy has seen everything it wants.
+/// Begins an execution and runs it. `None` if the strategy has no more schedules to try.
 pub fn execute<X: Executor>(
     executor: &mut X,
     strategy: &mut dyn Strategy,
@@ -189,17 +189,17 @@ pub fn execute<X: Executor>(
     executor.run(strategy, ask).map(Some)
 }
 
-/// Shows that a worker is alive: it counts steps.
+/// Counts the steps of a worker, to show that it makes progress.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeat(pub Arc<AtomicU64>);
 
 impl Heartbeat {
-    /// The worker has done something.
+    /// Counts one step.
     pub fn beat(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often it has.
+    /// The number of steps so far.
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -210,13 +210,13 @@ pub trait Factory: Send + Sync + 'static {
     /// What it makes.
     type Executor: Executor;
 
-    /// An executor that ticks `heartbeat` while it makes progress.
+    /// Makes an executor that counts its steps in `heartbeat`.
     fn make(
         &self,
         heartbeat: Heartbeat,
     ) -> Result<Self::Executor, <Self::Executor as Executor>::Error>;
 
-    /// Makes the executions that run now end early with an error, because no result is wanted any more;
-    /// false lets new ones run.
+    /// True makes all running executions end early with an error, because the caller needs no more results.
+    /// False lets new executions run.
     fn interrupt(&self, on: bool);
 }

@@ -1,8 +1,8 @@
 //! Which endings depend on the schedule, and so are findings.
 //!
-//! A program that fails in the same way under every schedule has a bug, but none of concurrency. An exit
-//! code other than 0 may be what the program always says: it is a failure only where other schedules
-//! exit with 0, or if none does, otherwise than the first one.
+//! A failure that happens under every schedule is not a concurrency bug. An exit code other than 0 may be the
+//! program's normal result: it is a failure only if another schedule exits with 0 or, if none does, if the first
+//! execution exited with another code.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use selvedge_model::{FindingId, Schedule};
 
 use crate::ending::{Ending, Key};
 
-/// The endings of executions, told in the order of their numbers.
+/// The endings of executions, added in the order of their numbers.
 #[derive(Debug)]
 pub struct Failures<P> {
     executions: u64,
     exits: BTreeMap<i32, Times<P>>,
-    /// The code of the first execution that ended by itself.
+    /// The exit code of the first execution that did not fail.
     first_exit: Option<i32>,
     failures: Vec<(Ending, Times<P>)>,
 }
@@ -23,13 +23,13 @@ pub struct Failures<P> {
 /// When something was first seen, and how often.
 #[derive(Clone, Debug)]
 pub struct Times<P> {
-    /// How often.
+    /// The number of executions.
     pub count: u64,
     /// The number of the first execution, from 1.
     pub first: u64,
-    /// What it followed.
+    /// The schedule of the first execution.
     pub schedule: Schedule,
-    /// The accesses that were scheduling points.
+    /// The accesses that were scheduling points in it.
     pub points: P,
 }
 
@@ -42,7 +42,7 @@ pub struct Found<P> {
     pub id: FindingId,
     /// When and how often.
     pub times: Times<P>,
-    /// Of so many executions.
+    /// The number of all executions.
     pub of: u64,
 }
 
@@ -53,7 +53,7 @@ impl<P> Default for Failures<P> {
 }
 
 impl<P: Clone> Failures<P> {
-    /// Execution `number` ended so.
+    /// Adds the ending of execution `number`.
     pub fn add(&mut self, number: u64, ending: &Ending, schedule: &Schedule, points: &P) {
         self.executions += 1;
         let times = || Times {
@@ -84,7 +84,7 @@ impl<P: Clone> Failures<P> {
         self.exits.is_empty() && self.failures.iter().all(|(e, _)| e.is_limit())
     }
 
-    /// The exit code of an execution in which nothing went wrong, so far as that can be known.
+    /// The exit code of a normal execution: 0 if any execution exited with 0, else the first exit code.
     pub fn usual_exit(&self) -> Option<i32> {
         if self.exits.contains_key(&0) { Some(0) } else { self.first_exit }
     }
@@ -109,7 +109,7 @@ impl<P: Clone> Failures<P> {
         found
     }
 
-    /// How the program fails under every schedule, if it does.
+    /// The failure that all executions ended with, if there is one.
     pub fn always(&self) -> Option<&Ending> {
         self.failures.iter().find(|(_, t)| t.count == self.executions).map(|(e, _)| e)
     }

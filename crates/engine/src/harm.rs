@@ -1,17 +1,17 @@
 //! Whether an order did harm, by how the program ended.
 //!
-//! Without a specification the program itself is one: a crash, a failed assertion, a hang or an exit code
-//! that the undisturbed execution does not show is harm. So is different output, unless the same lines
-//! merely come in another order, as they do where several threads print.
+//! There is no specification, so the undisturbed execution serves as one: a crash, a failed assertion, a hang or
+//! an exit code that it does not show is harm. Different output is harm too, unless only the order of the lines
+//! differs, as it does when several threads print.
 
 use selvedge_model::Verdict;
 
 use crate::ending::{Ending, Key};
 
-/// How bad what an order led to is, harmless first.
+/// The harm of an order, in increasing severity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Harm {
-    /// It ended as undisturbed executions do.
+    /// It ended like an undisturbed execution.
     Nothing,
     /// The output differs.
     Output,
@@ -31,7 +31,7 @@ impl Harm {
     }
 }
 
-/// What an execution left behind.
+/// The visible results of an execution.
 #[derive(Clone, Debug)]
 pub struct Left {
     /// How it ended.
@@ -41,20 +41,20 @@ pub struct Left {
 }
 
 impl Left {
-    /// An execution that ended so, and wrote this.
+    /// The results of an execution with this ending and output.
     pub fn new(ending: Ending, output: &[u8]) -> Left {
         let mut lines: Vec<Vec<u8>> = output.split(|&b| b == b'\n').map(<[u8]>::to_vec).collect();
         lines.sort_unstable();
         Left { ending, lines }
     }
 
-    /// What this did that `usual` does not.
+    /// The harm of this execution, compared with `usual`.
     pub fn harm(&self, usual: &Left) -> Harm {
         match (self.ending.key, usual.ending.key) {
             (Key::Failed(now), Key::Failed(then)) if now == then => Harm::Nothing,
             (Key::Failed(_), _) => Harm::Failure,
             (Key::Exited(now), Key::Exited(then)) if now != then => Harm::Exit,
-            // If the undisturbed execution fails, to succeed does no harm.
+            // Success is not harm, even if the undisturbed execution fails.
             (Key::Exited(_), Key::Failed(_)) => Harm::Nothing,
             (Key::Exited(_), Key::Exited(_)) if self.lines != usual.lines => Harm::Output,
             (Key::Exited(_), Key::Exited(_)) => Harm::Nothing,

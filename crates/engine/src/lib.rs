@@ -1,27 +1,28 @@
-//! What finds bugs, whoever runs the program.
+//! Finds bugs in a program that any executor can run.
 //!
-//! An [`Executor`] runs one execution after another, one thread at a time: the native one controls a
-//! process, the one of the `selvedge` crate runs coroutines, the one of the tests simulates. Everything
-//! else is here once: observed executions become predictions, directed executions confirm them, what
-//! each order leads to judges them, undirected ones look for more, and schedules are made shorter.
+//! An [`Executor`] runs one execution after another, one thread at a time: the native executor controls a
+//! process, the one of the `selvedge` crate runs coroutines, the one of the tests simulates a program. The
+//! engine does the rest for all of them: it turns observed executions into predictions, confirms predictions
+//! by directed executions, judges them by what each order leads to, searches for more bugs by undirected
+//! executions, and makes schedules shorter.
 //!
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`executor`] | [`Executor`], [`Ask`], [`Execution`], [`Outcome`] |
-//! | [`ending`] | [`Ending`]: how an execution ended, in terms that outlive it; the one notion of the same failure |
-//! | [`shards`] | numbered executions on all cores, results in order |
+//! | [`ending`] | [`Ending`]: how an execution ended, comparable with other executions; decides whether two failures are the same |
+//! | [`shards`] | runs numbered executions on all cores and delivers the results in order |
 //! | [`failures`] | which endings depend on the schedule, and so are findings |
-//! | [`observe`] | observed executions become predictions |
+//! | [`observe`] | turns observed executions into predictions |
 //! | [`confirm`] | directed executions, and what each order leads to |
 //! | [`harm`] | whether an order did harm |
-//! | [`replay`] | the same schedule again, and shorter ones that show the same |
-//! | [`run`] | what became of one execution |
+//! | [`replay`] | follows a schedule again, and searches for shorter ones that show the same |
+//! | [`run`] | the results of one execution |
 //! | [`search`] | undirected executions under a plan, with predictions attempted on the way |
 //! | [`campaign`] | observe, predict, confirm, judge, explore |
 //!
-//! *Guarantee*: nothing is confirmed that did not happen twice: the strategy itself saw the target's
-//! state in an execution, and the replayed schedule shows it again. Executions are numbered, and results
-//! are taken in the order of the numbers: the same seed gives the same results on any number of cores.
+//! *Guarantee*: what is confirmed happened twice: the strategy itself saw the target's state in an execution,
+//! and the replayed schedule showed it again. Executions are numbered, and results are taken in the order of
+//! the numbers, so the same seed gives the same results on any number of cores.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Observed executions become predictions.
+//! Turns observed executions into predictions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,44 +15,43 @@ use crate::executor::{Ask, Execution, Executor, Noted, Points, execute};
 use crate::harm::Left;
 use crate::replay::unforced;
 
-/// What observed executions let expect.
+/// The results of observed executions.
 pub struct Observation<X: Executor> {
-    /// What the analyses found, in the order in which they did, each once.
+    /// The findings of the analyses, each once, in the order in which they were made.
     pub seen: Vec<Seen<X::Names, X::Points>>,
-    /// The places that were executed, and what makes accesses there scheduling points.
+    /// The places executed, each with what makes the accesses there scheduling points.
     pub points: HashMap<Site, X::Points>,
-    /// What the execution left behind in which no thread is stopped before it blocks, and its schedule.
+    /// The results and the schedule of the execution in which no thread is stopped before it blocks.
     pub baseline: Option<(Left, Schedule)>,
-    /// Whether a thread could notice when others release a lock.
+    /// Whether a thread could observe when another thread releases a lock.
     pub releases: bool,
     /// How many executions there were.
     pub executions: u64,
-    /// How many events.
+    /// How many events there were.
     pub events: u64,
-    /// The most threads of one of them.
+    /// The largest number of threads in one execution.
     pub threads: usize,
-    /// What kept the analyses from seeing everything.
+    /// The limits that the analyses reached.
     pub bounds: Vec<Reached>,
-    /// An execution was cut off after so many events.
+    /// After how many events an execution was cut off, if one was.
     pub cut_off: Option<usize>,
 }
 
-/// Something that the analyses found.
+/// A finding of the analyses.
 #[derive(Clone, Debug)]
 pub struct Seen<N, P> {
     /// Its identity.
     pub id: FindingId,
-    /// What they found.
+    /// The finding itself.
     pub finding: Finding,
     /// The names in it.
     pub symbols: Arc<Symbols>,
-    /// What a directed execution needs, if it has something to aim at.
+    /// What a directed execution needs to make it happen, if it has a target.
     pub prediction: Option<Prediction<N, P>>,
 }
 
-/// Runs the program so many times, noting every access that can be seen, and shows the events to these
-/// analyses. The first time no thread is
-/// stopped before it blocks, after that at random.
+/// Runs the program `executions` times, records every access that the executor can see, and runs the analyses
+/// on the events. In the first execution no thread is stopped before it blocks; the others are random.
 pub fn observe<X: Executor>(
     executor: &mut X,
     seed: u64,
@@ -85,7 +84,7 @@ pub fn observe<X: Executor>(
         pipeline.restart();
         pipeline.start(analyses.iter().copied());
         observation.take(executor, &execution, &mut pipeline);
-        // One that is too long to be seen to its end is so the next time, too.
+        // A program whose execution is too long to record would exceed the limit again.
         if execution.cut_off {
             break;
         }
@@ -126,7 +125,7 @@ impl<X: Executor> Observation<X> {
     fn add(&mut self, finding: Finding, symbols: &Arc<Symbols>, names: &X::Names) {
         let id = finding.id(symbols);
         if let Some(known) = self.seen.iter_mut().find(|s| s.id == id) {
-            // The target stays, with the names of its own execution.
+            // Keep the first target: its names belong to its own execution.
             known.finding.occurrences += finding.occurrences;
             known.finding.status = known.finding.status.max(finding.status);
             for analysis in finding.analyses {
@@ -151,7 +150,7 @@ impl<X: Executor> Observation<X> {
         points
     }
 
-    /// The accesses that may race.
+    /// What makes the accesses that may race scheduling points.
     pub fn racing(&self) -> X::Points {
         let mut points = X::Points::default();
         for seen in &self.seen {

@@ -1,4 +1,4 @@
-//! The same schedule again, and shorter ones that show the same.
+//! Follows schedules again, and searches for shorter ones that show the same.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,21 +9,21 @@ use selvedge_model::{FindingId, Schedule, Site, Symbols, Target};
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Execution, Executor, Noted, execute};
 
-/// A candidate may take this much longer than the execution that it is to replace, and at least this.
+/// The time limit of a candidate: this many times the original execution's time, but at least this long.
 const PATIENCE: (u32, Duration) = (20, Duration::from_millis(500));
 
-/// What an execution has to show to be as good as another.
+/// What a replayed execution must show.
 #[derive(Clone, Debug, Default)]
 pub struct Sought {
-    /// The state that it reaches, if any.
+    /// The state that it must reach, if any.
     pub target: Option<Target<Site>>,
-    /// The failure that it ends in, if any.
+    /// The failure that it must end with, if any.
     pub failure: Option<FindingId>,
-    /// The exit code that makes others failures.
+    /// The usual exit code; any other is a failure.
     pub usual_exit: Option<i32>,
 }
 
-/// A schedule that was followed.
+/// The execution of a replayed schedule.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     /// What happened.
@@ -32,13 +32,13 @@ pub struct Replayed {
     pub ending: Ending,
     /// What everything in it is called, if its events were noted.
     pub symbols: Arc<Symbols>,
-    /// Where the schedule could not be followed.
+    /// Where the execution left the schedule, if it did.
     pub divergence: Option<Divergence>,
-    /// It showed what was sought; if nothing was, whether it failed.
+    /// Whether it showed what was sought or, if nothing was sought, whether it failed.
     pub shown: bool,
 }
 
-/// Follows a schedule and looks for what is sought.
+/// Follows a schedule and checks whether the execution shows what is sought.
 pub fn follow<X: Executor>(
     executor: &mut X,
     schedule: &Schedule,
@@ -81,19 +81,19 @@ fn run<X: Executor>(
     executor.run(strategy, ask)
 }
 
-/// How much making a schedule shorter is worth.
+/// The limits for making a schedule shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// The most executions.
+    /// The largest number of executions.
     pub executions: usize,
-    /// The most time.
+    /// The longest time.
     pub time: Duration,
 }
 
-/// Follows a schedule that shows what is sought, and then looks for one with fewer preemptions that shows
-/// it too and ends in the same way. None if the schedule given does not show it.
+/// Follows a schedule that shows what is sought, and then searches for one with fewer preemptions that also
+/// shows it and ends in the same way. `None` if the given schedule does not show it.
 ///
-/// Guarantee: what is returned showed it when it was followed last.
+/// Guarantee: the returned execution showed it.
 pub fn shortened<X: Executor>(
     executor: &mut X,
     schedule: &Schedule,

@@ -1,22 +1,22 @@
-//! What became of one execution, in terms that outlive its executor.
+//! The results of one execution, in terms that outlive its executor.
 
 use selvedge_model::Schedule;
 
 use crate::ending::Ending;
 use crate::executor::{Execution, Executor};
 
-/// What became of one execution.
+/// The results of one execution.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// How it ended.
     pub ending: Ending,
-    /// Who ran.
+    /// Which thread ran when.
     pub schedule: Schedule,
     /// What it wrote to standard output.
     pub output: Vec<u8>,
-    /// What was not under control.
+    /// What was not controlled.
     pub uncontrolled: Vec<String>,
-    /// The analyses that had anything to look at.
+    /// The analyses that had events to analyse.
     pub analyses: Vec<&'static str>,
     /// How many choices there were.
     pub choices: usize,
@@ -25,7 +25,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Of the execution that an executor has just run.
+    /// The results of the execution that an executor has just run.
     pub fn new<X: Executor>(executor: &mut X, execution: Execution) -> Run {
         Run {
             ending: Ending::of(executor, &execution),

@@ -1,7 +1,7 @@
-//! Undirected executions under a plan, on all cores.
+//! Undirected executions under a strategy, on all cores.
 //!
-//! Where the executor analyses executions as they run, what it predicts is attempted at once, by the
-//! shard that saw it, so that which executions follow does not depend on the other shards.
+//! If the executor analyses executions while they run, the shard that sees a prediction attempts it at once, so
+//! that its further executions do not depend on other shards.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -21,30 +21,30 @@ use crate::harm::Left;
 use crate::run::Run;
 use crate::shards::{Error, Halt, SHARDS, Shards};
 
-/// What a shard reports of one number.
+/// The results of a shard for one number.
 #[derive(Debug)]
 pub struct Step {
     /// The execution.
     pub run: Run,
-    /// The same schedule does not always do the same, if it was asked for.
+    /// How a repetition of the execution differed, if it was repeated and differed.
     pub nondeterminism: Option<Nondeterminism>,
-    /// What the execution's analyses predicted for the first time in this shard, and what came of it.
+    /// The predictions of the execution that are new to this shard, with their attempts.
     pub tried: Vec<Tried>,
 }
 
 /// A prediction that was attempted at once.
 #[derive(Debug)]
 pub struct Tried {
-    /// What was predicted.
+    /// The prediction.
     pub finding: Finding,
     /// The names in it.
     pub symbols: Arc<Symbols>,
-    /// All attempts, in turn; only the last may be confirmed.
+    /// All attempts, in order; only the last one can have confirmed it.
     pub trials: Vec<Trial>,
 }
 
 impl Tried {
-    /// The trial that confirmed it, if one did.
+    /// The result of the attempt that confirmed it, if one did.
     pub fn confirmed(&self) -> Option<&crate::confirm::Confirmed> {
         match self.trials.last().map(|t| &t.attempt) {
             Some(Attempt::Confirmed(confirmed)) => Some(confirmed),
@@ -52,7 +52,7 @@ impl Tried {
         }
     }
 
-    /// The first failure of a directed execution that was not what was aimed at.
+    /// The first directed execution that failed.
     pub fn failed(&self) -> Option<&Run> {
         self.trials
             .iter()
@@ -61,43 +61,43 @@ impl Tried {
     }
 }
 
-/// The id of a place on the executor that a strategy is for.
+/// Looks up the id of a place on the strategy's executor.
 pub type SiteOf<'a> = &'a mut dyn FnMut(&Site) -> SiteId;
 
 /// Makes the strategies of a search, one for each shard.
 pub type NewStrategy = Arc<dyn Fn(SiteOf<'_>) -> Box<dyn Strategy + Send> + Send + Sync>;
 
-/// What to search, and how.
+/// The settings of a search.
 pub struct Search<P> {
     /// Makes the strategies.
     pub strategy: NewStrategy,
-    /// Whether it goes through schedules one by one, so that it cannot be shared out.
+    /// Whether the strategy enumerates schedules, so that it cannot be divided among shards.
     pub systematic: bool,
-    /// Seed of everything random.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// Each execution draws other random numbers.
+    /// Whether the program gets different random numbers in each execution.
     pub vary_input: bool,
-    /// The most executions.
+    /// The largest number of executions.
     pub schedules: u64,
-    /// The most at the same time.
+    /// The largest number of executions at the same time.
     pub jobs: usize,
     /// The accesses that are scheduling points.
     pub points: P,
     /// Releasing a lock is a step from the first execution on.
     pub releases: bool,
-    /// How often to attempt what executions predict.
+    /// How often to attempt each prediction of an execution.
     pub attempts: u64,
     /// Whether the first execution is repeated, to see whether the program is deterministic.
     pub repeat: bool,
-    /// For how long a thread may come to no scheduling point.
+    /// How long a thread may run without a scheduling point.
     pub stall: Option<Duration>,
 }
 
-/// One of the strategies.
+/// A strategy, and the state of its part of the search.
 struct Shard<P> {
     number: u64,
     seed: u64,
-    /// Made when the shard first runs, in terms of its executor.
+    /// Made when the shard first runs, because it uses ids of the shard's executor.
     strategy: Option<Box<dyn Strategy + Send>>,
     begun: u64,
     releases: bool,
@@ -109,15 +109,15 @@ struct Shard<P> {
 /// The end of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Searched {
-    /// How much was seen.
+    /// Whether all schedules were seen.
     pub coverage: Coverage,
-    /// How many classes of schedules, if the strategy tells them apart.
+    /// The number of classes of schedules, if the strategy counts them.
     pub classes: Option<u64>,
 }
 
 impl<P: Points> Search<P> {
-    /// Searches, and hands what became of each number to `each`, from 0 and without gaps, until that
-    /// breaks or `stop` says so.
+    /// Searches, and passes the results of each number to `each`, from 0 and without gaps, until `each` breaks
+    /// or `stop` returns true.
     pub fn run<F>(
         self,
         factory: &Arc<F>,
@@ -188,7 +188,7 @@ impl<P: Points> Shard<P> {
         if execution.releases_matter && !self.releases {
             self.releases = true;
             if search.systematic {
-                // There are more points now than in the schedules seen so far: from the start.
+                // The schedules seen so far lack scheduling points, so the enumeration starts again.
                 self.strategy = None;
             }
         }
@@ -230,7 +230,7 @@ impl<P: Points> Shard<P> {
         Ok(Some(step))
     }
 
-    /// What the execution predicts that this shard has not attempted.
+    /// The predictions of an execution that this shard has not attempted yet.
     #[allow(clippy::type_complexity)] // The parts of one prediction, used once.
     fn predicted<X: Executor<Points = P>>(
         &mut self,

@@ -1,12 +1,12 @@
-//! Numbered executions on all cores, with results in the order of the numbers.
+//! Runs numbered executions on all cores, and delivers the results in the order of the numbers.
 //!
-//! A strategy learns from one execution for the next, so executions cannot be dealt out at will. They are
-//! shared out over *shards*, each with a state of its own (a strategy, or a prediction to attempt): shard
-//! `s` of `n` does the numbers `s`, `s + n`, `s + 2n`, … one after the other. Workers, each with an
-//! executor on an OS thread of its own, take the shard that has the least number next. A shard whose
-//! state speaks in ids of an executor stays with it. The number of shards is fixed, whatever the number
-//! of workers, so the same seed gives the same results on any machine; a result behind one that ended
-//! the search is as if it had never been.
+//! A strategy learns from one execution for the next, so its executions must run one after the other.
+//! Therefore executions are divided among *shards*, each with its own state (a strategy, or a prediction to
+//! attempt): shard `s` of `n` runs the numbers `s`, `s + n`, `s + 2n`, … in this order. Workers, each with an
+//! executor on its own OS thread, take the shard with the smallest next number. A shard whose state contains
+//! ids of an executor stays with that executor. The number of shards does not depend on the number of workers,
+//! and results after the one that ended the search are dropped, so the same seed gives the same results on any
+//! machine.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,13 +16,14 @@ use std::time::{Duration, Instant};
 
 use crate::executor::{Executor, Factory, Heartbeat};
 
-/// How many strategies share the executions of a search. More would leave each with less to learn from.
+/// The number of strategies that share the executions of a search. With more strategies, each would learn
+/// from fewer executions.
 pub const SHARDS: u64 = 4;
 
-/// How often to look whether the caller wants to stop.
+/// How often to check whether the caller wants to stop.
 const POLL: Duration = Duration::from_millis(20);
-/// Results are handed over together: so many at most, and no later than this. An execution may take
-/// no longer than handing its result to another thread would.
+/// Workers send results in batches of at most this many, and at the latest after this time: an execution may
+/// be as short as sending its result to another thread.
 const BATCH: usize = 64;
 const LATEST: Duration = Duration::from_millis(5);
 
@@ -38,12 +39,12 @@ pub enum Halt<E> {
     Stalled,
 }
 
-/// What a worker does with a shard for one number; none if the shard wants no more.
+/// What a worker does for one number of a shard. `None` if the shard is exhausted.
 pub type Work<F, S, T> = Arc<
     dyn Fn(&mut <F as Factory>::Executor, &mut S, u64) -> Result<Option<T>, Error<F>> + Send + Sync,
 >;
 
-/// What is to be shared out.
+/// The work to divide among workers.
 pub struct Shards<F: Factory, S, T> {
     /// Makes the executors.
     pub factory: Arc<F>,
@@ -51,11 +52,11 @@ pub struct Shards<F: Factory, S, T> {
     pub states: Vec<S>,
     /// How many numbers there are.
     pub numbers: u64,
-    /// The most executions at the same time.
+    /// The largest number of executions at the same time.
     pub workers: usize,
-    /// Each shard stays with one worker, because its state speaks in ids of the worker's executor.
+    /// Each shard stays with one worker, because its state contains ids of the worker's executor.
     pub pinned: bool,
-    /// For how long a worker may make no progress, if that is watched.
+    /// How long a worker may make no progress, if there is a limit.
     pub stall: Option<Duration>,
     /// What to do for one number.
     pub work: Work<F, S, T>,
@@ -66,7 +67,7 @@ type Idle<S> = BTreeMap<u64, S>;
 
 struct Shared<F: Factory, S, T> {
     factory: Arc<F>,
-    /// One for all workers, or one for each.
+    /// One queue for all workers, or one for each.
     idle: Vec<Mutex<Idle<S>>>,
     numbers: u64,
     shards: u64,
@@ -75,7 +76,7 @@ struct Shared<F: Factory, S, T> {
 
 enum Message<S, T, E> {
     Done(u64, T),
-    /// The shard that would have done this number wants no more.
+    /// The shard of this number is exhausted.
     Exhausted(u64, S),
     Failed(E),
 }
@@ -89,8 +90,8 @@ where
     S: Send + 'static,
     T: Send + 'static,
 {
-    /// Does the work and hands the result of each number to `each`, in order, until that breaks or
-    /// `stop` says so. Returns the states of the shards that wanted no more.
+    /// Does the work and passes the result of each number to `each`, in order, until `each` breaks or `stop`
+    /// returns true. Returns the states of the exhausted shards.
     pub fn run(
         self,
         stop: impl Fn() -> bool,
@@ -152,7 +153,7 @@ impl<F: Factory, S, T> Shared<F, S, T> {
     }
 }
 
-/// Starts a worker. One whose executor cannot be used any more starts another in its place.
+/// Starts a worker. If its executor becomes unusable, it starts another worker in its place.
 fn start<F, S, T>(
     worker: u64,
     shared: Arc<Shared<F, S, T>>,
@@ -169,18 +170,18 @@ fn start<F, S, T>(
             start(worker, shared, heart, sender);
         }
     });
-    // A machine without threads has nothing to run a search on; the search then ends without results.
+    // If no thread can be started, the channel closes and the search ends without results.
     drop(spawned);
 }
 
-/// Works until there is nothing to do. True if only this executor is used up.
+/// Works until there is nothing left to do, or until the executor becomes unusable, which returns true.
 fn work<F: Factory, S, T>(
     worker: u64,
     shared: &Shared<F, S, T>,
     heart: &Heartbeat,
     sender: &Channel<F, S, T>,
 ) -> bool {
-    // The search may be over, in which case the receiver ignores or drops what is sent.
+    // Sending fails if the search has ended; the result is then not needed.
     let mut executor = match shared.factory.make(heart.clone()) {
         Ok(executor) => executor,
         Err(error) => {
@@ -222,12 +223,12 @@ struct Order<S, T> {
     next: u64,
     numbers: u64,
     early: BTreeMap<u64, T>,
-    /// By shard. Its numbers from some on will never come.
+    /// The states of exhausted shards, by shard: no more results of theirs will come.
     exhausted: BTreeMap<u64, S>,
 }
 
 impl<S, T> Order<S, T> {
-    /// Whether no shard has anything more to say.
+    /// Whether every shard is exhausted and every result was delivered.
     fn is_exhausted(&self) -> bool {
         self.early.is_empty() && self.exhausted.len() == self.shards as usize
     }
@@ -263,7 +264,7 @@ impl<S, T> Order<S, T> {
                             Message::Exhausted(number, state) => {
                                 self.exhausted.insert(number % self.shards, state);
                             }
-                            // What makes the caller stop may have made the execution fail.
+                            // The signal that stops the caller may also have made the execution fail.
                             Message::Failed(_) if stop() => return Ok(()),
                             Message::Failed(error) => return Err(Halt::Failed(error)),
                         }
@@ -279,7 +280,7 @@ impl<S, T> Order<S, T> {
 
 /// Notices workers that make no progress.
 struct Watch {
-    /// Of each worker: its count, the last value of it, and since when.
+    /// For each worker: its counter, the counter's last value, and since when it has had that value.
     hearts: Vec<(Heartbeat, u64, Instant)>,
     limit: Option<Duration>,
 }

@@ -5,50 +5,52 @@ use selvedge_model::{Kind, Mode, Status};
 use crate::words::{list, quoted};
 use crate::{Case, Lock, Place, Role};
 
-/// What makes the finding a bug, in a sentence; nothing where the summary says it all.
+/// Why the finding is a bug, in a sentence; `None` if the summary says it already.
 pub fn why(case: &Case) -> Option<&'static str> {
     Some(match (case.kind, case.status) {
         (Kind::DataRace, Status::Observed | Status::Confirmed) => {
-            "nothing orders the two accesses: the outcome depends on which comes first, and the compiler may assume that they never meet"
+            "nothing orders the two accesses: the outcome depends on which comes first, and the compiler may assume that they never race"
         }
-        (Kind::DataRace, _) => "no lock protects both accesses: another schedule may let them meet",
+        (Kind::DataRace, _) => {
+            "no lock protects both accesses: under another schedule they may race"
+        }
         (Kind::Deadlock, _) if case.subject.is_empty() => {
             "every thread is waiting, and no thread can wake them"
         }
         (Kind::Deadlock, Status::Confirmed) => {
-            "each thread holds a lock that the next one waits for, and none can go on"
+            "each thread holds a lock that the next one waits for, so no thread can go on"
         }
         (Kind::Deadlock, _) => {
-            "each thread can hold a lock that the next one waits for, and then none goes on"
+            "each thread can hold a lock that the next one waits for, and then no thread can go on"
         }
         (Kind::AtomicityViolation, Status::Observed | Status::Confirmed) => {
-            "other threads came between the parts of the region: no order of whole regions explains what each of them saw"
+            "other threads ran between the parts of the region, and no order of whole regions explains what each thread saw"
         }
         (Kind::AtomicityViolation, _) => {
-            "the region is not one critical section: another schedule may come between its parts"
+            "the region is not one critical section: under another schedule a thread may run between its parts"
         }
         (Kind::DeterminismViolation, _) => {
             "what the region computes depends on the order in which threads happen to run"
         }
         (Kind::HighLevelRace, _) => {
-            "one thread treats these variables as belonging together, another uses them under the same lock but in parts"
+            "one thread uses these variables together in one critical section, and another uses them in separate ones under the same lock"
         }
         _ => return None,
     })
 }
 
-/// What to do about it.
+/// What to change in the program.
 pub fn missing(case: &Case) -> Option<String> {
     match (case.kind, case.places.as_slice()) {
         (Kind::DataRace, [a, b]) => Some(missing_between(a, b)),
         (Kind::Deadlock, places) if case.subject.is_empty() => {
             let notified = places.iter().any(|p| matches!(p.role, Role::Await(_)));
             notified.then(|| {
-                "a notification that comes before its waiter is lost: let the waiter look, under the lock, whether it still has to wait, and notify after changing what it looks at".into()
+                "a notification before the wait is lost: check the condition under the lock before waiting, and notify after changing it".into()
             })
         }
         (Kind::Deadlock, [_]) => Some(format!(
-            "{} is acquired by the thread that holds it: release it before, or make it recursive",
+            "the thread already holds {}: release it first, or make it recursive",
             quoted(&case.subject)
         )),
         (Kind::Deadlock, _) => Some(format!(
@@ -58,9 +60,9 @@ pub fn missing(case: &Case) -> Option<String> {
         (Kind::AtomicityViolation, _) => {
             Some("hold one lock from the first to the last use of what the region shares".into())
         }
-        (Kind::HighLevelRace, _) => {
-            Some("use the variables in one critical section wherever they must fit together".into())
-        }
+        (Kind::HighLevelRace, _) => Some(
+            "use the variables in one critical section wherever they must be consistent".into(),
+        ),
         _ => None,
     }
 }
@@ -68,14 +70,14 @@ pub fn missing(case: &Case) -> Option<String> {
 fn missing_between(a: &Place, b: &Place) -> String {
     if let Some((lock, weak)) = shared_only(a, b) {
         return format!(
-            "`{lock}` is held at both places, but thread {} holds it in shared mode while writing: acquire it exclusively there",
+            "both threads hold `{lock}`, but thread {} holds it in shared mode while writing: acquire it exclusively there",
             weak.thread
         );
     }
     if a.role.is_atomic() != b.role.is_atomic() {
         let plain = if a.role.is_atomic() { b } else { a };
         return format!(
-            "one access is atomic and the other is not: make the one at {} atomic too, or order it by synchronization",
+            "one access is atomic and the other is not: make the access at {} atomic too, or order the two by synchronization",
             plain.site
         );
     }
@@ -93,11 +95,12 @@ fn missing_between(a: &Place, b: &Place) -> String {
 }
 
 fn one_sided(held: &[Lock], lacking: &Place) -> String {
+    let which = if held.len() == 1 { "it" } else { "one of them" };
     format!(
-        "thread {} does not hold {} at {}, where the other place does",
+        "thread {} holds no lock at {}, but the other thread holds {}: hold {which} at both places",
         lacking.thread,
-        names(held),
-        lacking.site
+        lacking.site,
+        names(held)
     )
 }
 
@@ -105,7 +108,7 @@ fn names(held: &[Lock]) -> String {
     list(&held.iter().map(|h| h.name.clone()).collect::<Vec<_>>())
 }
 
-/// A lock held on both sides that does not exclude because a writer has it in shared mode.
+/// A lock that both sides hold, but a writer only in shared mode, so that it does not exclude the other.
 fn shared_only<'a>(a: &'a Place, b: &'a Place) -> Option<(&'a str, &'a Place)> {
     let weak = |p: &Place, name: &str| {
         p.role.writes() && p.locks().iter().any(|h| h.name == name && h.mode == Mode::Shared)

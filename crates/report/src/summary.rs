@@ -1,4 +1,4 @@
-//! All cases of a command, and what was looked at.
+//! All cases of a command, and what was analysed.
 
 use crate::Case;
 
@@ -10,7 +10,7 @@ pub struct Report {
     pub stats: Stats,
 }
 
-/// What was looked at.
+/// What was analysed.
 #[derive(Clone, PartialEq, Default, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -20,14 +20,14 @@ pub struct Stats {
     pub events: u64,
     pub threads: usize,
     pub analyses: Vec<String>,
-    /// What kept an analysis from finding all that it promises.
+    /// Limits that were reached.
     pub bounds: Vec<Bound>,
     /// What controlled executions cost, if there were any.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub control: Option<Effort>,
 }
 
-/// Something that was not looked at.
+/// A limit that was reached, because of which findings may be missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -35,42 +35,40 @@ pub struct Stats {
 pub enum Bound {
     /// An analysis keeps at most `limit` of something.
     Analysis { trace: Option<String>, analysis: String, what: String, limit: u64, exceeded: u64 },
-    /// So many events could not be recorded.
+    /// This many events could not be recorded.
     Events(u64),
-    /// So many functions did not become regions.
+    /// This many functions were not tracked as regions.
     Functions(u64),
-    /// Of so many pairs of places that raced, so many are told.
+    /// `seen` pairs of places raced, and `kept` of them are reported.
     Races { seen: u64, kept: u64 },
-    /// Of an observed execution only so many events were seen.
+    /// Only this many events of an observed execution were analysed.
     Beginning(u64),
-    /// What the store of an earlier version says.
+    /// The sentence that an earlier version stored.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
 }
 
 impl Bound {
-    /// In a sentence.
+    /// The limit as a sentence.
     pub fn words(&self) -> String {
         match self {
             Bound::Analysis { trace, analysis, what, limit, exceeded } => {
                 let of = trace.as_ref().map_or(String::new(), |trace| format!("{trace}: "));
                 format!(
-                    "{of}{analysis}: at most {limit} {what}, and {exceeded} times there were more: findings may be missing"
+                    "{of}{analysis}: at most {limit} {what}; the limit was exceeded {exceeded} times, so findings may be missing"
                 )
             }
             Bound::Events(lost) => {
-                format!("{lost} events could not be recorded: findings may be missing")
+                format!("{lost} events could not be recorded, so findings may be missing")
             }
             Bound::Functions(lost) => {
                 format!("{lost} functions were not tracked as regions: the table is full")
             }
             Bound::Races { seen, kept } => {
-                format!("races: {seen} pairs of places raced, and {kept} were kept")
+                format!("races: {seen} pairs of places raced, but only {kept} are reported")
             }
             Bound::Beginning(events) => {
-                format!(
-                    "only the first {events} events of an observed execution could be looked at"
-                )
+                format!("only the first {events} events of an observed execution were analysed")
             }
             Bound::Told(text) => text.clone(),
         }
@@ -89,7 +87,7 @@ pub struct Effort {
     pub seed: u64,
     /// Whether every schedule was seen.
     pub complete: bool,
-    /// What else is worth saying, in words.
+    /// Remarks, as sentences.
     pub remarks: Vec<String>,
 }
 

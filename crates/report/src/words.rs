@@ -1,4 +1,4 @@
-//! Every sentence about a case, once. The formats arrange them; nothing reads them back.
+//! Every sentence about a case is made here. The formats arrange the sentences; no code parses them.
 
 use selvedge_model::{Ended, Kind, Mode, Site};
 
@@ -59,7 +59,7 @@ pub fn names(subject: &Subject) -> Vec<String> {
     }]
 }
 
-/// The same, quoted in a list.
+/// The names in backquotes, as a list.
 pub fn quoted(subject: &Subject) -> String {
     list(&names(subject))
 }
@@ -90,26 +90,26 @@ pub fn failure(of: &Failure) -> String {
         Failure::Exit { code, usual } => {
             format!("exit code {code}, where other schedules exit with {usual}")
         }
-        Failure::Left => "the program is over, and threads wait for ever".to_owned(),
+        Failure::Left => "the program has ended, but threads still wait".to_owned(),
         Failure::Unwinding(text) => {
             format!("a destructor had to wait for another thread while unwinding from: {text}")
         }
-        Failure::Steps(steps) => format!("no end after {steps} steps"),
-        Failure::Time(_) => "no end within the time for one execution".to_owned(),
-        Failure::Stall(seconds) => format!("no scheduling point for {seconds} s"),
+        Failure::Steps(steps) => format!("the execution did not end after {steps} steps"),
+        Failure::Time(_) => "the execution did not end within its time limit".to_owned(),
+        Failure::Stall(seconds) => format!("a thread reached no scheduling point for {seconds} s"),
         Failure::NoStack { threads, error } => format!("no stack for thread {threads}: {error}"),
         Failure::Shared(site) => {
             format!("the object made at {site} is used by two executions at a time")
         }
         Failure::Unrepeatable { event, expected, found, cause } => format!(
-            "the same schedule does not always do the same: event {event} was {}, and another time {}; {cause}",
+            "the program is not deterministic under one schedule: event {event} was {}, and in a repetition {}; {cause}",
             happened(expected.as_deref()),
             happened(found.as_deref()),
         ),
     }
 }
 
-/// What happened, and to whom; nothing if the execution was over.
+/// An event in words; `None` is the end of the execution.
 fn happened(what: Option<&Happened>) -> String {
     match what {
         Some(Happened { act, thread, site }) => {
@@ -173,7 +173,7 @@ fn lock(held: &Lock) -> String {
     }
 }
 
-/// Where a thread that waits acquired what it holds.
+/// Where a thread that is about to acquire a lock acquired the locks that it holds.
 pub fn acquisitions(place: &Place) -> Vec<String> {
     if !matches!(place.role, Role::Acquire(_)) {
         return Vec::new();
@@ -227,7 +227,7 @@ fn verb(of: &Role) -> &'static str {
     }
 }
 
-/// What a role is done to, where that is not the subject.
+/// The object of a role, if it is not the subject of the case.
 pub fn object(of: &Role) -> Option<String> {
     match of {
         Role::Acquire(name) | Role::Release(name) | Role::Fork(name) | Role::Join(name) => {
@@ -243,7 +243,7 @@ pub fn object(of: &Role) -> Option<String> {
     }
 }
 
-/// A note in a sentence.
+/// A note as a sentence.
 pub fn note(of: &Note) -> String {
     match of {
         Note::HeapBlock { byte, thread, at: place } => format!(
@@ -253,8 +253,8 @@ pub fn note(of: &Note) -> String {
         Note::StartedBy { thread, by, at: place } => {
             format!("thread {thread} was started by thread {by}{}", at(place.as_ref()))
         }
-        Note::NullPointer => "it used a null pointer".to_owned(),
-        Note::Said(line) => format!("it said: {line}"),
+        Note::NullPointer => "the program used a null pointer".to_owned(),
+        Note::Said(line) => format!("the program printed: {line}"),
         Note::EndedWith(Ended::Code(code)) => format!("the program ended with exit code {code}"),
         Note::EndedWith(Ended::Signal(number)) => {
             format!("the program ended with {}", signal(*number))
@@ -276,7 +276,7 @@ pub fn note(of: &Note) -> String {
             format!("thread {thread} waits for {what}{holder}, at {at}")
         }
         Note::NotReplayed(why) => not_replayed(why),
-        Note::NoEffect => "another thread came between, but the result did not change".to_owned(),
+        Note::NoEffect => "another thread ran in between, but the result did not change".to_owned(),
         Note::Told(text) => text.clone(),
     }
 }
@@ -287,14 +287,16 @@ fn at(site: Option<&Site>) -> String {
 
 fn not_replayed(why: &NotReplayed) -> String {
     match why {
-        NotReplayed::Interrupted => "its schedule was not replayed: interrupted".to_owned(),
+        NotReplayed::Interrupted => {
+            "its schedule was not replayed: the command was interrupted".to_owned()
+        }
         NotReplayed::Failed(error) => format!("not replayed: {error}"),
         NotReplayed::Otherwise { outcome: led_to, diverged } => {
             let how = diverged
                 .as_ref()
                 .map_or(String::new(), |d| format!(", and the replay diverged {d}"));
             format!(
-                "its schedule does not replay it: it led to {}{how}; something in the program is not under control",
+                "its schedule does not replay it: the replay led to {}{how}; something in the program is not controlled",
                 outcome(led_to)
             )
         }
@@ -335,7 +337,7 @@ pub fn ended(of: Ended) -> String {
     }
 }
 
-/// The same in a sentence.
+/// How a program ended, in a sentence.
 pub fn program_ended(of: Ended) -> String {
     match of {
         Ended::Code(_) => format!("the program {}", ended(of)),

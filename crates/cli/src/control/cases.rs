@@ -1,4 +1,4 @@
-//! What the engine tells of a program becomes cases of a report.
+//! Turns the engine's results into cases of a report.
 
 use selvedge_engine::campaign::{self, Campaign, Settled};
 use selvedge_engine::{
@@ -17,21 +17,21 @@ use crate::deadline::Deadline;
 use crate::exit::{Failure, unless_interrupted};
 use crate::store::Journal;
 
-/// How much making a schedule shorter is worth.
+/// The limits for making a schedule shorter.
 pub(crate) const EFFORT: Effort =
     Effort { executions: 100, time: std::time::Duration::from_secs(5) };
-/// Of so many findings of a command the interleaving is shown; the others have a schedule all the same.
+/// A command shows the interleaving of at most this many findings. The others have only a schedule.
 const EXPLAINED: usize = 10;
 
-/// A prediction, with the case that it is for people.
+/// A prediction with its case.
 pub(crate) struct Predicted {
     pub(crate) case: Case,
     pub(crate) prediction: Prediction<NameTable, WatchList>,
 }
 
 impl Predicted {
-    /// The case as it stands: what was predicted and tried in vain is unconfirmed, what happened in an
-    /// observed execution has happened all the same.
+    /// The case after attempts to confirm it. A predicted case whose attempts failed is unconfirmed; an
+    /// observed case stays observed.
     pub(crate) fn after(&self, attempted: &Attempted) -> Case {
         let mut case = self.case.clone();
         let status = attempted.status(&self.prediction, case.status);
@@ -58,7 +58,7 @@ impl Predicted {
     }
 }
 
-/// The accesses that are scheduling points, as a case has them.
+/// The accesses that are scheduling points, in the form that a case stores.
 pub(crate) fn accesses(points: &WatchList) -> Vec<ReportedAccess> {
     let access = |w: &selvedge_runtime::control::Watched| ReportedAccess {
         module: w.code.module.clone(),
@@ -82,7 +82,7 @@ fn order(of: &selvedge_engine::Order) -> Order {
     Order { which, harm, outcome: outcome(&of.ending), schedule: of.schedule.to_string() }
 }
 
-/// How an execution ended, as a case has it.
+/// How an execution ended, in the form that a case stores.
 pub(crate) fn outcome(ending: &Ending) -> case::Outcome {
     match &ending.outcome {
         Outcome::Exited(code) => case::Outcome::Exit(*code),
@@ -93,9 +93,9 @@ pub(crate) fn outcome(ending: &Ending) -> case::Outcome {
     }
 }
 
-/// A failure that depends on the schedule; that its schedule replays it is for others to say.
+/// The case of a failure that depends on the schedule. Its schedule has not been replayed yet.
 pub(crate) fn failure(found: &Found<WatchList>, by: &str) -> Case {
-    let finding = found.ending.finding().expect("what is found has failed");
+    let finding = found.ending.finding().expect("a found failure has a finding");
     let mut case = Case::new(finding, &found.ending.symbols);
     case.analyses = vec![by.to_owned()];
     case.occurrences = found.times.count;
@@ -109,7 +109,7 @@ pub(crate) fn failure(found: &Found<WatchList>, by: &str) -> Case {
     case
 }
 
-/// What matters of an execution that shows a finding at the places `critical`.
+/// The events that matter in an execution that shows a finding at the places `critical`.
 pub(crate) fn explained(replayed: &Replayed, critical: &[Site]) -> Explanation {
     let execution = &replayed.execution;
     let executed = Executed {
@@ -125,13 +125,13 @@ pub(crate) fn explained(replayed: &Replayed, critical: &[Site]) -> Explanation {
     explain_execution(&executed, critical, &replayed.symbols)
 }
 
-/// The same as rows.
+/// The interleaving of such an execution, as rows.
 pub(crate) fn interleaving(replayed: &Replayed, critical: &[Site]) -> Interleaving {
     let explanation = explained(replayed, critical);
     Interleaving::new(&explanation, replayed.execution.stops.len(), &replayed.symbols)
 }
 
-/// That the same schedule does not always do the same, in words.
+/// A sentence that says that the program is not deterministic, and where that shows first.
 pub(crate) fn differs(found: &Nondeterminism) -> String {
     let Nondeterminism { difference, cause, symbols } = found;
     let failure = case::Failure::Unrepeatable {
@@ -175,7 +175,7 @@ pub(crate) fn explain_all(
     Ok(())
 }
 
-/// The failures as cases: confirmed if the schedule shows the same once more.
+/// The cases of the campaign's failures. A failure is confirmed if its schedule shows it again.
 pub(crate) fn failures(
     campaign: &Campaign<Native>,
     known: &[FindingId],
@@ -187,7 +187,7 @@ pub(crate) fn failures(
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    // The end of the time does not count here, a signal does.
+    // A signal skips the replays; the time limit does not.
     let mut executor = match deadline.signal() {
         None => unless_interrupted(campaign.executor())?,
         Some(_) => None,
@@ -217,7 +217,7 @@ pub(crate) fn failures(
     Ok(cases)
 }
 
-/// The identity of a case that has places.
+/// The identity of a case, from its kind and places.
 pub(crate) fn identity(case: &Case) -> FindingId {
     FindingId::new(case.kind, case.places.iter().map(|p| p.site.to_string()))
 }

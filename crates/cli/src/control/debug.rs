@@ -1,8 +1,8 @@
-//! `selvedge replay --gdb`: the interleaving of a finding, with gdb looking on.
+//! `selvedge replay --gdb`: the interleaving of a finding under gdb.
 //!
-//! The schedule is first followed without gdb, to know where its critical points are and how often their
-//! lines are come to before. Then gdb runs the program under the same schedule, with a breakpoint at each
-//! of them that passes over the visits before.
+//! The schedule is first followed without gdb, to find its critical points and how often threads reach their
+//! lines before. Then gdb runs the program under the same schedule, with a breakpoint at each critical point
+//! that ignores the earlier visits.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,8 +17,8 @@ use super::cases::explained;
 use super::program::Native;
 use crate::exit::Failure;
 
-/// Runs gdb until it ends. `before` are its first commands; `commands` are what gdb does once the program
-/// has stopped, nothing to ask the user.
+/// Runs gdb until it ends. `before` are its first commands. gdb runs `commands` when the program has stopped;
+/// if there are none, it shows its prompt.
 pub(crate) fn run(
     native: Native,
     schedule: &Schedule,
@@ -26,7 +26,7 @@ pub(crate) fn run(
     commands: &[String],
     ask: &Ask<WatchList>,
 ) -> Result<(), Failure> {
-    // At gdb's prompt the interrupt key belongs to gdb.
+    // Ctrl-C at gdb's prompt is for gdb, not for us.
     let ignored = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, ignored)?;
     let points = before.iter().filter(|line| line.starts_with("break")).count();
@@ -78,7 +78,7 @@ pub(crate) fn breakpoints(replayed: &Replayed, critical: &[Site]) -> Vec<String>
         add(site, arrival);
     }
     if !found {
-        // Nothing but where threads were stopped made it happen.
+        // No event is critical: the preemptions alone made the finding happen.
         for stop in &execution.stops {
             add(stop.next.site, arrival(&execution.events[..stop.at], stop.thread));
         }
@@ -86,12 +86,12 @@ pub(crate) fn breakpoints(replayed: &Replayed, critical: &[Site]) -> Vec<String>
     commands(&points, &replayed.symbols)
 }
 
-/// When a thread came to where it is: after its last event.
+/// When a thread arrived at its current place: after its last event.
 fn arrival(events: &[Event], thread: ThreadId) -> usize {
     events.iter().rposition(|e| e.thread == thread).map_or(0, |i| i + 1)
 }
 
-/// How many times threads came to a site before.
+/// How many times threads had arrived at a site before.
 fn visits(events: &[Event], site: SiteId, before: usize) -> usize {
     let earlier = |i: usize| arrival(&events[..i], events[i].thread) < before;
     (0..events.len()).filter(|&i| events[i].site == site && earlier(i)).count()

@@ -1,25 +1,25 @@
-//! Who hears of a campaign while it runs: the store, the progress line, and the clock.
+//! Stores findings and shows progress while a campaign runs, and stops it in time.
 
 use selvedge_engine::{Attempted, Found, Host};
 use selvedge_runtime::control::WatchList;
 
 use super::cases::{Predicted, failure};
 use crate::deadline::Deadline;
+use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::Journal;
-use crate::suppress::Suppressions;
 
-/// The part of the time that may go into directed executions.
+/// The part of the time limit for directed executions.
 const DIRECTED: f64 = 0.7;
 
-/// Stores what is found when it is found, and shows how far the campaign is.
+/// The command line's [`Host`]: stores each finding when it is made, and updates the progress line.
 pub(crate) struct Watcher<'a> {
     pub(crate) deadline: &'a Deadline,
     pub(crate) journal: &'a mut Journal,
     pub(crate) progress: Schedules,
     pub(crate) predicted: &'a [Predicted],
     pub(crate) suppressions: &'a Suppressions,
-    /// What undirected failures are said to be found by.
+    /// The name of the analysis in the cases of undirected failures.
     pub(crate) by: &'static str,
 }
 

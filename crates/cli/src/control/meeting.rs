@@ -1,4 +1,4 @@
-//! `--meet`: threads are to come together at lines of the source.
+//! `--meet`: makes threads meet at lines of the source.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,17 +12,17 @@ use selvedge_runtime::control::WatchList;
 
 use crate::exit::Failure;
 
-/// Where threads are to meet.
+/// The places where threads shall meet.
 pub(crate) struct Meeting {
     places: Vec<Vec<Site>>,
     same_object: bool,
-    /// The accesses among them, which are not scheduling points otherwise.
+    /// The accesses at these places, which must be scheduling points.
     pub(crate) points: WatchList,
     met: Arc<AtomicU64>,
 }
 
 impl Meeting {
-    /// At `lines`, each a `file:line`, where something happened in an observed execution.
+    /// Looks up `lines`, each a `file:line`, among the places of the observed executions.
     pub(crate) fn find(
         lines: &[String],
         same_object: bool,
@@ -37,7 +37,7 @@ impl Meeting {
         for line in lines {
             let wanted = line.rsplit_once(':').and_then(|(f, n)| Some((f, n.parse().ok()?)));
             let Some((file, number)) = wanted else {
-                return Err(Failure::Usage(format!("--meet {line}: not of the form file:line")));
+                return Err(Failure::Usage(format!("--meet {line}: expected FILE:LINE")));
             };
             let mut sites = Vec::new();
             for (site, points) in &observation.points {
@@ -70,13 +70,13 @@ impl Meeting {
         })
     }
 
-    /// In how many executions they met, for the user.
+    /// A remark that says in how many executions the threads met.
     pub(crate) fn remark(&self) -> String {
         format!("the threads met in {} executions", self.met.load(Ordering::Relaxed))
     }
 }
 
-/// Whether a site is in that line of a file, which may be given by the end of its path.
+/// Whether a site is on this line. `file` may be the end of the file's path.
 fn is_at(site: &Site, file: &str, line: u32) -> bool {
     let Site::Source(frame, _) = site else { return false };
     let ends = frame.file.strip_suffix(file);

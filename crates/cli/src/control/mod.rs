@@ -1,12 +1,12 @@
-//! What `selvedge explore`, `selvedge test` and `selvedge replay` have in common.
+//! What `selvedge explore`, `selvedge test` and `selvedge replay` share.
 //!
 //! | module | what lives there |
 //! | --- | --- |
-//! | [`program`] | a program that is ready to be run under control |
-//! | [`cases`] | what the engine tells becomes cases of a report |
-//! | [`host`] | who hears of a campaign while it runs |
-//! | [`meeting`] | threads that are to come together at lines of the source |
-//! | [`debug`] | the interleaving of a finding under gdb |
+//! | [`program`] | a program that can run under control |
+//! | [`cases`] | turns the engine's results into cases of a report |
+//! | [`host`] | stores findings and shows progress while a campaign runs |
+//! | [`meeting`] | `--meet`: makes threads meet at lines of the source |
+//! | [`debug`] | `--gdb`: the interleaving of a finding under gdb |
 
 pub(crate) mod cases;
 pub(crate) mod debug;

@@ -1,4 +1,4 @@
-//! A program that is ready to be run under control.
+//! A program that can run under control.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,36 +9,19 @@ use std::time::Duration;
 use selvedge_engine::{Factory, Heartbeat};
 use selvedge_runtime::control::Debugger;
 use selvedge_runtime::{Controlled, Error, Form, Libraries, Settings};
-use serde::{Deserialize, Serialize};
 
-use crate::claims::Claims;
-use crate::elf::Program;
 use crate::exit::Failure;
-use crate::run;
-use crate::store;
-use crate::symbolize::SharedSymbolizer;
-use crate::toolbox::Toolbox;
+use crate::program::claims::Claims;
+use crate::program::elf::Program;
+use crate::program::form;
+use crate::program::symbolize::SharedSymbolizer;
+use crate::program::toolbox::Toolbox;
+use crate::store::{self, Setup};
 
-/// Records after which an execution is too long.
+/// The most records of one execution.
 pub(crate) const RECORDS: u32 = 1_000_000;
 
-/// Everything that running the program again needs, from whatever directory.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(crate) struct Setup {
-    /// The program's file.
-    pub(crate) program: PathBuf,
-    pub(crate) arguments: Vec<OsString>,
-    /// Where it runs.
-    pub(crate) directory: PathBuf,
-    /// How the runtime gets in.
-    pub(crate) form: String,
-    /// The longest that an execution may take, in milliseconds.
-    pub(crate) patience: u64,
-    /// Tells this build of the program from others.
-    pub(crate) build: String,
-}
-
-/// A program to be controlled.
+/// A program, and how it is controlled.
 #[derive(Clone, Debug)]
 pub(crate) struct ControlledProgram {
     pub(crate) setup: Setup,
@@ -52,7 +35,7 @@ pub(crate) struct ControlledProgram {
 }
 
 impl ControlledProgram {
-    /// Looks a program up and finds out how it can be controlled.
+    /// Looks up a program and how it can be controlled.
     pub(crate) fn find(
         command: &[OsString],
         patience: Duration,
@@ -61,13 +44,13 @@ impl ControlledProgram {
         let program = Program::find(Path::new(&command[0])).map_err(Failure::Program)?;
         let path = std::path::absolute(&program.path)?;
         let program = Program { path, ..program };
-        let form = run::form(&program)?;
+        let form = form::form(&program)?;
         let setup = Setup {
             build: build(&program.path),
             program: program.path.clone(),
             arguments: command[1..].to_vec(),
             directory: here.clone(),
-            form: run::mode(form).to_owned(),
+            form: form::mode(form).to_owned(),
             patience: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
         };
         let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
@@ -81,7 +64,7 @@ impl ControlledProgram {
         words: &[String],
     ) -> Result<ControlledProgram, Failure> {
         let program = Program::read(&setup.program).map_err(Failure::Program)?;
-        let form = run::form(&program)?;
+        let form = form::form(&program)?;
         ControlledProgram::new(setup.clone(), program, form, root.to_owned(), words.to_vec())
     }
 
@@ -108,12 +91,12 @@ impl ControlledProgram {
 
     /// What can be seen of the program, in words.
     pub(crate) fn sight(&self) -> String {
-        run::sight(&self.program, self.form)
+        form::sight(&self.program, self.form)
     }
 
-    /// What to tell the user of a program that is not instrumented.
+    /// A warning for a program that is not instrumented.
     pub(crate) fn shortcoming(&self) -> Option<String> {
-        (!self.is_instrumented()).then(|| run::only_synchronization(&self.program))
+        (!self.is_instrumented()).then(|| form::only_synchronization(&self.program))
     }
 
     /// Whether the file is still the one that was stored.
@@ -128,7 +111,7 @@ fn root(here: &Path) -> PathBuf {
     directory.parent().unwrap_or(here).to_owned()
 }
 
-/// A text that differs for files of different content.
+/// A text that identifies the content of a file.
 fn build(program: &Path) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let bytes = std::fs::read(program).unwrap_or_default();
@@ -140,19 +123,19 @@ fn build(program: &Path) -> String {
     format!("{:x}-{hash:016x}", bytes.len())
 }
 
-/// Makes executors of a program, on whichever thread asks for one.
+/// Makes executors of a program, on any thread.
 pub(crate) struct Native {
     program: ControlledProgram,
     claims: Claims,
     debugger: Option<Debugger>,
-    /// Results are not wanted any more.
+    /// The engine no longer needs the results of running executions.
     interrupt: Arc<AtomicBool>,
     /// The user wants to stop.
     stop: Arc<AtomicBool>,
 }
 
 impl Native {
-    /// Executions end early once `stop` is true.
+    /// Executions end early when `stop` becomes true.
     pub(crate) fn new(program: &ControlledProgram, stop: &Arc<AtomicBool>) -> Native {
         Native {
             program: program.clone(),
@@ -163,12 +146,12 @@ impl Native {
         }
     }
 
-    /// Takes functions for regions.
+    /// Treats functions as regions.
     pub(crate) fn claiming(self, claims: Claims) -> Native {
         Native { claims, ..self }
     }
 
-    /// Under gdb, without a limit of time.
+    /// Runs the program under gdb, without a time limit.
     pub(crate) fn debugged(self, debugger: Debugger) -> Native {
         Native { debugger: Some(debugger), ..self }
     }

@@ -12,7 +12,7 @@ use selvedge_runtime::control::Outcome;
 use selvedge_runtime::{ByModule, Controlled, Execution, Libraries, Resolve, Settings};
 
 use super::cases::interleaving;
-use crate::symbolize::SharedSymbolizer;
+use crate::program::symbolize::SharedSymbolizer;
 
 /// A directory of its own, gone afterwards.
 struct Folder(PathBuf);

@@ -1,28 +1,27 @@
-//! One run's way into the store.
+//! Writes one run into the store.
 
 use std::path::Path;
 
 use selvedge_report::{Case, Stats};
 
-use super::{RunId, Store, StoreError};
-use crate::control::program::Setup;
-use crate::exit::warning_label;
+use super::{RunId, Setup, Store, StoreError};
+use crate::messages::warning_label;
 
-/// Opens the store. If it cannot be written, the user is told and the program runs all the same.
+/// Opens the store. If that fails, a warning is printed and the program runs without it.
 pub(crate) fn open(directory: &Path) -> Option<Store> {
     Store::create(directory)
         .map_err(|error| {
-            anstream::eprintln!("{}: findings are not stored: {error}", warning_label());
+            anstream::eprintln!("{}: findings will not be stored: {error}", warning_label());
         })
         .ok()
 }
 
-/// A run as the store sees it. A store that fails once is not asked again.
+/// A run in the store. After the first error nothing more is written.
 #[derive(Default)]
 pub(crate) struct Journal(Option<(Store, RunId)>);
 
 impl Journal {
-    /// Begins a run; findings of one without a store are shown only.
+    /// Begins a run. Without a store, findings are only shown.
     pub(crate) fn begin(
         store: Option<Store>,
         command: &[String],
@@ -39,7 +38,7 @@ impl Journal {
         journal
     }
 
-    /// Keeps what running the program again needs.
+    /// Stores what is needed to run the program again.
     pub(crate) fn remember(&mut self, setup: &Setup) {
         if let Some((store, run)) = &mut self.0
             && let Err(error) = store.remember(*run, setup)
@@ -49,7 +48,7 @@ impl Journal {
         }
     }
 
-    /// Stores a finding, in place of what was stored of it before.
+    /// Stores a finding, or replaces it.
     pub(crate) fn add(&mut self, case: &Case) {
         if let Some((store, run)) = &mut self.0
             && let Err(error) = store.add(*run, case)
@@ -59,7 +58,7 @@ impl Journal {
         }
     }
 
-    /// The run has ended.
+    /// Stores how the run ended.
     pub(crate) fn finish(&mut self, ending: &str, stats: &Stats) {
         if let Some((store, run)) = &mut self.0
             && let Err(error) = store.finish(*run, ending, stats)
@@ -72,5 +71,5 @@ impl Journal {
 
 fn warn_unstored(error: &StoreError) {
     let label = warning_label();
-    anstream::eprintln!("{label}: what is found from here on is shown but not stored: {error}");
+    anstream::eprintln!("{label}: findings from here on are shown but not stored: {error}");
 }

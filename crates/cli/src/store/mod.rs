@@ -1,13 +1,14 @@
 //! The store: what runs found, in `.selvedge/` of the user's project.
 //!
-//! One SQLite file. A finding is its own transaction in a write-ahead log, made when the finding is
-//! made, so whatever ends the program or us leaves all earlier findings readable.
+//! The store is one SQLite file. Each finding is written in its own transaction when it is made, so all
+//! earlier findings stay readable if the program or the tool crashes or is killed.
 //!
 //! Changing the schema: raise [`VERSION`], and add to [`migrate`] the step from the version before;
-//! never edit a step that was released. A store of a newer version is refused, not guessed at.
+//! never edit a step that was released. A store of a newer version is refused.
 
 mod journal;
 mod place;
+mod setup;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,15 +17,14 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use selvedge_report::{Case, Report, Stats, old};
 use thiserror::Error;
 
-use crate::control::program::Setup;
-
 pub(crate) use journal::{Journal, open};
 pub(crate) use place::directory;
+pub(crate) use setup::Setup;
 
 /// Version of the schema.
 const VERSION: u32 = 3;
 const FILE: &str = "store.db";
-/// Older runs than this many are forgotten when a new one begins.
+/// The number of runs to keep. The oldest are deleted when a new one begins.
 const KEPT_RUNS: i64 = 1000;
 /// Two runs of one project may write at the same time.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,26 +32,26 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Why something could not be stored or read.
 #[derive(Debug, Error)]
 pub(crate) enum StoreError {
-    #[error("{}: there is no store: `selvedge run -- PROGRAM` makes one", .0.display())]
+    #[error("{}: there is no store; `selvedge run -- PROGRAM` creates one", .0.display())]
     None(PathBuf),
     #[error(
-        "{}: the store has version {found}, this build reads versions up to {VERSION}: use a newer selvedge, or remove the store",
+        "{}: the store has version {found}, but this build reads versions up to {VERSION}; use a newer selvedge, or delete the store",
         path.display()
     )]
     Newer { path: PathBuf, found: u32 },
     #[error("{}: the disk is full", .0.display())]
     Full(PathBuf),
-    #[error("{}: cannot make the directory: {error}", path.display())]
+    #[error("{}: cannot create the directory: {error}", path.display())]
     Directory { path: PathBuf, error: std::io::Error },
     #[error("{}: permission denied, or the file system is read-only", .0.display())]
     ReadOnly(PathBuf),
-    #[error("{}: this is not a store, or it is damaged: {error}; remove it to begin a new one", path.display())]
+    #[error("{}: this is not a store, or it is damaged: {error}; delete it to start a new one", path.display())]
     Damaged { path: PathBuf, error: rusqlite::Error },
     #[error("{}: {error}", path.display())]
     Other { path: PathBuf, error: rusqlite::Error },
-    #[error("there is no run {0}; `selvedge report --runs` lists them")]
+    #[error("there is no run {0}; `selvedge report --runs` lists the runs")]
     NoRun(RunId),
-    #[error("nothing has been run yet: `selvedge run -- PROGRAM`")]
+    #[error("there are no runs yet; start with `selvedge run -- PROGRAM`")]
     NoRuns,
 }
 
@@ -84,12 +84,12 @@ pub(crate) struct Run {
     pub(crate) started: u64,
     /// How the program was observed.
     pub(crate) mode: String,
-    /// What was instrumented, in words.
+    /// What could be observed, in words.
     pub(crate) instrumented: String,
-    /// How the program ended; nothing while it runs, or if we were killed before it ended.
+    /// How the program ended; `None` while it runs, or if the tool was killed before.
     pub(crate) ending: Option<String>,
     pub(crate) stats: Stats,
-    /// What running the program again needs, if it was controlled.
+    /// What is needed to run the program again, if it was controlled.
     pub(crate) setup: Option<Setup>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the store in `directory`, and makes it if there is none.
+    /// Opens the store in `directory`, and creates it if there is none.
     pub(crate) fn create(directory: &Path) -> Result<Store, StoreError> {
         let path = directory.join(FILE);
         std::fs::create_dir_all(directory)
@@ -119,8 +119,8 @@ impl Store {
             return Err(StoreError::None(directory.to_owned()));
         }
         let failed = |e| StoreError::new(&path, e);
-        // A log that a killed run left behind is taken in when the store is next opened, which is a write.
-        // Where that is not allowed, the file is read as it is.
+        // A killed run may have left a write-ahead log, and opening the store then writes. If that is not
+        // allowed, the file is read without the log.
         let writable = Connection::open_with_flags(
             &path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -136,7 +136,7 @@ impl Store {
         };
         let mut store = Store { path: path.clone(), connection };
         store.refuse_newer()?;
-        // One that cannot be written is read as it is.
+        // A store that cannot be written is read in its old version.
         let _ = migrate(&mut store.connection);
         Ok(store)
     }
@@ -157,7 +157,7 @@ impl Store {
         migrate(&mut self.connection)
     }
 
-    /// A run begins.
+    /// Adds a run.
     pub(crate) fn begin(
         &mut self,
         command: &[String],
@@ -178,7 +178,7 @@ impl Store {
         insert().map_err(|e| StoreError::new(&self.path, e))
     }
 
-    /// Keeps what running the program of a run again needs.
+    /// Stores what is needed to run the program of a run again.
     pub(crate) fn remember(&mut self, run: RunId, setup: &Setup) -> Result<(), StoreError> {
         let setup = serde_json::to_string(setup).expect("strings and numbers serialise");
         self.connection
@@ -187,7 +187,7 @@ impl Store {
         Ok(())
     }
 
-    /// Stores a finding of a run, in place of what was stored of it before.
+    /// Stores a finding of a run, or replaces it.
     pub(crate) fn add(&mut self, run: RunId, finding: &Case) -> Result<(), StoreError> {
         let body = serde_json::to_string(finding).expect("strings and numbers serialise");
         let control = finding.control.as_ref();
@@ -216,7 +216,7 @@ impl Store {
         Ok(())
     }
 
-    /// A run has ended.
+    /// Stores how a run ended.
     pub(crate) fn finish(
         &mut self,
         run: RunId,
@@ -275,7 +275,7 @@ impl Store {
         runs.collect()
     }
 
-    /// What a run found, in the order in which it was found.
+    /// The findings of a run, in the order in which they were made.
     pub(crate) fn report(&self, run: &Run) -> Result<Report, StoreError> {
         let failed = |e| StoreError::new(&self.path, e);
         let mut statement = self
@@ -291,7 +291,7 @@ impl Store {
         Ok(report)
     }
 
-    /// A stored case, also as the version before wrote it.
+    /// Reads a stored case, of this version or the previous one.
     fn case(&self, body: &str) -> Result<Case, StoreError> {
         serde_json::from_str(body)
             .or_else(|e| serde_json::from_str::<old::Finding>(body).map(Case::from).map_err(|_| e))
@@ -302,12 +302,12 @@ impl Store {
     }
 }
 
-/// A case, and the run that it is of.
+/// A case and its run.
 pub(crate) type Stored = (RunId, Case);
 
 impl Store {
-    /// The findings whose id begins so, each in the last run that has a schedule for it, or else in the
-    /// last run that has it; of one run only, if one is given.
+    /// The findings whose id has this prefix, each from the last run with a schedule for it, or else from
+    /// the last run that found it. If `run` is given, only findings of that run.
     pub(crate) fn find(&self, prefix: &str, run: Option<RunId>) -> Result<Vec<Stored>, StoreError> {
         if let Some(id) = run {
             self.run(Some(id))?;
@@ -382,7 +382,7 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         )?;
     }
     if version(&change)? < 3 {
-        // Bodies of version 2 stay as they are: they are converted when they are read.
+        // Bodies of version 2 stay unchanged: they are converted when they are read.
         change.execute_batch(
             "CREATE INDEX findings_by_id ON findings (id, (schedule IS NULL), run DESC);",
         )?;
@@ -391,7 +391,7 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     change.commit()
 }
 
-/// The connection, if something can be read from it.
+/// The connection, if it can be read from.
 fn readable(connection: Connection) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     connection

@@ -1,11 +1,11 @@
-//! Which `.selvedge/` is the project's.
+//! Finds the project's `.selvedge/`.
 
 use std::path::{Path, PathBuf};
 
 const NAME: &str = ".selvedge";
 
-/// The nearest `.selvedge/` that exists, here or above as with `.git`; otherwise the one to be made
-/// here.
+/// The nearest `.selvedge/` in this directory or above it, as with `.git`; if there is none, the one to
+/// create here.
 pub(crate) fn directory(here: &Path) -> PathBuf {
     here.ancestors().map(|d| d.join(NAME)).find(|d| d.is_dir()).unwrap_or_else(|| here.join(NAME))
 }

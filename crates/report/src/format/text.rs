@@ -1,8 +1,8 @@
 //! Findings for people.
 //!
-//! Each finding reads like a compiler's diagnostic: what, the lines of source with what each thread
-//! does there, why it is a bug and what is missing. Findings about the same thing are folded under the
-//! first of them.
+//! Each finding reads like a compiler's diagnostic: what it is, the lines of source with what each thread
+//! does there, why it is a bug and what helps. Findings of one kind, status and subject are folded under
+//! the first of them.
 
 use std::fmt;
 use std::fmt::Write;
@@ -45,14 +45,16 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     text
 }
 
-/// How a finding happens, if that is known. One execution may show several: its interleaving is shown
+/// How a finding happens, if known. If one execution shows several findings, its interleaving is printed
 /// once.
 fn how(case: &Case, shown: &[&Case], view: &mut View<'_>) -> Option<String> {
     let control = case.control.as_ref()?;
     let how = control.how.as_ref()?;
     let schedule = |c: &Case| c.control.as_ref().and_then(|c| c.schedule.clone());
     match shown.iter().find(|s| schedule(s).is_some_and(|s| Some(s) == control.schedule)) {
-        Some(same) => Some(format!("how it happens: in the execution that shows {}\n", same.id)),
+        Some(same) => {
+            Some(format!("how it happens: see {}; the same execution shows both\n", same.id))
+        }
         None => Some(match how {
             How::Rows(rows) => interleaving(rows, &mut view.sources, view.width),
             How::Told(text) => text.clone(),
@@ -62,7 +64,7 @@ fn how(case: &Case, shown: &[&Case], view: &mut View<'_>) -> Option<String> {
 
 /// Before each line of an interleaving.
 const INDENT: &str = "  ";
-/// A terminal that claims to be narrower is not believed.
+/// The least width; a terminal that claims to be narrower is ignored.
 const NARROWEST: usize = 40;
 
 /// What the threads did, in columns that fit the width.
@@ -237,7 +239,7 @@ fn folded(alike: &[&Case]) -> String {
         shown.push(format!("and {} more", alike.len() - SHOWN));
     }
     format!(
-        "the same between other places ({}; --all shows them in full): {}",
+        "{} more between other places (--all shows them in full): {}",
         alike.len(),
         shown.join(", ")
     )

@@ -1,0 +1,244 @@
+//! `selvedge explore`: runs a program under many schedules and reports those that make it fail.
+
+use std::sync::Arc;
+
+use selvedge_analyses::registry::{self, Purpose, Settings};
+use selvedge_engine::campaign::{Problem, Undirected};
+use selvedge_engine::observe::observe;
+use selvedge_engine::shards::Halt;
+use selvedge_engine::{Budget, Campaign, Observation, Search};
+use selvedge_explore::{Coverage, strategies::pct};
+use selvedge_report::{Case, Effort, Report, Stats, words};
+use selvedge_runtime::Controlled;
+use selvedge_runtime::control::WatchList;
+
+use crate::args::{Explore, Output};
+use crate::control::cases;
+use crate::control::host::Watcher;
+use crate::control::meeting::Meeting;
+use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
+use crate::exit::{Exit, Failure, unless_interrupted};
+use crate::program::suppress::Suppressions;
+use crate::progress::Schedules;
+use crate::store::{self, Journal};
+use crate::terminal::print;
+
+/// The number of executions in which accesses that may race are looked for.
+const OBSERVED: u64 = 3;
+
+/// Explores and reports.
+pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
+    let program = ControlledProgram::find(&args.command, args.budget.patience)?;
+    let deadline = Deadline::new(Some(args.budget.time))?;
+    let mut journal = begin(&program);
+    let report = match explore(args, &program, &deadline, &mut journal) {
+        Ok(report) => report,
+        Err(failure) => {
+            journal.finish("could not be controlled", &Stats::default());
+            return Err(failure);
+        }
+    };
+    let ending = deadline.reason().unwrap_or_else(|| "explored".to_owned());
+    journal.finish(&ending, &report.stats);
+    conclude(&report, &args.output, &program, &deadline)
+}
+
+/// Begins the stored run of a controlled program.
+pub(crate) fn begin(program: &ControlledProgram) -> Journal {
+    let store = store::open(&store::directory(&program.setup.directory));
+    let mut journal = Journal::begin(store, &program.words, &program.setup.form, &program.sight());
+    journal.remember(&program.setup);
+    journal
+}
+
+/// Prints the report and returns the exit code.
+pub(crate) fn conclude(
+    report: &Report,
+    output: &Output,
+    program: &ControlledProgram,
+    deadline: &Deadline,
+) -> Result<Exit, Failure> {
+    let mut output = output.clone();
+    output.source.push(program.root.clone());
+    print(report, &output)?;
+    if let Some(shortcoming) = program.shortcoming() {
+        anstream::eprintln!("{shortcoming}");
+    }
+    let failed = report.cases.iter().any(|f| output.fail_on.fails(f.status));
+    Ok(match deadline.signal() {
+        _ if failed => Exit::Findings,
+        Some(_) => Exit::Interrupted,
+        None => Exit::Clean,
+    })
+}
+
+fn explore(
+    args: &Explore,
+    program: &ControlledProgram,
+    deadline: &Deadline,
+    journal: &mut Journal,
+) -> Result<Report, Failure> {
+    let plan = args.strategy.or_argument(&pct::ENTRY, args.pct_depth);
+    let native = Arc::new(Native::new(program, &deadline.interrupt));
+    let observation = match program.is_instrumented() {
+        true => Some(look(&native, args.budget.seed)?),
+        false => None,
+    };
+    let known = observation.as_ref();
+    let meeting = match (args.meet.as_slice(), known) {
+        ([], _) => None,
+        (lines, Some(known)) => Some(Meeting::find(lines, args.same_object, known)?),
+        (_, None) => {
+            let why = "--meet needs a program built by `selvedge cc` or `cargo selvedge`";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+    };
+    let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(0));
+    campaign.besides = known.map_or(0, |o| o.executions);
+    let points = match &meeting {
+        Some(meeting) => meeting.points.clone(),
+        None => known.map(Observation::racing).unwrap_or_default(),
+    };
+    let mut remarks: Vec<String> = limits(&points).into_iter().collect();
+    let search = Search {
+        strategy: match &meeting {
+            Some(meeting) => meeting.strategy(),
+            None => Arc::new(move |_| plan.strategy()),
+        },
+        systematic: plan.is_systematic() && meeting.is_none(),
+        ..search(&campaign, points, known.is_some_and(|o| o.releases))
+    };
+    let suppressions = Suppressions::default();
+    let mut watcher = Watcher {
+        deadline,
+        journal,
+        progress: Schedules::new(args.budget.schedules),
+        predicted: &[],
+        suppressions: &suppressions,
+        by: "explore",
+    };
+    let undirected = Undirected { search, until_failure: !args.keep_going, known: Vec::new() };
+    let coverage = finished(campaign.explore(undirected, &mut watcher), program)?;
+    watcher.progress.clear();
+    remarks.extend(meeting.as_ref().map(Meeting::remark));
+    let mut report = Report::default();
+    report.stats.analyses = vec!["explore".to_owned()];
+    report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
+    report.stats.events = known.map_or(0, |o| o.events);
+    report.stats.threads = known.map_or(0, |o| o.threads);
+    let failures = cases::failures(&campaign, &[], "explore", deadline, journal)?;
+    failures.into_iter().for_each(|case| report.add(case));
+    let complete = coverage == Coverage::Complete;
+    report.stats.control = Some(effort(&campaign, deadline, complete, remarks));
+    Ok(report)
+}
+
+/// The default search of a campaign: undirected, with the default strategy and the rest of the budget.
+pub(crate) fn search(
+    campaign: &Campaign<Native>,
+    points: WatchList,
+    releases: bool,
+) -> Search<WatchList> {
+    let Budget { seed, schedules, jobs, .. } = campaign.budget;
+    let plan = selvedge_explore::Plan::default();
+    Search {
+        strategy: Arc::new(move |_| plan.strategy()),
+        systematic: plan.is_systematic(),
+        seed,
+        vary_input: false,
+        schedules: schedules.saturating_sub(campaign.executions() + 1),
+        jobs,
+        points,
+        releases,
+        attempts: 0,
+        repeat: true,
+        stall: None,
+    }
+}
+
+/// The result of directed executions, or `None` if a signal stopped them.
+pub(crate) fn halted<T>(
+    outcome: Result<T, Halt<selvedge_runtime::Error>>,
+) -> Result<Option<T>, Failure> {
+    match outcome {
+        Ok(result) => Ok(Some(result)),
+        Err(Halt::Failed(error)) => unless_interrupted(Err(error)),
+        // The engine does not watch native executions for stalls: the executor has its own time limit.
+        Err(Halt::Stalled) => Ok(None),
+    }
+}
+
+/// The coverage of undirected executions. If a signal stopped them, the coverage is unknown.
+pub(crate) fn finished(
+    outcome: Result<Coverage, Problem<selvedge_runtime::Error>>,
+    program: &ControlledProgram,
+) -> Result<Coverage, Failure> {
+    match outcome {
+        Ok(coverage) => Ok(coverage),
+        Err(Problem::Halt(Halt::Failed(error))) => {
+            Ok(unless_interrupted(Err::<Coverage, _>(error))?.unwrap_or_default())
+        }
+        // The executor's own time limit ends native executions.
+        Err(Problem::Halt(Halt::Stalled) | Problem::Endless) => Err(Failure::Endless {
+            path: program.setup.program.clone(),
+            patience: format!("{} s", program.setup.patience as f64 / 1000.0),
+            advice: "if it is only slow, give it more time; a server needs a client that shuts it down",
+        }),
+    }
+}
+
+/// What the controlled executions cost, and remarks for the report.
+pub(crate) fn effort(
+    campaign: &Campaign<Native>,
+    deadline: &Deadline,
+    complete: bool,
+    mut remarks: Vec<String>,
+) -> Effort {
+    let uncontrolled = campaign.uncontrolled.iter();
+    remarks.extend(uncontrolled.map(|what| format!("not everything was controlled: {what}")));
+    remarks.extend(campaign.nondeterminism.as_ref().map(cases::differs));
+    if let Some(ending) = campaign.failures.always()
+        && let Some(finding) = ending.finding()
+    {
+        let summary = words::summary(&Case::new(finding, &ending.symbols));
+        remarks.push(format!(
+            "the program fails in the same way under all {} schedules, so this is not a concurrency bug: {summary}",
+            campaign.failures.executions()
+        ));
+    }
+    match campaign.failures.usual_exit() {
+        None | Some(0) => {}
+        Some(code) => remarks.push(format!(
+            "the program exits with {code} under every schedule in which nothing else goes wrong"
+        )),
+    }
+    remarks.extend(deadline.reason());
+    Effort {
+        schedules: campaign.executions(),
+        seconds: deadline.elapsed().as_secs_f64(),
+        seed: campaign.budget.seed,
+        complete,
+        remarks,
+    }
+}
+
+/// A remark if there are more scheduling points than the runtime supports.
+pub(crate) fn limits(points: &WatchList) -> Option<String> {
+    let (all, most) = (points.list().len(), selvedge_runtime::control::wire::WATCHED);
+    let more = all > most;
+    more.then(|| {
+        format!("{all} accesses may race; only the first {most} of them are scheduling points")
+    })
+}
+
+/// The accesses that may race; they become scheduling points.
+pub(crate) fn points(native: &Native, seed: u64) -> Result<WatchList, Failure> {
+    Ok(look(native, seed)?.racing())
+}
+
+fn look(native: &Native, seed: u64) -> Result<Observation<Controlled>, Failure> {
+    let analyses = registry::defaults(Purpose::Explore);
+    let analyses = (&analyses[..], Settings::default());
+    Ok(observe(&mut native.executor()?, seed, OBSERVED, analyses)?)
+}

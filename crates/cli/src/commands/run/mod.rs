@@ -1,0 +1,132 @@
+//! `selvedge run`: observes one execution of a native program.
+//!
+//! The program runs at its own pace and keeps its standard output, input and arguments. We drain what it
+//! records, run the analyses beside it, and store each finding when it is made. If the program crashes, is
+//! killed or exits early, the report still comes.
+
+mod ending;
+mod heap;
+pub(crate) mod observe;
+mod past;
+mod signals;
+mod watch;
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use selvedge_analyses::registry::Accesses;
+use selvedge_model::Symbols;
+use selvedge_report::{Bound, FORMATS};
+use selvedge_runtime::{Form, Options, Outcome, Session};
+
+use crate::args::{Output, Run};
+use crate::catalogue;
+use crate::exit::{Exit, Failure};
+use crate::program::elf::Program;
+use crate::program::form::{form, mode, only_synchronization, sight};
+use crate::program::suppress::Suppressions;
+use crate::program::symbolize::SharedSymbolizer;
+use crate::program::toolbox::Toolbox;
+use crate::store::{self, Journal};
+use crate::terminal;
+use watch::Watch;
+
+/// Runs the program and reports. The exit code is 1 if there are findings, else the program's own.
+pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
+    let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;
+    let suppressions = Suppressions::load(&args.options.suppressions)?;
+    let program = Program::find(Path::new(&args.command[0])).map_err(Failure::Program)?;
+    let form = form(&program)?;
+    let here = std::env::current_dir()?;
+    let directory = store::directory(&here);
+    let root = directory.parent().unwrap_or(&here).to_owned();
+    let toolbox = Toolbox::unpack()?;
+
+    let sight = sight(&program, form);
+    let journal =
+        Journal::begin(store::open(&directory), &words(&args.command), mode(form), &sight);
+    let claims = args.options.regions.claims();
+    let function_regions = !claims.is_empty();
+    let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
+    let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal);
+
+    let mut command = Command::new(&program.path);
+    command.args(&args.command[1..]);
+    let is_text = args.options.format.name == FORMATS[0].name;
+    if !is_text {
+        // Standard output carries only the report.
+        command.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
+    }
+    let options = Options {
+        synchronization: true,
+        accesses: analyses.accesses == Accesses::All,
+        racy_accesses: analyses.accesses == Accesses::Racy,
+        function_regions,
+        races: !analyses.in_program.is_empty(),
+    };
+    let signals = signals::hold().map_err(Failure::Output)?;
+    let session = Session::start(command, form, &toolbox.libraries, options)?;
+    signals.forward_to(session.pid());
+    let mut symbols = Symbols::default();
+    let mut resolver = symbolizer.clone();
+    let outcome = session
+        .finish(&mut symbols, &mut resolver, &mut watch)
+        .map_err(Failure::from)
+        .and_then(|outcome| unobserved(&program, &outcome, &watch).map(|()| outcome));
+    let outcome = outcome.inspect_err(|_| watch.was_not_observed())?;
+    if outcome.instrumented {
+        analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
+    }
+    watch.ended(&program.path, outcome.status, &symbols);
+    if outcome.lost > 0 {
+        watch.bound(Bound::Events(outcome.lost));
+    }
+    if outcome.lost_functions > 0 {
+        watch.bound(Bound::Functions(outcome.lost_functions as u64));
+    }
+    if outcome.races_seen as usize > outcome.races.len() {
+        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
+        watch.bound(Bound::Races { seen, kept });
+    }
+    let report = watch.finish(&symbols, &outcome);
+
+    let mut source = args.options.source.clone();
+    source.push(root);
+    let output = Output {
+        format: args.options.format,
+        fail_on: args.options.fail_on,
+        all: args.options.all,
+        source,
+    };
+    if is_text {
+        anstream::eprint!("{}", terminal::rendered(&report.report, &output));
+    } else {
+        terminal::print(&report.report, &output)?;
+    }
+    for line in &report.remarks {
+        anstream::eprintln!("{line}");
+    }
+    if form == Form::Preloaded {
+        anstream::eprintln!("{}", only_synchronization(&program));
+    }
+    let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
+    Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
+}
+
+/// Fails if nothing could be observed: such a run must not pass as clean.
+fn unobserved(program: &Program, outcome: &Outcome, watch: &Watch) -> Result<(), Failure> {
+    let why = if !outcome.attached {
+        "the runtime did not start in it (does it change its user or clear its environment?)"
+    } else if !outcome.instrumented && !watch.saw_synchronization() {
+        "it is not instrumented, and it called no synchronization function"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Unobservable { path: program.path.clone(), why: why.into() })
+}
+
+fn words(command: &[OsString]) -> Vec<String> {
+    command.iter().map(|w| w.to_string_lossy().into_owned()).collect()
+}

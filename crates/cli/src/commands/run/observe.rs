@@ -1,0 +1,61 @@
+//! A native run for `selvedge test`: the program's output is discarded, and the findings are returned
+//! instead of printed.
+
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use selvedge_analyses::registry::{self, Purpose, Settings};
+use selvedge_model::Symbols;
+use selvedge_report::Report;
+use selvedge_runtime::{Options, Session};
+
+use super::watch::Watch;
+use crate::catalogue;
+use crate::control::program::ControlledProgram;
+use crate::deadline::Deadline;
+use crate::exit::Failure;
+use crate::program::suppress::Suppressions;
+use crate::program::symbolize::SharedSymbolizer;
+use crate::store::Journal;
+
+/// Observes one run. A program that does not end in time is killed.
+pub(crate) fn observe_run(
+    program: &ControlledProgram,
+    suppressions: Suppressions,
+    deadline: &Deadline,
+) -> Result<Report, Failure> {
+    let analyses = catalogue::beside_program(registry::defaults(Purpose::Run), Settings::default());
+    let symbolizer = SharedSymbolizer::new(&program.root);
+    let mut watch =
+        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, Journal::default());
+    let setup = &program.setup;
+    let mut command = Command::new(&setup.program);
+    command.args(&setup.arguments).current_dir(&setup.directory);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let options = Options { races: program.is_instrumented(), ..Options::default() };
+    let session = Session::start(command, program.form, program.libraries(), options)?;
+    let pid = i32::try_from(session.pid()).ok().and_then(Pid::from_raw);
+    let mut symbols = Symbols::default();
+    let mut resolver = symbolizer;
+    let patience = Duration::from_millis(setup.patience);
+    let (ended, still) = channel::<()>();
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let begin = Instant::now();
+            while still.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
+                if begin.elapsed() > patience || deadline.reason().is_some() {
+                    // An error means that the program has ended in the meantime.
+                    let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+                    return;
+                }
+            }
+        });
+        let outcome = session.finish(&mut symbols, &mut resolver, &mut watch);
+        drop(ended);
+        outcome
+    })?;
+    watch.ended(&setup.program, outcome.status, &symbols);
+    Ok(watch.finish(&symbols, &outcome).report)
+}

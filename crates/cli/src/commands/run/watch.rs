@@ -1,0 +1,334 @@
+//! Analyses the events and races of a run as they come, and stores the findings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::ExitStatus;
+
+use selvedge_analyses::Pipeline;
+use selvedge_analyses::held::{HeldLocks, LockSet};
+use selvedge_model::{
+    Ended, Event, Failure, Finding, FirstRace, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
+};
+use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
+use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome};
+
+use super::ending;
+use super::heap::Heap;
+use super::past::HeldBefore;
+use crate::commands::check;
+use crate::program::suppress::Suppressions;
+use crate::program::symbolize::{self, SharedSymbolizer};
+use crate::store::Journal;
+
+/// The results of a run.
+pub(super) struct Watched {
+    pub(super) report: Report,
+    /// Lines to print after the report.
+    pub(super) remarks: Vec<String>,
+}
+
+/// Receives the events and races of a run.
+pub(super) struct Watch {
+    pipeline: Pipeline,
+    symbolizer: SharedSymbolizer,
+    suppressions: Suppressions,
+    suppressed: BTreeSet<String>,
+    journal: Journal,
+    report: Report,
+    ended: Option<Ended>,
+    heap: Heap,
+    held: HeldLocks,
+    held_before: HeldBefore,
+    threads: BTreeMap<ThreadId, Thread>,
+    synchronized: bool,
+    /// The id of the finding of each native race, by the race's number.
+    races: BTreeMap<usize, String>,
+}
+
+#[derive(Default)]
+struct Thread {
+    name: Option<String>,
+    /// The thread that started it, and where.
+    started: Option<(ThreadId, Site)>,
+}
+
+impl Watch {
+    pub(super) fn new(
+        pipeline: Pipeline,
+        symbolizer: SharedSymbolizer,
+        suppressions: Suppressions,
+        journal: Journal,
+    ) -> Watch {
+        Watch {
+            pipeline,
+            symbolizer,
+            suppressions,
+            suppressed: BTreeSet::new(),
+            journal,
+            report: Report::default(),
+            ended: None,
+            heap: Heap::default(),
+            held: HeldLocks::default(),
+            held_before: HeldBefore::default(),
+            threads: BTreeMap::from([(ThreadId(0), Thread::default())]),
+            synchronized: false,
+            races: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the program did anything besides starting, ending and allocating memory.
+    pub(super) fn saw_synchronization(&self) -> bool {
+        self.synchronized
+    }
+
+    /// Names an analysis that ran inside the program.
+    pub(super) fn count_analysis(&mut self, name: &str) {
+        self.report.stats.analyses.push(name.to_owned());
+    }
+
+    /// Adds a limit that was reached.
+    pub(super) fn bound(&mut self, bound: Bound) {
+        self.report.stats.bounds.push(bound);
+    }
+
+    /// Records how the program ended. A crash is a finding.
+    pub(super) fn ended(&mut self, program: &Path, status: ExitStatus, symbols: &Symbols) {
+        let ended = ending::ended(status);
+        self.ended = Some(ended);
+        let Ended::Signal(number) = ended else { return };
+        if !ending::is_crash(number) {
+            return;
+        }
+        let finding = Finding {
+            kind: Kind::Crash,
+            status: Status::Observed,
+            verdict: None,
+            analyses: vec!["run"],
+            subject: Subject::Program(Failure::Signal {
+                number,
+                address: None,
+                said: None,
+                approximate: false,
+            }),
+            places: Vec::new(),
+            target: None,
+            occurrences: 1,
+        };
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut reported = Case::new(&finding, symbols);
+        reported.subject =
+            report::Subject::Program(report::Failure::Signal { number, program: Some(name) });
+        self.add(reported, &[]);
+    }
+
+    /// Ends the stored run of a program that could not be observed.
+    pub(super) fn was_not_observed(&mut self) {
+        self.journal.finish("could not be observed", &self.report.stats);
+    }
+
+    /// Ends the analyses and the stored run, and returns the results.
+    pub(super) fn finish(mut self, symbols: &Symbols, outcome: &Outcome) -> Watched {
+        self.pipeline.finish();
+        self.report_new(symbols);
+        self.final_counts(outcome);
+        let stats = &mut self.report.stats;
+        stats.traces = 1;
+        stats.threads = self.threads.len();
+        stats.analyses.extend(self.pipeline.names().map(ToOwned::to_owned));
+        stats.bounds.extend(self.pipeline.bounds().map(|b| check::bound(b, None)));
+        let ended = self.ended.unwrap_or(Ended::Code(0));
+        self.journal.finish(&words::ended(ended), &self.report.stats);
+        let mut remarks = Vec::new();
+        if ended != Ended::Code(0) {
+            remarks.push(words::program_ended(ended));
+        }
+        match self.suppressed.len() {
+            0 => {}
+            1 => remarks.push("1 finding was suppressed".to_owned()),
+            n => remarks.push(format!("{n} findings were suppressed")),
+        }
+        Watched { report: self.report, remarks }
+    }
+
+    /// Updates how often each race happened: that is known only at the end.
+    fn final_counts(&mut self, outcome: &Outcome) {
+        let mut counts: BTreeMap<&String, u64> = BTreeMap::new();
+        for race in &outcome.races {
+            if let Some(id) = self.races.get(&race.number) {
+                *counts.entry(id).or_default() += u64::from(race.occurrences);
+            }
+        }
+        for finding in &mut self.report.cases {
+            if let Some(&count) = counts.get(&finding.id)
+                && count != finding.occurrences
+            {
+                finding.occurrences = count;
+                self.journal.add(finding);
+            }
+        }
+    }
+
+    /// Reports the findings that the analyses have made since the last call.
+    fn report_new(&mut self, symbols: &Symbols) {
+        let symbolizer = self.symbolizer.clone();
+        let possible = |f: &&Finding| {
+            let tries = symbolizer.borrow_mut();
+            let mut places = f.places.iter().map(|p| symbols.site(p.site));
+            f.kind != Kind::Deadlock || !places.any(|site| tries.only_tries(&site))
+        };
+        let new: Vec<Finding> = self.pipeline.news().filter(possible).cloned().collect();
+        for finding in new {
+            self.add(self.with_names(Case::new(&finding, symbols), &finding), &[]);
+        }
+    }
+
+    /// Adds a finding to the report and to the store, unless it is suppressed. `modules` are the files
+    /// whose code took part.
+    fn add(&mut self, finding: Case, modules: &[String]) {
+        if self.suppressions.match_finding(&finding, modules) {
+            self.suppressed.insert(finding.id);
+            return;
+        }
+        let id = finding.id.clone();
+        self.report.add(finding);
+        if let Some(stored) = self.report.cases.iter().find(|f| f.id == id) {
+            self.journal.add(stored);
+        }
+    }
+
+    /// Names threads by the names that the program gave them.
+    fn with_names(&self, mut reported: Case, finding: &Finding) -> Case {
+        for (place, of) in reported.places.iter_mut().zip(&finding.places) {
+            place.thread = self.thread_name(of.thread);
+        }
+        reported
+    }
+
+    fn thread_name(&self, thread: ThreadId) -> String {
+        let known = self.threads.get(&thread).and_then(|t| t.name.as_ref());
+        match known {
+            Some(name) => format!("T{} ({name})", thread.0),
+            None if thread == ThreadId(0) => "main".to_owned(),
+            None => format!("T{}", thread.0),
+        }
+    }
+
+    fn locks(&self, set: LockSet, symbols: &Symbols) -> Vec<Lock> {
+        Lock::all(self.held.locks(set), symbols)
+    }
+
+    /// Notes about a race: the heap block, and where its threads were started.
+    fn notes(&self, race: &NativeRace, symbols: &Symbols) -> Vec<Note> {
+        let mut notes = Vec::new();
+        if let Some(block) = self.heap.at(race.later.range.start) {
+            notes.push(Note::HeapBlock {
+                byte: race.later.range.start - block.range.start,
+                thread: self.thread_name(block.thread),
+                at: Some(symbols.site(block.site)).filter(is_users),
+            });
+        }
+        for side in [&race.earlier, &race.later] {
+            let started = self.threads.get(&side.thread).and_then(|t| t.started.as_ref());
+            if let Some((by, site)) = started {
+                notes.push(Note::StartedBy {
+                    thread: self.thread_name(side.thread),
+                    by: self.thread_name(*by),
+                    at: Some(site.clone()).filter(is_users),
+                });
+            }
+        }
+        notes.dedup();
+        notes
+    }
+
+    /// The name of the racing memory.
+    fn subject(&self, race: &NativeRace, symbols: &Symbols, modules: &Modules) -> Memory {
+        let addr = race.later.range.start;
+        if let Some(name) = self.symbolizer.borrow_mut().variable(addr, modules) {
+            return Memory::Named(name);
+        }
+        match self.heap.at(addr).map(|block| symbols.site(block.site)) {
+            Some(site) => Memory::Heap { from: Some(site).filter(is_users) },
+            None => Memory::Unnamed,
+        }
+    }
+}
+
+impl Observe for Watch {
+    fn event(&mut self, event: &Event, symbols: &Symbols) {
+        self.report.stats.events += 1;
+        match event.op {
+            Op::Begin | Op::End => {}
+            Op::Alloc(range) => self.heap.allocated(range, event.thread, event.site),
+            Op::Free(range) => self.heap.freed(range),
+            Op::Fork(child) => {
+                self.synchronized = true;
+                let started = Some((event.thread, symbols.site(event.site)));
+                self.threads.entry(child).or_default().started = started;
+            }
+            _ => self.synchronized = true,
+        }
+        self.held.on_event(event);
+        self.pipeline.on_event(event);
+        if self.pipeline.has_news() {
+            self.report_new(symbols);
+        }
+    }
+
+    fn race(&mut self, race: &NativeRace, symbols: &mut Symbols, modules: &Modules) {
+        let finding = race.finding(symbols, modules, &mut self.symbolizer.clone());
+        let mut reported = self.with_names(Case::new(&finding, symbols), &finding);
+        reported.subject = report::Subject::Memory(self.subject(race, symbols, modules));
+        reported.notes = self.notes(race, symbols);
+        let mut symbolizer = self.symbolizer.borrow_mut();
+        for (place, side) in reported.places.iter_mut().zip([&race.earlier, &race.later]) {
+            place.stack = symbolizer.stack(&side.stack, modules);
+        }
+        if let Some(earlier) = reported.places.first_mut() {
+            let calls = symbolizer.likely_calls(race.earlier.pc, &race.past, modules);
+            earlier.stack = symbolizer.stack(&calls, modules);
+            earlier.stack_likely = !earlier.stack.is_empty();
+        }
+        let files = modules_of(race, modules);
+        drop(symbolizer);
+        if let [earlier, later] = reported.places.as_mut_slice() {
+            earlier.approximate = !race.certain;
+            let before = self.held_before.at(race.earlier.thread, race.earlier.epoch);
+            earlier.held = before.map(|set| self.locks(set, symbols));
+            later.held = Some(self.locks(self.held.set(race.later.thread), symbols));
+        }
+        self.races.insert(race.number, reported.id.clone());
+        self.add(reported, &files);
+    }
+
+    fn first_race(&mut self, race: &FirstRace, symbols: &Symbols) {
+        self.pipeline.on_first_race(race);
+        if self.pipeline.has_news() {
+            self.report_new(symbols);
+        }
+    }
+
+    fn locks_changed(&mut self, thread: ThreadId, from: Epoch) {
+        self.held_before.change(thread, from, self.held.set(thread));
+    }
+
+    fn named(&mut self, thread: ThreadId, name: &str) {
+        self.threads.entry(thread).or_default().name = Some(name.to_owned());
+    }
+}
+
+/// Whether a place is outside the standard libraries.
+fn is_users(site: &Site) -> bool {
+    site.frame().is_some_and(|f| !symbolize::is_library(f))
+}
+
+/// The files whose code took part in a race.
+fn modules_of(race: &NativeRace, modules: &Modules) -> Vec<String> {
+    let sides = [&race.earlier, &race.later];
+    let pcs = sides.into_iter().flat_map(|s| std::iter::once(s.pc).chain(s.stack.iter().copied()));
+    let files: BTreeSet<String> = pcs
+        .filter_map(|pc| modules.find(pc))
+        .map(|m| m.path.to_string_lossy().into_owned())
+        .collect();
+    files.into_iter().collect()
+}

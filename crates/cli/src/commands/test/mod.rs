@@ -1,0 +1,147 @@
+//! `selvedge test`: observes a program, predicts bugs, confirms them and judges their harm.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | [`predict`] | native runs and controlled executions become predictions |
+
+mod predict;
+
+use std::sync::Arc;
+
+use selvedge_engine::campaign::Undirected;
+use selvedge_engine::{Attempted, Campaign, Confirmer};
+use selvedge_model::{FindingId, Status};
+use selvedge_report::{Case, Report, Stats};
+
+use crate::args::Test;
+use crate::commands::explore;
+use crate::control::cases::{self, Predicted};
+use crate::control::host::Watcher;
+use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
+use crate::exit::{Exit, Failure, unless_interrupted};
+use crate::program::suppress::Suppressions;
+use crate::progress::Schedules;
+use crate::store::Journal;
+
+/// Tests the program and reports.
+pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
+    let suppressions = Suppressions::load(&args.suppressions)?;
+    let program = ControlledProgram::find(&args.command, args.budget.patience)?;
+    let deadline = Deadline::new(Some(args.budget.time))?;
+    let mut journal = explore::begin(&program);
+    let report = match test(args, &program, &deadline, &suppressions, &mut journal) {
+        Ok(report) => report,
+        Err(failure) => {
+            journal.finish("could not be controlled", &Stats::default());
+            return Err(failure);
+        }
+    };
+    journal.finish(&deadline.reason().unwrap_or_else(|| "tested".to_owned()), &report.stats);
+    explore::conclude(&report, &args.output, &program, &deadline)
+}
+
+fn test(
+    args: &Test,
+    program: &ControlledProgram,
+    deadline: &Deadline,
+    suppressions: &Suppressions,
+    journal: &mut Journal,
+) -> Result<Report, Failure> {
+    let native = Native::new(program, &deadline.interrupt).claiming(args.regions.claims());
+    let native = Arc::new(native);
+    let (observation, predicted, mut report) =
+        predict::predict(program, &native, args, suppressions, deadline)?;
+    report.cases.iter().for_each(|case| journal.add(case));
+    let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(args.attempts));
+    campaign.besides = observation.executions;
+    if let Some((left, schedule)) = &observation.baseline {
+        campaign.count_baseline(left, schedule);
+    }
+    let points = observation.racing();
+    let remarks: Vec<String> = explore::limits(&points).into_iter().collect();
+    let mut watcher = Watcher {
+        deadline,
+        journal,
+        progress: Schedules::new(args.budget.schedules),
+        predicted: &predicted,
+        suppressions,
+        by: "schedules",
+    };
+    let confirmer = Confirmer {
+        seed: args.budget.seed,
+        input: args.budget.seed,
+        releases: observation.releases,
+        usual: observation.baseline.as_ref().map(|(left, _)| left.clone()),
+    };
+    let predictions = Arc::new(predicted.iter().map(|p| p.prediction.clone()).collect());
+    let attempted = explore::halted(campaign.confirm(&predictions, confirmer, &mut watcher))?
+        .unwrap_or_default();
+    let cases = settled(&native, &predicted, &attempted, deadline, watcher.journal)?;
+    let known: Vec<FindingId> = predicted
+        .iter()
+        .zip(&cases)
+        .filter(|(_, case)| case.status == Status::Confirmed)
+        .map(|(p, _)| p.prediction.id)
+        .collect();
+    report.cases = cases.into_iter().chain(report.cases).collect();
+    let search = explore::search(&campaign, points, observation.releases);
+    if search.schedules > 0 && deadline.reason().is_none() {
+        let undirected = Undirected { search, until_failure: false, known: known.clone() };
+        explore::finished(campaign.explore(undirected, &mut watcher), program)?;
+    }
+    watcher.progress.clear();
+    let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
+    for failure in failures {
+        if !suppressions.match_finding(&failure, &[]) {
+            journal.add(add(&mut report, failure));
+        }
+    }
+    report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
+    report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
+    Ok(report)
+}
+
+/// The cases of the predictions. Confirmed cases get a short schedule and the interleaving.
+fn settled(
+    native: &Native,
+    predicted: &[Predicted],
+    attempted: &[Attempted],
+    deadline: &Deadline,
+    journal: &mut Journal,
+) -> Result<Vec<Case>, Failure> {
+    let untried = Attempted::default();
+    let attempted: Vec<Attempted> =
+        (0..predicted.len()).map(|i| attempted.get(i).unwrap_or(&untried).clone()).collect();
+    let mut cases: Vec<Case> = predicted.iter().zip(&attempted).map(|(p, a)| p.after(a)).collect();
+    cases.iter().for_each(|case| journal.add(case));
+    let confirmed = cases.iter().any(|case| case.status == Status::Confirmed);
+    if confirmed && deadline.signal().is_none() {
+        let explained = native.executor().and_then(|mut executor| {
+            cases::explain_all(&mut executor, predicted, &attempted, &mut cases, journal)
+        });
+        unless_interrupted(explained)?;
+    }
+    Ok(cases)
+}
+
+/// Adds a failure that an undirected schedule has shown. If directed executions tried to confirm it before,
+/// the number of their attempts is kept.
+fn add(report: &mut Report, mut failure: Case) -> &Case {
+    let at = match report.cases.iter().position(|f| f.id == failure.id) {
+        Some(at) => {
+            let known = &report.cases[at];
+            if let (Some(control), Some(before)) = (&mut failure.control, &known.control) {
+                control.attempts = before.attempts;
+            }
+            failure.analyses = known.analyses.iter().cloned().chain(failure.analyses).collect();
+            report.cases[at] = failure;
+            at
+        }
+        None => {
+            report.cases.push(failure);
+            report.cases.len() - 1
+        }
+    };
+    &report.cases[at]
+}

@@ -1,0 +1,104 @@
+//! Native runs and controlled executions become predictions.
+
+use selvedge_analyses::registry::{self, Purpose, Settings};
+use selvedge_engine::observe::observe;
+use selvedge_engine::{Observation, Prediction};
+use selvedge_model::Status;
+use selvedge_report::{Bound, Case, Report};
+use selvedge_runtime::Controlled;
+
+use crate::args::Test;
+use crate::commands::check;
+use crate::commands::run::observe::observe_run;
+use crate::control::cases::{Predicted, identity};
+use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
+use crate::exit::Failure;
+use crate::program::suppress::Suppressions;
+
+/// The number of controlled executions to observe.
+const OBSERVED: u64 = 3;
+
+/// Observes the program. Findings with a target become predictions; the others go into the report.
+pub(super) fn predict(
+    program: &ControlledProgram,
+    native: &Native,
+    args: &Test,
+    suppressions: &Suppressions,
+    deadline: &Deadline,
+) -> Result<(Observation<Controlled>, Vec<Predicted>, Report), Failure> {
+    let mut seen = Report::default();
+    for _ in 0..args.observe {
+        let one = observe_run(program, suppressions.clone(), deadline)?;
+        seen.stats.events += one.stats.events;
+        seen.stats.threads = seen.stats.threads.max(one.stats.threads);
+        seen.stats.bounds.extend(one.stats.bounds);
+        one.cases.into_iter().for_each(|case| seen.add(case));
+    }
+    let mut analyses = registry::defaults(Purpose::Test);
+    if !args.regions.deterministic.is_empty() {
+        analyses.push(&selvedge_analyses::singletrack::ENTRY);
+    }
+    let settings = Settings { lock_regions: args.regions.lock_regions, ..Settings::default() };
+    let mut executor = native.executor()?;
+    let observation =
+        observe(&mut executor, args.budget.seed, OBSERVED, (&analyses[..], settings))?;
+    let mut report = Report { stats: seen.stats, ..Report::default() };
+    report.stats.analyses = analyses.iter().map(|a| a.name.to_owned()).collect();
+    report.stats.events += observation.events;
+    report.stats.threads = report.stats.threads.max(observation.threads);
+    report.stats.bounds.extend(bounds(&observation));
+    let mut predicted = Vec::new();
+    for seen in &observation.seen {
+        let case = Case::new(&seen.finding, &seen.symbols);
+        if suppressions.match_finding(&case, &[]) {
+            continue;
+        }
+        match &seen.prediction {
+            Some(prediction) => predicted.push(Predicted { case, prediction: prediction.clone() }),
+            None => report.add(case),
+        }
+    }
+    for case in seen.cases {
+        match case.target.is_some() && case.status >= Status::Predicted {
+            true => adopt(case, &observation, &mut predicted),
+            false => report.add(case),
+        }
+    }
+    Ok((observation, predicted, report))
+}
+
+/// Makes a finding of a native run a prediction for controlled executions.
+fn adopt(case: Case, observation: &Observation<Controlled>, predicted: &mut Vec<Predicted>) {
+    let Some(target) = case.target.clone() else { return };
+    let id = identity(&case);
+    if let Some(known) = predicted.iter_mut().find(|p| p.prediction.id == id) {
+        // A native run knows names and stacks that a controlled run does not.
+        let status = known.case.status.max(case.status);
+        let mut analyses = case.analyses.clone();
+        for analysis in std::mem::take(&mut known.case.analyses) {
+            if !analyses.contains(&analysis) {
+                analyses.push(analysis);
+            }
+        }
+        let held: Vec<_> = known.case.places.iter().map(|p| p.held.clone()).collect();
+        known.case = Case { status, analyses, ..case };
+        for (place, held) in known.case.places.iter_mut().zip(held) {
+            if place.held.is_none() {
+                place.held = held;
+            }
+        }
+        return;
+    }
+    let points = observation.points_at(target.accesses());
+    let prediction = Prediction { id, kind: case.kind, target, names: None, points };
+    predicted.push(Predicted { case, prediction });
+}
+
+/// The limits that the observation reached.
+fn bounds(observation: &Observation<Controlled>) -> Vec<Bound> {
+    let mut bounds: Vec<Bound> =
+        observation.bounds.iter().map(|&b| check::bound(b, None)).collect();
+    bounds.extend(observation.cut_off.map(|events| Bound::Beginning(events as u64)));
+    bounds
+}

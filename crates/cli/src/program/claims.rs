@@ -1,0 +1,156 @@
+//! Regions that the program does not mark: functions by name, and code that holds a lock.
+
+use clap::Args;
+use selvedge_model::{Event, Op, RegionId, RegionKind, Symbols};
+
+use crate::program::pattern::Pattern;
+
+/// The options about regions.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct RegionOptions {
+    /// Functions that are meant to be atomic, by name (`*` matches anything); turns on `atomicity`
+    ///
+    /// Write the name as in the source, with namespaces or modules and without parameters. In a trace
+    /// it selects the regions of that name. A function that the compiler has inlined everywhere cannot
+    /// be a region by name: mark it in the source, or build with -O1 -fno-inline.
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub(crate) atomic_methods: Vec<String>,
+    /// Functions that are meant to be deterministic, by name; turns on `determinism`
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub(crate) deterministic: Vec<String>,
+    /// Treat all code that holds a lock as atomic; turns on `atomicity`
+    #[arg(long)]
+    pub(crate) lock_regions: bool,
+}
+
+impl RegionOptions {
+    /// The analyses in `names`, and those that check the regions.
+    pub(crate) fn with_analyses(&self, names: &[String]) -> Vec<String> {
+        let mut names = names.to_vec();
+        let mut want = |name: &str, other: &str| {
+            if !names.iter().any(|n| n == name || n == other || n == "all") {
+                names.push(name.to_owned());
+            }
+        };
+        if !self.atomic_methods.is_empty() || self.lock_regions {
+            want("atomicity", "reduction");
+        }
+        if !self.deterministic.is_empty() {
+            want("determinism", "determinism");
+        }
+        names
+    }
+
+    /// The options as command-line arguments.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let atomic = self.atomic_methods.iter().map(|p| format!("--atomic-methods={p}"));
+        let deterministic = self.deterministic.iter().map(|p| format!("--deterministic={p}"));
+        let locks = self.lock_regions.then(|| "--lock-regions".to_owned());
+        atomic.chain(deterministic).chain(locks).collect()
+    }
+
+    /// The claims that the options make about functions.
+    pub(crate) fn claims(&self) -> Claims {
+        let whole = |names: &[String]| names.iter().map(|n| Pattern::whole(n)).collect();
+        Claims { atomic: whole(&self.atomic_methods), deterministic: whole(&self.deterministic) }
+    }
+}
+
+/// Which functions claim what, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claims {
+    atomic: Vec<Pattern>,
+    deterministic: Vec<Pattern>,
+}
+
+impl Claims {
+    /// Whether no function claims anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.atomic.is_empty() && self.deterministic.is_empty()
+    }
+
+    /// What a function of that name claims.
+    pub(crate) fn of(&self, name: &str) -> Vec<RegionKind> {
+        self.each(|pattern| pattern.matches(name))
+    }
+
+    /// What every function claims, if all patterns are `*`.
+    pub(crate) fn of_all(&self) -> Option<Vec<RegionKind>> {
+        let all = self.atomic.iter().chain(&self.deterministic).all(Pattern::is_everything);
+        (all && !self.is_empty()).then(|| self.each(Pattern::is_everything))
+    }
+
+    fn each(&self, of: impl Fn(&Pattern) -> bool) -> Vec<RegionKind> {
+        let atomic = self.atomic.iter().any(&of).then_some(RegionKind::Atomic);
+        let deterministic = self.deterministic.iter().any(&of).then_some(RegionKind::Deterministic);
+        atomic.into_iter().chain(deterministic).collect()
+    }
+}
+
+/// Changes what the regions of a trace claim to what the options say. A region that both options name is
+/// deterministic.
+#[derive(Debug)]
+pub(crate) struct Renamed {
+    claims: Claims,
+    kinds: Vec<Option<RegionKind>>,
+}
+
+impl Renamed {
+    pub(crate) fn new(claims: Claims) -> Renamed {
+        Renamed { claims, kinds: Vec::new() }
+    }
+
+    /// Changes the claims of the region events among `events`.
+    pub(crate) fn change(&mut self, events: &mut [Event], symbols: &Symbols) {
+        if self.claims.is_empty() {
+            return;
+        }
+        for (index, region) in symbols.regions.entries().iter().enumerate().skip(self.kinds.len()) {
+            debug_assert_eq!(index, self.kinds.len());
+            self.kinds.push(self.claims.of(&region.name).last().copied());
+        }
+        for event in events {
+            if let Op::RegionEnter(RegionId(id), kind) = &mut event.op
+                && let Some(&Some(said)) = self.kinds.get(*id as usize)
+            {
+                *kind = said;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(atomic: &[&str], deterministic: &[&str]) -> RegionOptions {
+        let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        RegionOptions {
+            atomic_methods: owned(atomic),
+            deterministic: owned(deterministic),
+            lock_regions: false,
+        }
+    }
+
+    #[test]
+    fn claims_go_by_whole_names() {
+        let claims = options(&["bank::*"], &["sort", "*_par"]).claims();
+        assert_eq!(claims.of("bank::pay"), [RegionKind::Atomic]);
+        assert_eq!(claims.of("sort"), [RegionKind::Deterministic]);
+        assert_eq!(claims.of("bank::pay_par"), [RegionKind::Atomic, RegionKind::Deterministic]);
+        assert_eq!(claims.of("resort"), []);
+        assert_eq!(claims.of_all(), None);
+        assert_eq!(options(&[], &["*"]).claims().of_all(), Some(vec![RegionKind::Deterministic]));
+        assert_eq!(options(&["a"], &["*"]).claims().of_all(), None);
+    }
+
+    #[test]
+    fn regions_turn_on_what_checks_them() {
+        let names = ["races".to_owned()];
+        assert_eq!(options(&[], &["*"]).with_analyses(&names), ["races", "determinism"]);
+        assert_eq!(options(&["*"], &[]).with_analyses(&names), ["races", "atomicity"]);
+        let reduction = ["reduction".to_owned()];
+        assert_eq!(options(&["*"], &[]).with_analyses(&reduction), ["reduction"]);
+        assert_eq!(options(&[], &[]).with_analyses(&names), ["races"]);
+    }
+}

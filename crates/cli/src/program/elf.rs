@@ -1,0 +1,169 @@
+//! How a program's executable file was built, and so whether it can be observed.
+
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use object::elf::FileHeader64;
+use object::read::elf::{Dyn, ElfFile, FileHeader};
+use object::{Endianness, Object, ObjectSymbol};
+
+use crate::exit::ProgramError;
+
+/// How a program was built, as far as it matters for observing it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Built {
+    /// Instrumented, with our runtime linked in.
+    Ours,
+    /// Instrumented, with a shared `libtsan`, which our library can replace.
+    SharedTsan,
+    /// Instrumented, with ThreadSanitizer's runtime statically linked, which cannot be replaced.
+    StaticTsan,
+    /// Built with another sanitizer, which cannot run in one process with our runtime.
+    OtherSanitizer(&'static str),
+    /// Not instrumented; the loader can preload our library.
+    Plain,
+    /// Not instrumented and statically linked: no library can be preloaded.
+    Static,
+}
+
+/// An executable file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    pub(crate) built: Built,
+    /// Whether the file has debug information.
+    pub(crate) debug_info: bool,
+}
+
+/// For messages, after "is".
+impl fmt::Display for Built {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Built::Ours => "built with selvedge",
+            Built::SharedTsan => "built with gcc -fsanitize=thread",
+            Built::StaticTsan => "built with ThreadSanitizer's static runtime",
+            Built::OtherSanitizer(_) => "built with another sanitizer",
+            Built::Plain => "not instrumented",
+            Built::Static => "not instrumented, statically linked",
+        })
+    }
+}
+
+impl Program {
+    /// Looks a program up as a shell would, and reads it.
+    pub(crate) fn find(name: &Path) -> Result<Program, ProgramError> {
+        if name.components().count() > 1 {
+            return Program::read(name);
+        }
+        let directories = std::env::var_os("PATH").unwrap_or_default();
+        let found =
+            std::env::split_paths(&directories).map(|d| d.join(name)).find(|p| is_executable(p));
+        Program::read(&found.unwrap_or_else(|| name.to_owned()))
+    }
+
+    /// Reads a program.
+    pub(crate) fn read(path: &Path) -> Result<Program, ProgramError> {
+        let failed = |error| ProgramError::Read { path: path.to_owned(), error };
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(ProgramError::Directory(path.to_owned()));
+        }
+        if !is_executable(path) {
+            return Err(ProgramError::NotExecutable(path.to_owned()));
+        }
+        let mut bytes = Vec::new();
+        let mut file = std::fs::File::open(path).map_err(failed)?;
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        if let Some(rest) = bytes.strip_prefix(b"#!") {
+            let line = String::from_utf8_lossy(rest.split(|&b| b == b'\n').next().unwrap_or(rest));
+            let interpreter = line.trim().to_owned();
+            return Err(ProgramError::Script { path: path.to_owned(), interpreter });
+        }
+        let foreign = || ProgramError::Foreign(path.to_owned());
+        let elf = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes).map_err(|_| foreign())?;
+        if elf.elf_header().e_machine(elf.endian()) != object::elf::EM_X86_64 {
+            return Err(foreign());
+        }
+        let debug_info = elf.section_by_name(".debug_info").is_some();
+        Ok(Program { path: path.to_owned(), built: built(&elf, &bytes), debug_info })
+    }
+}
+
+fn built(elf: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) -> Built {
+    let symbols = Symbols::of(elf);
+    let needed = needed(elf, bytes);
+    let needs = |prefix: &str| needed.iter().any(|n| n.starts_with(prefix));
+    // Our runtime works only if the loader finds its functions before the C library's.
+    if symbols.exports("selvedge_region_enter") && symbols.exports("pthread_mutex_lock") {
+        Built::Ours
+    } else if needs("libasan") || symbols.defines("__asan_init") {
+        Built::OtherSanitizer("address")
+    } else if symbols.defines("__msan_init") {
+        Built::OtherSanitizer("memory")
+    } else if needs("libhwasan") || symbols.defines("__hwasan_init") {
+        Built::OtherSanitizer("hwaddress")
+    } else if needs("libtsan.so.2") {
+        Built::SharedTsan
+    } else if symbols.defines("__tsan_init") {
+        Built::StaticTsan
+    } else if needed.is_empty() {
+        Built::Static
+    } else {
+        Built::Plain
+    }
+}
+
+struct Symbols {
+    exported: Vec<String>,
+    defined: Vec<String>,
+}
+
+impl Symbols {
+    fn of(elf: &ElfFile<'_, FileHeader64<Endianness>>) -> Symbols {
+        let interesting = |name: &str| {
+            name.ends_with("san_init")
+                || name == "selvedge_region_enter"
+                || name == "pthread_mutex_lock"
+        };
+        let mut symbols = Symbols { exported: Vec::new(), defined: Vec::new() };
+        for symbol in elf.dynamic_symbols().filter(|s| !s.is_undefined()) {
+            symbols
+                .exported
+                .extend(symbol.name().ok().filter(|n| interesting(n)).map(str::to_owned));
+        }
+        for symbol in elf.symbols().filter(|s| !s.is_undefined()) {
+            symbols
+                .defined
+                .extend(symbol.name().ok().filter(|n| interesting(n)).map(str::to_owned));
+        }
+        symbols
+    }
+
+    fn exports(&self, name: &str) -> bool {
+        self.exported.iter().any(|n| n == name)
+    }
+
+    fn defines(&self, name: &str) -> bool {
+        self.exports(name) || self.defined.iter().any(|n| n == name)
+    }
+}
+
+/// The shared libraries that the program is linked with.
+fn needed(elf: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) -> Vec<String> {
+    let endian = elf.endian();
+    let sections = elf.elf_section_table();
+    let Ok(Some((entries, strings))) = sections.dynamic(endian, bytes) else { return Vec::new() };
+    let strings = sections.strings(endian, bytes, strings).unwrap_or_default();
+    entries
+        .iter()
+        .filter(|d| d.tag(endian) == object::elf::DT_NEEDED)
+        .filter_map(|d| d.string(endian, strings).ok())
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect()
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}

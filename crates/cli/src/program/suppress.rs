@@ -1,0 +1,139 @@
+//! Suppressions, in the format of ThreadSanitizer's files, so that a project's existing files work.
+//!
+//! A line is `type:pattern`; `#` begins a comment. A pattern matches anywhere in a name unless `^` or `$`
+//! anchors it; `*` matches anything. The names are those of the functions, files, libraries and variables
+//! of a finding. `selvedge run` prints how many findings were suppressed.
+
+use std::path::{Path, PathBuf};
+
+use selvedge_model::Kind;
+use selvedge_report::{Case, words};
+
+use crate::exit::Failure;
+use crate::program::pattern::Pattern;
+
+/// The rules of all suppression files.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Suppressions {
+    rules: Vec<Rule>,
+}
+
+#[derive(Clone, Debug)]
+struct Rule {
+    about: About,
+    pattern: Pattern,
+}
+
+/// The findings that a rule can suppress.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum About {
+    /// Data races, by a function, file, library or variable of either side.
+    Race,
+    /// Data races, by the function or file of an access itself.
+    RaceTop,
+    /// Deadlocks.
+    Deadlock,
+    /// Any finding, by a library whose code takes part.
+    CalledFromLib,
+    /// Reports that only ThreadSanitizer makes (leaked threads, misused locks, signals).
+    Foreign,
+}
+
+impl Suppressions {
+    /// Reads the files, and the one that `TSAN_OPTIONS` names.
+    pub(crate) fn load(files: &[PathBuf]) -> Result<Suppressions, Failure> {
+        let options = std::env::var("TSAN_OPTIONS").unwrap_or_default();
+        let mut suppressions = Suppressions::default();
+        for path in files.iter().cloned().chain(named_in(&options)) {
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| Failure::Open { path: path.clone(), error })?;
+            suppressions.rules.extend(parse(&text, &path)?);
+        }
+        Ok(suppressions)
+    }
+
+    /// Whether a finding is suppressed. `modules` are the files whose code took part.
+    pub(crate) fn match_finding(&self, finding: &Case, modules: &[String]) -> bool {
+        self.rules.iter().any(|rule| rule.matches(finding, modules))
+    }
+}
+
+impl Rule {
+    fn matches(&self, finding: &Case, modules: &[String]) -> bool {
+        let found = |name: &str| self.pattern.matches(name);
+        let in_stack = || {
+            let mut frames = finding.places.iter().flat_map(|p| p.frames());
+            frames.any(|f| found(&f.function) || found(&f.file))
+        };
+        let named = || words::names(&finding.subject).iter().any(|s| found(s));
+        let in_module = || modules.iter().any(|m| found(m));
+        match (self.about, finding.kind) {
+            (About::Race, Kind::DataRace) => in_stack() || in_module() || named(),
+            (About::RaceTop, Kind::DataRace) => {
+                let mut tops = finding.places.iter().filter_map(|p| p.site.frame());
+                tops.any(|f| found(&f.function) || found(&f.file))
+            }
+            (About::Deadlock, Kind::Deadlock) => in_stack() || named(),
+            (About::CalledFromLib, _) => in_module(),
+            _ => false,
+        }
+    }
+}
+
+fn parse(text: &str, path: &Path) -> Result<Vec<Rule>, Failure> {
+    let mut rules = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let wrong = |what: &str| Failure::Usage(format!("{}:{}: {what}", path.display(), i + 1));
+        let (kind, pattern) = line
+            .split_once(':')
+            .ok_or_else(|| wrong("expected type:pattern, as in race:function"))?;
+        let about = match kind {
+            "race" => About::Race,
+            "race_top" => About::RaceTop,
+            "deadlock" => About::Deadlock,
+            "called_from_lib" => About::CalledFromLib,
+            "thread" | "mutex" | "signal" => About::Foreign,
+            other => {
+                let known = "race, race_top, deadlock, called_from_lib, thread, mutex, signal";
+                return Err(wrong(&format!("there is no type {other:?}; the types are {known}")));
+            }
+        };
+        rules.push(Rule { about, pattern: Pattern::anywhere(pattern) });
+    }
+    Ok(rules)
+}
+
+/// The file in `suppressions=…` among ThreadSanitizer's options.
+fn named_in(options: &str) -> Option<PathBuf> {
+    let named = options.split([':', ',', ' ', '\t', '\n']);
+    let file = named.filter_map(|o| o.strip_prefix("suppressions=")).next_back()?;
+    Some(PathBuf::from(file.trim_matches(['"', '\''])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_read_and_wrong_lines_named() {
+        let path = Path::new("tsan.supp");
+        let rules = parse("# ours\nrace:foo\n\n deadlock:bar*\nthread:x\n", path).unwrap();
+        let about: Vec<_> = rules.iter().map(|r| r.about).collect();
+        assert_eq!(about, [About::Race, About::Deadlock, About::Foreign]);
+        let wrong = parse("race:foo\nrase:x\n", path).unwrap_err().to_string();
+        assert!(wrong.starts_with("tsan.supp:2: there is no type \"rase\""), "{wrong}");
+        assert!(parse("foo", path).is_err());
+    }
+
+    #[test]
+    fn options_name_a_file() {
+        let named = |o| named_in(o).map(|p| p.display().to_string());
+        assert_eq!(named("halt_on_error=1:suppressions=a.supp:x=y"), Some("a.supp".into()));
+        assert_eq!(named("suppressions=\"b.supp\" x=1"), Some("b.supp".into()));
+        assert_eq!(named("halt_on_error=1"), None);
+    }
+}
