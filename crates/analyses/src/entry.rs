@@ -18,17 +18,16 @@ pub struct Entry {
     pub needs: Needs,
     /// The commands that run it unless the user chooses.
     pub default_in: &'static [Purpose],
-    /// The injected runtime looks for the same inside the program, so that a native run records nothing
-    /// for it.
+    /// Whether the injected runtime finds the same inside the program, so that a native run records
+    /// nothing for it.
     pub in_program: bool,
-    /// The analysis of which this is another engine; `all` leaves it out.
+    /// The analysis that reports the same by another algorithm; `all` leaves this one out.
     pub engine_of: Option<&'static str>,
     /// Makes one.
     pub new: Make,
-    /// Makes one to which code that holds a lock is atomic, if it looks at atomic regions.
+    /// Makes one that takes code that holds a lock for atomic, if it checks atomic regions.
     pub locked: Option<Make>,
-    /// Makes one for a front end that keeps accesses without races back by itself, if it otherwise
-    /// does so itself.
+    /// Makes one without its race-free filter, if it has one, for a front end that filters accesses itself.
     pub unfiltered: Option<Make>,
 }
 
@@ -110,7 +109,7 @@ pub enum Purpose {
     Crate,
 }
 
-/// How analyses are to be made.
+/// Options for making analyses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
     /// Code that holds a lock is atomic.

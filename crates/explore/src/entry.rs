@@ -16,7 +16,7 @@ pub struct Entry {
     pub about: &'static str,
     /// What the user may write after the name and a colon.
     pub argument: Option<Argument>,
-    /// Whether the search goes through schedules one by one, so that it cannot be shared out.
+    /// Whether each execution depends on the one before, so that the search cannot run on several cores.
     pub systematic: bool,
     /// Makes one, with the argument or its default.
     pub new: fn(Option<usize>) -> Box<dyn Strategy + Send>,
@@ -25,11 +25,11 @@ pub struct Entry {
 /// A number that a strategy takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
-    /// What stands for it in usage texts.
+    /// Its name in usage texts.
     pub name: &'static str,
     /// What it means, as part of a sentence.
     pub about: &'static str,
-    /// What it is unless the user says; none if the strategy then goes without.
+    /// The default; none if the strategy then works without the number.
     pub default: Option<usize>,
 }
 

@@ -116,7 +116,7 @@ mod tests {
         for slow in SLOW {
             assert!(targets.contains_key(slow), "{slow}");
         }
-        assert!(targets["explain"].iter().any(|f| has_snapshots(f)));
+        assert!(targets["interleavings"].iter().any(|f| has_snapshots(f)));
         assert!(targets["strategies"].len() > 1, "a folder with a main.rs is one test");
     }
 }
