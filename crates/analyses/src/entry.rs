@@ -1,7 +1,4 @@
-//! What an analysis says about itself to the registry.
-//!
-//! An [`Entry`] names the analysis, says which executions it needs to see and which commands run it by
-//! default, and makes it. The list of all entries is [`ANALYSES`](crate::ANALYSES).
+//! What the registry knows of an analysis, said by the analysis itself.
 
 use crate::Analysis;
 
@@ -18,16 +15,17 @@ pub struct Entry {
     pub needs: Needs,
     /// The commands that run it unless the user chooses.
     pub default_in: &'static [Purpose],
-    /// Whether the injected runtime finds the same inside the program, so that a native run records
-    /// nothing for it.
+    /// The injected runtime looks for the same inside the program, so that a native run records nothing
+    /// for it.
     pub in_program: bool,
-    /// The analysis that reports the same by another algorithm; `all` leaves this one out.
+    /// The analysis of which this is another engine; `all` leaves it out.
     pub engine_of: Option<&'static str>,
     /// Makes one.
     pub new: Make,
-    /// Makes one that takes code that holds a lock for atomic, if it checks atomic regions.
+    /// Makes one to which code that holds a lock is atomic, if it looks at atomic regions.
     pub locked: Option<Make>,
-    /// Makes one without its race-free filter, if it has one, for a front end that filters accesses itself.
+    /// Makes one for a front end that keeps accesses without races back by itself, if it otherwise
+    /// does so itself.
     pub unfiltered: Option<Make>,
 }
 
@@ -61,6 +59,8 @@ pub enum Needs {
     AtomicRegions = 8,
     /// A region that claims to be deterministic.
     DeterministicRegions = 16,
+    /// Nothing in particular: it is shown every execution.
+    Nothing = 128,
 }
 
 /// What an execution contains, as a set of [`Needs`].
@@ -80,7 +80,7 @@ impl Contents {
     /// Whether the execution contains this.
     #[inline]
     pub fn has(self, what: Needs) -> bool {
-        self.0 & what as u8 != 0
+        (self.0 | Needs::Nothing as u8) & what as u8 != 0
     }
 
     /// Those that have something to say about such an execution.
@@ -109,7 +109,7 @@ pub enum Purpose {
     Crate,
 }
 
-/// Options for making analyses.
+/// How analyses are to be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
     /// Code that holds a lock is atomic.
@@ -119,13 +119,14 @@ pub struct Settings {
 }
 
 impl Entry {
-    /// An analysis that needs all accesses and that no command runs by default.
+    /// An analysis that needs all accesses, that is shown every execution, and that no command runs by
+    /// default.
     pub const fn of(name: &'static str, about: &'static str, new: Make) -> Entry {
         Entry {
             name,
             about,
             accesses: Accesses::All,
-            needs: Needs::Accesses,
+            needs: Needs::Nothing,
             default_in: &[],
             in_program: false,
             engine_of: None,

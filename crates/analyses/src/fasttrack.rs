@@ -37,7 +37,7 @@ use crate::common::accesses::{Accesses, Visit};
 use crate::common::held::{HeldLocks, LockSet};
 use crate::common::order::{Edges, Order};
 use crate::common::shadow::Shadow;
-use crate::entry::{Entry, Purpose};
+use crate::entry::{Entry, Needs, Purpose};
 
 const NAME: &str = "races";
 
@@ -244,7 +244,8 @@ impl FastTrack {
 pub const ENTRY: Entry = Entry {
     default_in: &[Purpose::Check, Purpose::Run, Purpose::Crate],
     in_program: true,
-    ..Entry::of(NAME, "data races of this execution, by happens-before (FastTrack)", || {
+    needs: Needs::Accesses,
+    ..Entry::of(NAME, "data races of this very execution, by happens-before (FastTrack)", || {
         Box::new(FastTrack::new())
     })
 };

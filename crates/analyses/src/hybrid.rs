@@ -35,7 +35,7 @@ use crate::common::held::{HeldLocks, LockSet, exclude_each_other};
 use crate::common::order::{Edges, Order};
 use crate::common::past::{self, Past};
 use crate::common::shadow::Shadow;
-use crate::entry::{Entry, Purpose};
+use crate::entry::{Entry, Needs, Purpose};
 use crate::{Analysis, Bound};
 
 /// How many past accesses to a byte are remembered.
@@ -169,6 +169,7 @@ fn no_stronger(a: LockSet, b: LockSet, held: &HeldLocks) -> bool {
 /// Hybrid race detection.
 pub const ENTRY: Entry = Entry {
     default_in: &[Purpose::Check, Purpose::Test, Purpose::Explore],
+    needs: Needs::Accesses,
     ..Entry::of(
         NAME,
         "data races that another schedule may show: no common lock, no signal between",

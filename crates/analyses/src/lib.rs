@@ -18,7 +18,7 @@ mod common;
 
 pub mod aerodrome;
 pub mod atomizer;
-mod entry;
+pub mod entry;
 pub mod fasttrack;
 pub mod goodlock;
 pub mod hybrid;

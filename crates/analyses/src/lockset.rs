@@ -38,7 +38,7 @@ use crate::Analysis;
 use crate::common::held::{HeldLocks, LockSet, exclude_each_other, protects};
 use crate::common::past::{self, Past};
 use crate::common::shadow::Shadow;
-use crate::entry::Entry;
+use crate::entry::{Entry, Needs};
 
 /// The analysis.
 #[derive(Debug, Default)]
@@ -230,8 +230,11 @@ impl CandidateSets {
 }
 
 /// Eraser.
-pub const ENTRY: Entry = Entry::of(
-    NAME,
-    "memory that no lock protects consistently (Eraser), even if something else orders it",
-    || Box::<Lockset>::default(),
-);
+pub const ENTRY: Entry = Entry {
+    needs: Needs::Accesses,
+    ..Entry::of(
+        NAME,
+        "memory that no lock protects consistently (Eraser); also what is ordered otherwise",
+        || Box::<Lockset>::default(),
+    )
+};

@@ -6,23 +6,19 @@
 
 use std::fmt;
 
-use crate::{
-    aerodrome, atomizer, fasttrack, goodlock, hybrid, lockset, singletrack, velodrome, views,
-};
-
 pub use crate::entry::{Accesses, Contents, Entry, Make, Needs, Purpose, Settings};
 
 /// All analyses.
 pub const ANALYSES: &[Entry] = &[
-    fasttrack::ENTRY,
-    hybrid::ENTRY,
-    lockset::ENTRY,
-    goodlock::ENTRY,
-    aerodrome::ENTRY,
-    velodrome::ENTRY,
-    atomizer::ENTRY,
-    singletrack::ENTRY,
-    views::ENTRY,
+    crate::fasttrack::ENTRY,
+    crate::hybrid::ENTRY,
+    crate::lockset::ENTRY,
+    crate::goodlock::ENTRY,
+    crate::aerodrome::ENTRY,
+    crate::velodrome::ENTRY,
+    crate::atomizer::ENTRY,
+    crate::singletrack::ENTRY,
+    crate::views::ENTRY,
 ];
 
 /// A name that is not that of an analysis.

@@ -1,7 +1,4 @@
-//! What a strategy says about itself to the registry.
-//!
-//! An [`Entry`] names the strategy, says which argument it takes, and makes it. The list of all entries
-//! is [`STRATEGIES`](crate::STRATEGIES).
+//! What the registry knows of a strategy, said by the strategy itself.
 
 use std::fmt;
 
@@ -16,7 +13,7 @@ pub struct Entry {
     pub about: &'static str,
     /// What the user may write after the name and a colon.
     pub argument: Option<Argument>,
-    /// Whether each execution depends on the one before, so that the search cannot run on several cores.
+    /// Whether the search goes through schedules one by one, so that it cannot be shared out.
     pub systematic: bool,
     /// Makes one, with the argument or its default.
     pub new: fn(Option<usize>) -> Box<dyn Strategy + Send>,
@@ -25,11 +22,11 @@ pub struct Entry {
 /// A number that a strategy takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
-    /// Its name in usage texts.
+    /// What stands for it in usage texts.
     pub name: &'static str,
     /// What it means, as part of a sentence.
     pub about: &'static str,
-    /// The default; none if the strategy then works without the number.
+    /// What it is unless the user says; none if the strategy then goes without.
     pub default: Option<usize>,
 }
 

@@ -27,7 +27,7 @@
 
 pub mod dependence;
 pub mod driver;
-mod entry;
+pub mod entry;
 pub mod minimise;
 pub mod registry;
 pub mod rng;

@@ -8,21 +8,20 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Strategy;
-use crate::strategies::{dfs, dpor, mix, pct, pos, random, round_robin, surw};
-
 pub use crate::entry::{Argument, Entry};
+use crate::strategies;
 
 /// The strategies that a user can choose by name. The first one is the default.
 pub const STRATEGIES: &[Entry] = &[
-    mix::ENTRY,
-    random::ENTRY,
-    pct::ENTRY,
-    pos::ENTRY,
-    surw::ENTRY,
-    surw::UNIFORM,
-    dfs::ENTRY,
-    dpor::ENTRY,
-    round_robin::ENTRY,
+    strategies::mix::ENTRY,
+    strategies::random::ENTRY,
+    strategies::pct::ENTRY,
+    strategies::pos::ENTRY,
+    strategies::surw::ENTRY,
+    strategies::surw::UNIFORM,
+    strategies::dfs::ENTRY,
+    strategies::dpor::ENTRY,
+    strategies::round_robin::ENTRY,
 ];
 
 /// A strategy that was chosen by name, with its argument.

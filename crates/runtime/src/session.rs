@@ -209,22 +209,33 @@ impl Session {
         resolver: &mut dyn Resolve,
         observer: &mut dyn Observe,
     ) -> Result<Outcome, Error> {
-        let mut reader = Reader::new(&self.shm, self.races);
+        let mut merge = Merge::default();
+        let mut host = Host::new(&self.shm, self.races, symbols, resolver, observer);
         let mut idle = Duration::ZERO;
         let status = loop {
             let status = self.child.try_wait().map_err(Error::Wait)?;
-            let news = reader.read(status.is_some(), resolver);
-            reader.pass(status.is_some(), symbols, resolver, observer);
+            let ended = status.is_some();
+            host.answer();
+            let mut new = merge.take(&self.shm);
+            while ended && merge.take(&self.shm) > 0 {}
+            // Looked at after the rings: a race is complete before its thread makes another record,
+            // so that it is known here before that record is passed on.
+            new += host.take_races(ended);
+            merge.pass(|thread, record| host.pass(thread, record));
+            if ended {
+                merge.finish(|thread, record| host.pass(thread, record));
+            }
+            host.pass_races(|stamp| ended || stamp <= merge.last());
             if let Some(status) = status {
                 break status;
             }
-            // The pause between two looks grows while nothing happens.
-            idle = if news { Duration::ZERO } else { next_pause(idle) };
+            // Polling backs off while nothing happens and comes back when something does.
+            idle = if new > 0 { Duration::ZERO } else { next_pause(idle) };
             if !idle.is_zero() {
                 std::thread::sleep(idle);
             }
         };
-        let Reader { region_table, found: mut races, .. } = reader;
+        let Host { mut races, region_table, .. } = host;
         races::count(&self.shm, &mut races);
         let outcome = self.outcome(status)?;
         Ok(Outcome { lost_functions: region_table.lost, races, ..outcome })
@@ -249,57 +260,53 @@ impl Session {
     }
 }
 
-/// Reads what a program leaves in shared memory, and passes it on in order.
-struct Reader<'a> {
+/// What is known of a run while it goes on.
+struct Host<'a> {
     shm: &'a Shm,
-    /// Whether the program's table of races is read.
-    races: bool,
-    merge: Merge,
+    /// Whether races are told.
+    tells_races: bool,
+    symbols: &'a mut Symbols,
+    resolver: &'a mut dyn Resolve,
+    observer: &'a mut dyn Observe,
     decoder: Decoder,
     places: Places,
     modules: Modules,
-    /// How long the memory map was from which `modules` was read.
     maps_len: u32,
     region_table: RegionTable,
-    /// How many entries of the table of races have been read.
-    races_read: usize,
-    found: Vec<NativeRace>,
+    /// Races so far, and how many numbers of races have been looked at.
+    races: Vec<NativeRace>,
+    next_race: usize,
     /// Races whose place among the events has not come yet, the last one first.
     pending: Vec<NativeRace>,
+    events: Vec<Event>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(shm: &'a Shm, races: bool) -> Reader<'a> {
-        Reader {
+impl<'a> Host<'a> {
+    fn new(
+        shm: &'a Shm,
+        tells_races: bool,
+        symbols: &'a mut Symbols,
+        resolver: &'a mut dyn Resolve,
+        observer: &'a mut dyn Observe,
+    ) -> Host<'a> {
+        Host {
             shm,
-            races,
-            merge: Merge::default(),
+            tells_races,
+            symbols,
+            resolver,
+            observer,
             decoder: Decoder::default(),
             places: Places::default(),
             modules: Modules::default(),
             maps_len: 0,
             region_table: RegionTable::default(),
-            races_read: 0,
-            found: Vec::new(),
+            races: Vec::new(),
+            next_race: 0,
             pending: Vec::new(),
+            events: Vec::new(),
         }
     }
 
-    /// Reads what the program has left since the last time. Returns whether there were records or races.
-    fn read(&mut self, ended: bool, resolver: &mut dyn Resolve) -> bool {
-        self.read_maps();
-        self.region_table.answer(self.shm, &self.modules, self.maps_len, resolver);
-        let records = self.merge.take(self.shm);
-        if ended {
-            while self.merge.take(self.shm) > 0 {}
-        }
-        // The races come after the rings: a race is complete before its thread makes another record, so
-        // that it is known here before that record is passed on.
-        let races = self.read_races(ended, resolver);
-        records > 0 || races
-    }
-
-    /// Reads the program's memory map if it has changed.
     fn read_maps(&mut self) {
         let len = self.shm.shared().header.maps_len.load(Ordering::Acquire);
         if len != self.maps_len {
@@ -308,70 +315,65 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read_races(&mut self, ended: bool, resolver: &mut dyn Resolve) -> bool {
-        let before = self.races_read;
+    /// Answers what the program asks.
+    fn answer(&mut self) {
+        self.read_maps();
+        self.region_table.answer(self.shm, &self.modules, self.maps_len, self.resolver);
+    }
+
+    /// Takes new races. Returns how many there are.
+    fn take_races(&mut self, ended: bool) -> usize {
+        let before = self.next_race;
         let found = self.shm.shared().header.races.load(Ordering::Acquire) as usize;
-        if before < found {
-            self.read_maps();
+        if !self.tells_races || found <= before {
+            return 0;
         }
-        while self.races && self.races_read < found.min(wire::RACES) {
-            match races::one(self.shm, &self.modules, resolver, self.races_read) {
+        self.read_maps();
+        while self.next_race < found.min(wire::RACES) {
+            match races::one(self.shm, &self.modules, self.resolver, self.next_race) {
                 Some(race) => {
-                    self.found.push(race.clone());
+                    self.races.push(race.clone());
                     self.pending.push(race);
                 }
                 // The number is given out before the record is complete.
                 None if !ended => break,
                 None => {}
             }
-            self.races_read += 1;
+            self.next_race += 1;
         }
         self.pending.sort_by_key(|race| std::cmp::Reverse(race.stamp));
-        self.races_read > before
+        self.next_race - before
     }
 
-    /// Passes on everything whose place in the order is known: all of it if the program has ended.
-    fn pass(
-        &mut self,
-        ended: bool,
-        symbols: &mut Symbols,
-        resolver: &mut dyn Resolve,
-        observer: &mut dyn Observe,
-    ) {
-        let Reader { shm, merge, decoder, places, modules, pending, .. } = self;
-        let (text, race) = (|at, len| shm.text(at, len), |number| shm.race(number));
-        let mut events = Vec::new();
-        let mut pass = |thread: u32, record: &wire::Record| {
-            while let Some(race) = pending.pop_if(|r| record.stamp > r.stamp) {
-                observer.race(&race, symbols, modules);
-            }
-            let (resolver, modules, places) = (&mut *resolver, &*modules, &mut *places);
-            let (text, race) = (&text, &race);
-            let mut names = Names { symbols, modules, resolver, text, race, places };
-            decoder.record(thread, record, &mut names, &mut events);
-            name_locks(decoder, &mut names);
-            for event in events.drain(..) {
-                observer.event(&event, symbols);
-            }
-            if let Some(epoch) = decoder.lock_change() {
-                observer.locks_changed(ThreadId(thread), epoch);
-            }
-            if let Some(race) = decoder.first_race() {
-                observer.first_race(&race, symbols);
-            }
-            if record.kind() == Some(RecordKind::Name)
-                && let Some(name) = decoder.thread_names().get(&thread)
-            {
-                observer.named(ThreadId(thread), name);
-            }
-        };
-        merge.pass(&mut pass);
-        if ended {
-            merge.finish(&mut pass);
+    /// Passes races on whose place among the events has come, by their stamps.
+    fn pass_races(&mut self, come: impl Fn(u64) -> bool) {
+        while let Some(race) = self.pending.pop_if(|race| come(race.stamp)) {
+            self.observer.race(&race, self.symbols, &self.modules);
         }
-        let last = merge.last();
-        while let Some(race) = pending.pop_if(|r| ended || r.stamp <= last) {
-            observer.race(&race, symbols, modules);
+    }
+
+    /// Passes on what a record says.
+    fn pass(&mut self, thread: u32, record: &wire::Record) {
+        self.pass_races(|stamp| record.stamp > stamp);
+        let Host { shm, symbols, resolver, modules, places, decoder, events, observer, .. } = self;
+        let (text, race) = (&|at, len| shm.text(at, len), &|number| shm.race(number));
+        let mut names = Names { symbols, modules, resolver: &mut **resolver, text, race, places };
+        decoder.record(thread, record, &mut names, events);
+        name_locks(decoder, &mut names);
+        for event in events.drain(..) {
+            observer.event(&event, symbols);
+        }
+        let thread_id = ThreadId(thread);
+        if let Some(epoch) = decoder.lock_change() {
+            observer.locks_changed(thread_id, epoch);
+        }
+        if let Some(race) = decoder.first_race() {
+            observer.first_race(&race, symbols);
+        }
+        if record.kind() == Some(RecordKind::Name)
+            && let Some(name) = decoder.thread_names().get(&thread)
+        {
+            observer.named(thread_id, name);
         }
     }
 }
