@@ -209,6 +209,23 @@ pub trait Resolve {
     }
 }
 
+/// A place in the code, wherever it is loaded.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CodePlace {
+    /// The file.
+    pub module: PathBuf,
+    /// Return address relative to where the file is loaded.
+    pub offset: u64,
+}
+
+impl CodePlace {
+    /// The place of a return address.
+    pub fn of(pc: u64, modules: &Modules) -> Option<CodePlace> {
+        let module = modules.find(pc)?;
+        Some(CodePlace { module: module.path.clone(), offset: pc - module.base })
+    }
+}
+
 /// Sites as `file+offset`: for tests and for programs without debug information.
 #[derive(Debug, Default)]
 pub struct ByModule;
@@ -223,23 +240,6 @@ impl Resolve for ByModule {
             None => format!("{pc:#x}"),
         };
         Site::Label(label.into())
-    }
-}
-
-/// A place in the code, independent of where it is loaded.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct CodePlace {
-    /// The file.
-    pub module: PathBuf,
-    /// Return address relative to where the file is loaded.
-    pub offset: u64,
-}
-
-impl CodePlace {
-    /// The place of a return address.
-    pub fn of(pc: u64, modules: &Modules) -> Option<CodePlace> {
-        let module = modules.find(pc)?;
-        Some(CodePlace { module: module.path.clone(), offset: pc - module.base })
     }
 }
 
