@@ -245,7 +245,7 @@ pub const ENTRY: Entry = Entry {
     default_in: &[Purpose::Check, Purpose::Run, Purpose::Crate],
     in_program: true,
     needs: Needs::Accesses,
-    ..Entry::of(NAME, "data races of this very execution, by happens-before (FastTrack)", || {
+    ..Entry::of(NAME, "data races of this execution, by happens-before (FastTrack)", || {
         Box::new(FastTrack::new())
     })
 };

@@ -234,7 +234,7 @@ pub const ENTRY: Entry = Entry {
     needs: Needs::Accesses,
     ..Entry::of(
         NAME,
-        "memory that no lock protects consistently (Eraser); also what is ordered otherwise",
+        "memory that no lock protects consistently (Eraser), even if something else orders it",
         || Box::<Lockset>::default(),
     )
 };
