@@ -46,7 +46,7 @@ struct Predicted {
 
 /// What one variant did.
 #[derive(Default)]
-struct Tally {
+struct Counts {
     executions: u64,
     reached: u64,
     elsewhere: u64,
@@ -71,16 +71,16 @@ pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
         let native = native(&workshop.plain(&program)?)?;
         let predicted = predict(&file, &libraries)?;
         for (variant, name) in VARIANTS {
-            let tally = run(&file, &libraries, &predicted, variant, effort.executions)?;
-            let per = |n: u64| n as f64 / tally.executions.max(1) as f64;
-            let time = tally.time.as_secs_f64() / tally.executions.max(1) as f64;
+            let counts = run(&file, &libraries, &predicted, variant, effort.executions)?;
+            let per = |n: u64| n as f64 / counts.executions.max(1) as f64;
+            let time = counts.time.as_secs_f64() / counts.executions.max(1) as f64;
             println!(
                 "{:16} {name:24} {:>6} {:>12.2} {:>8.2} {:>10.2} {:>8.1}",
                 program.name,
                 predicted.cycles.len(),
-                per(tally.reached),
-                per(tally.elsewhere),
-                per(tally.thrashes),
+                per(counts.reached),
+                per(counts.elsewhere),
+                per(counts.thrashes),
                 time / native,
             );
         }
@@ -138,10 +138,10 @@ fn run(
     predicted: &Predicted,
     variant: Variant,
     executions: u64,
-) -> Result<Tally> {
+) -> Result<Counts> {
     let mut controlled = control(program, libraries)?;
     controlled.symbols = predicted.symbols.clone();
-    let mut tally = Tally::default();
+    let mut counts = Counts::default();
     for cycle in &predicted.cycles {
         let scheme = match variant {
             Variant::Objects => Scheme::Makers(K),
@@ -150,7 +150,7 @@ fn run(
         };
         if variant == Variant::Trivial {
             let fuzzer = DeadlockFuzzer::new(cycle, &Trivial, Trivial);
-            tally.take(&mut controlled, fuzzer, executions)?;
+            counts.take(&mut controlled, fuzzer, executions)?;
             continue;
         }
         let (names, now) = (predicted.names.by(scheme), controlled.names().by(scheme));
@@ -160,12 +160,12 @@ fn run(
             Variant::NoYields => fuzzer.without_yields(),
             _ => fuzzer,
         };
-        tally.take(&mut controlled, fuzzer, executions)?;
+        counts.take(&mut controlled, fuzzer, executions)?;
     }
-    Ok(tally)
+    Ok(counts)
 }
 
-impl Tally {
+impl Counts {
     fn take<A: Abstraction>(
         &mut self,
         controlled: &mut Controlled,

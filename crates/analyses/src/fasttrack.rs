@@ -72,7 +72,7 @@ impl crate::common::accesses::Mark for Mark {
 
 type Cell = Accesses<Mark>;
 
-/// A pair that is to be reported.
+/// A pair of accesses to report.
 #[derive(Debug)]
 struct Race {
     bytes: Range,

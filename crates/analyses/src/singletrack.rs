@@ -25,8 +25,8 @@
 //! the transaction is ordered after another one through a thread outside of it, and there the
 //! transaction is not serializable, which is reported. (3) Readers of a lock in shared mode do not
 //! conflict. (4) Atomics are the paper's volatiles, whatever their memory order. (5) Two waits for the
-//! same semaphore are not a conflict, as in the paper: a program in which they compete may depend on the
-//! schedule all the same. (6) A cycle is reported and its last edge left out.
+//! same semaphore are not a conflict, as in the paper, although a program in which they compete may depend
+//! on the schedule. (6) A cycle is reported and its last edge left out.
 //!
 //! Meant to be run behind the race-free filter, as in the paper (§5): [`Filtered`]. Accesses that are ordered by
 //! synchronization add nothing to the conflicts and edges of the synchronization itself.

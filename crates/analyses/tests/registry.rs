@@ -66,7 +66,7 @@ fn names_select_and_what_is_no_name_is_answered_with_the_list() {
     assert_eq!(all.len(), ANALYSES.len() - 1);
     assert!(names(&["all", "velodrome"]).expect("known").contains(&"velodrome"));
     let error = names(&["racy"]).expect_err("not a name").to_string();
-    assert!(error.contains("\"racy\"") && error.contains("races, hybrid"), "{error}");
+    assert!(error.contains("`racy`") && error.contains("races, hybrid"), "{error}");
 }
 
 fn event(thread: u32, site: u32, op: Op) -> Event {

@@ -33,7 +33,7 @@ impl Driver {
         self.choices
     }
 
-    /// Asks `strategy`. `events` is how many events have happened, if stops are to be recorded.
+    /// Asks `strategy`. `events` is how many events have happened; stops are recorded only if it is given.
     #[inline]
     pub fn choose(
         &mut self,

@@ -139,7 +139,7 @@ pub trait Strategy {
         let _ = event;
     }
 
-    /// The execution that began last is over; threads that have not ended are blocked for good.
+    /// The execution that began last is over; threads that have not ended are blocked for ever.
     fn end(&mut self, pending: &[Pending]) {
         let _ = pending;
     }

@@ -49,9 +49,9 @@ pub fn minimise(
     }
 }
 
-/// What is to become small, most important first.
+/// What minimisation makes smaller, most important first.
 fn size(schedule: &Schedule) -> (usize, usize, usize) {
-    // That the first thread did not begin is written nowhere, but is a stop as well.
+    // A schedule does not record that the first thread did not begin, but that is a stop as well.
     let first = usize::from(!begins_with_main(schedule));
     (schedule.preemptions() + first, schedule.segments.len(), schedule.len())
 }
@@ -90,7 +90,7 @@ fn candidates(schedule: &Schedule) -> impl Iterator<Item = Schedule> + '_ {
         dropped.remove(i);
         merged.into_iter().chain(postponed).chain([dropped]).map(with)
     });
-    // Longer than any program goes on: until the first thread cannot.
+    // Longer than any execution: until the first thread cannot run.
     let until_it_blocks = Segment { thread: MAIN, steps: u32::MAX, until: None };
     let main_first = (!begins_with_main(schedule))
         .then(|| with(std::iter::once(until_it_blocks).chain(segments.iter().copied()).collect()));

@@ -42,7 +42,7 @@ impl Plan {
         self.entry.name
     }
 
-    /// Whether the search goes through schedules one by one, so that it cannot be shared out.
+    /// Whether each execution depends on the one before, so that the search cannot run on several cores.
     pub fn is_systematic(&self) -> bool {
         self.entry.systematic
     }

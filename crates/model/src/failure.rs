@@ -7,13 +7,13 @@ use crate::{Event, Held, LockId, Mode, Place, Role, SiteId, ThreadId};
 pub enum Failure {
     /// A signal ended the program.
     Signal {
-        /// Which.
+        /// The number of the signal.
         number: i32,
-        /// What the instruction could not access, if it is to blame.
+        /// The address that the instruction could not access, if that caused the signal.
         address: Option<u64>,
         /// The last line that the program wrote to standard error.
         said: Option<String>,
-        /// The place is that of the call into a library, so far as the words on the stack can tell.
+        /// Whether the place is that of a call into a library, concluded from the words on the stack.
         approximate: bool,
     },
     /// An assertion failed, a thread panicked or an exception was not caught.
@@ -32,7 +32,7 @@ pub enum Failure {
         /// The code under other schedules.
         usual: i32,
     },
-    /// Every thread is waiting, and no thread can wake them; or some wait for each other for good.
+    /// Every thread is waiting, and no thread can wake them; or some wait for each other for ever.
     Stuck {
         /// The threads that make it a failure, in the order of the finding's places.
         part: Vec<Blocked>,
@@ -85,9 +85,9 @@ pub enum Ended {
 /// A thread that waits for something that never comes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocked {
-    /// Who.
+    /// The thread.
     pub thread: ThreadId,
-    /// Where.
+    /// The place in the source where it waits.
     pub site: SiteId,
     /// What it cannot do.
     pub wants: Role,
@@ -95,7 +95,7 @@ pub struct Blocked {
     pub mode: Mode,
     /// What it holds, outermost first.
     pub holds: Vec<Held>,
-    /// Whom it waits for, where that is known: the holder of a lock, the thread to be joined.
+    /// The thread that it waits for, if it is known: the holder of a lock, or the thread to join.
     pub waits_for: Option<ThreadId>,
 }
 

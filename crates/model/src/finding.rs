@@ -141,11 +141,11 @@ pub struct Held<S = SiteId> {
 /// One thread's part in a finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Who.
+    /// The thread.
     pub thread: ThreadId,
-    /// Where.
+    /// The place in the source.
     pub site: SiteId,
-    /// Doing what.
+    /// What the thread was doing there.
     pub role: Role,
     /// The locks held then, outermost first.
     pub held: Vec<Held>,
@@ -164,12 +164,12 @@ pub enum Subject {
     Program(Failure),
 }
 
-/// The first race on some bytes, as a front end tells it that keeps accesses to other memory back.
+/// The first race on some bytes, from a front end that does not pass on accesses to other memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FirstRace {
     /// What both touched.
     pub bytes: Range,
-    /// The access that came first, which was kept back.
+    /// The access that came first, which was not passed on.
     pub earlier: Party,
     /// How many events had been passed on before it.
     pub passed: u64,
@@ -200,7 +200,7 @@ pub struct Finding {
     pub analyses: Vec<&'static str>,
     /// What it is about.
     pub subject: Subject,
-    /// Who took part, where, in the order it happened.
+    /// The threads that took part and where, in the order in which it happened.
     pub places: Vec<Place>,
     /// What to aim at to confirm it.
     pub target: Option<Target>,

@@ -62,7 +62,7 @@ pub fn landmark(site: &Site) -> u16 {
 /// A thread runs for some steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Segment {
-    /// Who.
+    /// The thread that runs.
     pub thread: ThreadId,
     /// For how many steps at which another thread could have run instead.
     // invariant: at least 1.
@@ -143,7 +143,7 @@ impl fmt::Display for Schedule {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ScheduleError {
     /// It was written by another version of Selvedge.
-    #[error("the schedule has the unknown version `{0}`; this selvedge reads `{VERSION}`")]
+    #[error("schedule version `{0}` is unknown; this selvedge reads `{VERSION}`")]
     Version(String),
     /// It lacks one of its three parts, as when it was cut off while being copied.
     #[error("not a schedule: it must have the form VERSION/SEED/SEGMENTS")]

@@ -12,7 +12,7 @@ pub enum Step {
     TryAcquire(LockId, Mode),
     /// It starts to wait on a condition variable, giving up the lock.
     Enroll(CondId, LockId),
-    /// It gives way, by a yield, a spin hint or a sleep.
+    /// It lets others run, by a yield, a spin hint or a sleep.
     Yield,
     /// Not known yet: it is between two steps, in code of its own or in a system call.
     Busy,
@@ -80,7 +80,7 @@ pub struct Pending {
     pub site: SiteId,
     /// The [`landmark`](crate::schedule::landmark) of the site.
     pub landmark: u16,
-    /// What.
+    /// What it does.
     pub step: Step,
 }
 
@@ -111,7 +111,7 @@ impl Pending {
 pub struct Stop {
     /// How many events had happened.
     pub at: usize,
-    /// Who.
+    /// The thread.
     pub thread: ThreadId,
     /// What it was about to do.
     pub next: Pending,

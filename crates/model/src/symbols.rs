@@ -209,7 +209,7 @@ impl Variables {
 #[allow(missing_docs)]
 pub struct Symbols {
     pub threads: Names,
-    /// What each thread runs, as far as that is worth adding to its name.
+    /// What each thread runs, where the report adds it to the thread's name.
     pub functions: Names,
     pub locks: Names,
     pub barriers: Names,

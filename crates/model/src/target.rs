@@ -9,7 +9,7 @@ use crate::{Held, LockId, Range, RegionId, SiteId, ThreadId};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Waiter<S = SiteId> {
-    /// Who waits.
+    /// The thread that waits.
     pub thread: ThreadId,
     /// What it holds, outermost first, each with the site of its acquisition.
     pub holds: Vec<Held<S>>,

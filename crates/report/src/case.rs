@@ -1,7 +1,7 @@
-//! The case: a finding that has left its execution behind.
+//! The case: a finding with names instead of the ids of an execution.
 //!
-//! This is also the form in which the store keeps it. A field that is added needs a default, so that
-//! cases of earlier versions stay readable; a variant that is renamed keeps its stored name.
+//! The store keeps cases in this form. A new field needs a default, so that cases of earlier versions stay
+//! readable; a renamed variant keeps its stored name.
 
 use std::path::PathBuf;
 
@@ -22,15 +22,15 @@ pub struct Case {
     pub analyses: Vec<String>,
     /// What it is about.
     pub subject: Subject,
-    /// What else is known.
+    /// Further facts.
     pub notes: Vec<Note>,
-    /// Who took part, where, in the order it happened.
+    /// The threads' parts with their places, in the order in which they happened.
     pub places: Vec<Place>,
     pub occurrences: u64,
-    /// What to aim at to make it happen. Its locks and threads are numbers of their own.
+    /// The state that an execution must reach for it to happen. Locks and threads have numbers of their own here.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub target: Option<Target<Site>>,
-    /// What controlled executions made of it, if there were any.
+    /// The results of controlled executions, if there were any.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub control: Option<Control>,
 }
@@ -61,11 +61,11 @@ pub enum Memory {
         /// Where the program allocated it.
         from: Option<Site>,
     },
-    /// Nothing is known but its address, which is another in the next run.
+    /// Only its address is known, which differs in the next run.
     Unnamed,
 }
 
-/// A marked or inferred stretch of code.
+/// A marked or inferred region of code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -84,7 +84,7 @@ pub enum Region {
 pub enum Failure {
     Signal {
         number: i32,
-        /// The name of the program, where the report is not about one program anyway.
+        /// The name of the program, if the report does not name it elsewhere.
         program: Option<String>,
     },
     /// A failed assertion, a panic or an uncaught exception, by what it said.
@@ -94,24 +94,24 @@ pub enum Failure {
         code: i32,
         usual: i32,
     },
-    /// The program is over and threads wait for ever.
+    /// The program has ended, but threads still wait.
     Left,
     /// A destructor had to wait for another thread while its thread was unwinding from this.
     Unwinding(String),
-    /// It was not over after so many steps.
+    /// It did not end after this many steps.
     Steps(u64),
-    /// It was not over after the time for one execution, in milliseconds.
+    /// It did not end within the time limit of one execution, in milliseconds.
     Time(u64),
-    /// No scheduling point for so many seconds.
+    /// A thread reached no scheduling point for this many seconds.
     Stall(u64),
     NoStack {
         threads: usize,
         error: String,
     },
-    /// An object, made here, is used by two executions at a time.
+    /// Two executions used the object that was made here at the same time.
     Shared(Site),
-    /// The same schedule did not always do the same: the number of the event, what it was, what it was
-    /// another time, and the most probable cause.
+    /// Two executions of one schedule differed: the number of the event, what it was in the first and in the
+    /// second execution, and the most probable cause.
     Unrepeatable {
         event: usize,
         expected: Option<Box<Happened>>,
@@ -132,7 +132,7 @@ pub struct Happened {
     pub site: Site,
 }
 
-/// What else is known of a case.
+/// A further fact about a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -153,7 +153,7 @@ pub enum Note {
     /// The last line on standard error.
     Said(String),
     EndedWith(Ended),
-    /// A thread that waits as a consequence.
+    /// A thread that waits because of the failure.
     Waits {
         thread: String,
         wants: Role,
@@ -168,7 +168,7 @@ pub enum Note {
     Told(String),
 }
 
-/// Who keeps a thread waiting.
+/// The holder of what a thread waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -185,14 +185,14 @@ pub enum Holder {
 #[allow(missing_docs)]
 pub enum NotReplayed {
     Interrupted,
-    /// The program could not be run once more.
+    /// The program could not be run again.
     Failed(String),
     /// The schedule led to something else.
     Otherwise {
         outcome: Outcome,
         diverged: Option<String>,
     },
-    /// The target's state was reached once only.
+    /// The target's state was reached only once.
     Once {
         diverged: Option<String>,
     },
@@ -202,23 +202,23 @@ pub enum NotReplayed {
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Place {
-    /// Its name; empty if it is not known which thread it is.
+    /// The thread's name; empty if the thread is not known.
     pub thread: String,
-    /// Where.
+    /// The place in the source.
     pub site: Site,
-    /// Doing what.
+    /// What the thread does there.
     pub role: Role,
-    /// The locks that it holds, outermost first; nothing if that is not known.
+    /// The locks that it holds, outermost first; `None` if that is not known.
     pub held: Option<Vec<Lock>>,
     /// The calls that led to the site, innermost first, as far as they are known.
     pub stack: Vec<Site>,
-    /// These calls led there, though perhaps not when the access was made.
+    /// The calls led to the site, but perhaps at another time than the access.
     pub stack_likely: bool,
-    /// The site is the likeliest of several.
+    /// The site is the most likely one of several.
     pub approximate: bool,
 }
 
-/// What a thread does, and to what where that is not the subject.
+/// What a thread does, with the object if that is not the subject of the case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -254,24 +254,24 @@ pub struct Lock {
     pub site: Site,
 }
 
-/// What controlled executions made of a case.
+/// The results of controlled executions for a case.
 #[derive(Clone, PartialEq, Default, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Control {
-    /// What replay needs, if it happened.
+    /// The schedule that replays it, if it happened.
     pub schedule: Option<String>,
-    /// Directed executions spent on it until it was confirmed or given up.
+    /// The number of directed executions that tried to confirm it.
     pub attempts: u64,
-    /// Controlled executions of the command when it was first seen or confirmed.
+    /// The number of the command's controlled executions until it was first seen or confirmed.
     pub after: Option<u64>,
-    /// Of how many undirected executions it was seen in some.
+    /// The number of undirected executions among which it was counted.
     pub of: Option<u64>,
     /// Accesses that were scheduling points.
     pub watched: Vec<Watched>,
-    /// What each order of what happened led to.
+    /// What each order of its parts led to.
     pub orders: Vec<Order>,
-    /// How it happens.
+    /// The interleaving in which it happens.
     pub how: Option<How>,
 }
 
@@ -282,17 +282,17 @@ pub struct Control {
 pub struct Watched {
     pub module: PathBuf,
     pub offset: u64,
-    /// By which the place is found again in another build.
+    /// The place in the source, by which another build finds it again.
     pub site: Site,
 }
 
-/// One order of the parts of a confirmed finding, and what came of it.
+/// One order of the parts of a confirmed finding, and what it led to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Order {
-    /// Which.
+    /// Which part came first.
     pub which: Which,
-    /// How bad it was.
+    /// The harm of this order.
     pub harm: Harm,
     /// How the program ended.
     pub outcome: Outcome,

@@ -1,11 +1,9 @@
-//! Explains an execution: which of its events matter to a finding, and how to show them in a column for
-//! each thread.
+//! Explains an execution: selects the events that matter to a finding.
 //!
 //! What matters: the events on the objects that the finding is about, where threads were stopped
 //! although they could have gone on, and where the threads that appear were started and joined. The
 //! *critical* events are the ones that make the finding: the shortest stretch of the execution in which
-//! all its places occur, or the threads that wait at the end. Of everything else only the number of
-//! events is told.
+//! all its places occur, or the threads that wait at the end. All other events are only counted.
 //!
 //! Without places (a crash, an assertion), the objects are those of the steps before which threads were
 //! stopped: in a schedule with few preemptions these decided the outcome. If none was stopped, they are
@@ -15,7 +13,7 @@
 //! makes lines of styled text.
 //!
 //! Guarantee: every critical event and every stop that concerns one of the objects is shown, up to
-//! [`ROWS`] rows; then those in the middle are left out, and their number told.
+//! [`ROWS`] rows; beyond that, rows in the middle are replaced by their number.
 //!
 //! Cost: O(events × objects).
 
@@ -29,9 +27,10 @@ use selvedge_model::{
 
 use crate::End;
 
-/// The most rows of an explanation.
+/// The largest number of rows of an explanation.
 pub const ROWS: usize = 60;
-/// Last events that are taken to matter if nothing else says what does. So few stops are all shown.
+/// The number of last events that count as relevant if nothing else is known. Up to this many stops are all
+/// shown.
 const LAST: usize = 3;
 
 /// An execution, and what is to be explained of it.
@@ -41,26 +40,26 @@ pub struct Story<'a> {
     pub events: &'a [Event],
     /// Where threads were stopped.
     pub stops: &'a [Stop],
-    /// Who waits for ever at the end, and for what.
+    /// The threads that still wait at the end, and what they wait for.
     pub blocked: &'a [Blocked],
     /// The places of the finding, each as often as it takes part.
     pub places: &'a [SiteId],
-    /// How it ended, if that is worth a row, and who ran last.
+    /// How it ended, if that gets a row, and the thread that ran last.
     pub ending: Option<(ThreadId, End)>,
 }
 
-/// What an executor tells of one execution.
+/// One execution, as the executor returns it.
 #[derive(Clone, Copy, Debug)]
 pub struct Executed<'a> {
     /// What happened.
     pub events: &'a [Event],
     /// Where threads were stopped.
     pub stops: &'a [Stop],
-    /// Whose turn it was last.
+    /// The thread that ran last.
     pub last: ThreadId,
     /// How it failed, if it did.
     pub failed: Option<&'a Finding>,
-    /// The exit code, if it ended by itself.
+    /// The exit code, if it did not fail.
     pub exited: Option<i32>,
 }
 
@@ -89,7 +88,7 @@ pub fn explain_execution(
     })
 }
 
-/// The id of a site; in a program that was edited since, of the place that it has become.
+/// The id of a site. If the program was edited since, the id of the place to which the site has moved.
 fn id(site: &Site, symbols: &Symbols) -> Option<SiteId> {
     let sites = symbols.sites.entries();
     let function = |s: &Site| s.frame().map(|f| f.function.clone());
@@ -106,33 +105,33 @@ fn id(site: &Site, symbols: &Symbols) -> Option<SiteId> {
 pub enum Row {
     /// A thread does something.
     Does {
-        /// What, and who and where.
+        /// The event.
         event: Event,
-        /// It makes the finding.
+        /// Whether it is one of the events that make the finding.
         critical: bool,
     },
     /// A thread is stopped although it could go on.
     Stopped {
-        /// Who.
+        /// The thread.
         thread: ThreadId,
-        /// Before what.
+        /// The step before which it is stopped.
         next: Pending,
     },
-    /// A thread waits for ever.
+    /// A thread waits until the end of the execution.
     Waits(Blocked),
     /// The execution ends.
     Ends {
-        /// Who ran last.
+        /// The thread that ran last.
         thread: ThreadId,
-        /// How.
+        /// How it ends.
         how: End,
     },
-    /// So many events that do not matter.
+    /// This many events that do not matter.
     Elided(usize),
 }
 
 impl Row {
-    /// Whose row it is.
+    /// The thread of the row.
     pub fn thread(&self) -> Option<ThreadId> {
         match self {
             Row::Does { event, .. } => Some(event.thread),
@@ -314,7 +313,7 @@ fn rows(
     let flush = |rows: &mut Vec<Row>, hidden: &mut Vec<usize>| {
         match hidden[..] {
             [] => {}
-            // An event takes no more room than to say that there is one.
+            // A single event takes no more room than a row that says that one event is left out.
             [only] => rows.push(Row::Does { event: story.events[only], critical: false }),
             _ => rows.push(Row::Elided(hidden.len())),
         }
@@ -339,7 +338,7 @@ fn rows(
     rows
 }
 
-/// Leaves out the middle of what is too long, but nothing that is critical.
+/// Leaves out rows in the middle if there are too many, but no critical ones.
 fn shorten(rows: &mut Vec<Row>) {
     if rows.len() <= ROWS {
         return;

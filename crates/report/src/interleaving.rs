@@ -1,5 +1,5 @@
-//! How a finding happens, as rows that can be stored: what the threads do, by name, in the order in which
-//! it happens. It is laid out when it is shown, for the terminal of that time.
+//! How a finding happens, as rows that can be stored: what the threads do, by name, in the order in which it
+//! happens. The rows are laid out when they are shown, for the width of the terminal.
 
 use selvedge_model::symbols::Names;
 use selvedge_model::{
@@ -11,7 +11,7 @@ use crate::case::Holder;
 use crate::explain::{self, Explanation};
 use crate::words;
 
-/// Numbers of memory that has no name count pieces of this size.
+/// Memory without a name is numbered in pieces of this size.
 pub const PIECE: u64 = 16;
 
 /// What the threads do.
@@ -36,15 +36,15 @@ pub enum Row {
     Does { thread: usize, act: Act, site: Site, critical: bool },
     /// A thread is stopped although it could go on.
     Stopped { thread: usize, before: Act, site: Site },
-    /// A thread waits for ever.
+    /// A thread waits until the end of the execution.
     Waits { thread: usize, to: Act, site: Site, holder: Option<Holder> },
     /// The execution ends.
     Ends { thread: usize, how: End },
-    /// So many events that do not matter.
+    /// This many events that do not matter.
     Elided(usize),
 }
 
-/// How an execution ends, where that is worth a row.
+/// How an execution ends, if that gets a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -52,14 +52,14 @@ pub enum Row {
 pub enum End {
     Process(Ended),
     Panics,
-    /// It takes more steps than it may.
+    /// It exceeds the limit of steps.
     Endless,
-    /// It takes more time than it may.
+    /// It exceeds the time limit.
     Late,
 }
 
 impl End {
-    /// How an execution that failed ends. One that is stuck has no end.
+    /// How a failed execution ends; `None` if all threads wait.
     pub fn of(failure: &Failure) -> Option<End> {
         match failure {
             Failure::Signal { number, .. } => Some(End::Process(Ended::Signal(*number))),
@@ -85,7 +85,7 @@ impl End {
     }
 }
 
-/// What a thread does, or would do next: a verb and the name of what it does it to.
+/// What a thread does, or would do next: a verb and the name of its object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs)]
@@ -209,7 +209,7 @@ impl Act {
         Act { verb, object }
     }
 
-    /// A step that is not made yet.
+    /// A step that a thread has not made yet.
     pub fn of_step(step: Step, symbols: &Symbols) -> Act {
         let bare = |verb| Act { verb, object: String::new() };
         match step {
@@ -226,7 +226,7 @@ impl Act {
         }
     }
 
-    /// What a thread that waits for ever waits to do.
+    /// What a thread that waits at the end waits to do.
     pub fn of_blocked(blocked: &Blocked, symbols: &Symbols) -> Act {
         let (verb, object) = match blocked.wants {
             Role::Acquire(l) if blocked.mode == Mode::Shared => {
@@ -258,7 +258,7 @@ impl Act {
         }
     }
 
-    /// What a thread does that cannot do it yet, such as `waits to lock a`.
+    /// The act of a thread that has to wait, such as `waits to lock a`.
     pub fn waiting(&self) -> String {
         match self.verb {
             Verb::Await => format!("waits for {}", self.object),
@@ -270,7 +270,7 @@ impl Act {
 }
 
 impl Interleaving {
-    /// Gives what matters of an execution its names.
+    /// Gives names to an explanation.
     pub fn new(explanation: &Explanation, preemptions: usize, symbols: &Symbols) -> Interleaving {
         let column = |thread: ThreadId| {
             explanation.threads.iter().position(|&t| t == thread).unwrap_or_default()
@@ -306,7 +306,7 @@ impl Interleaving {
         }
     }
 
-    /// What stands above it.
+    /// The line above it.
     pub fn heading(&self) -> String {
         match self.preemptions {
             0 => "how it happens (threads run until they have to wait):".to_owned(),
@@ -315,7 +315,7 @@ impl Interleaving {
     }
 }
 
-/// What a thread is called, without what it runs.
+/// The name of a thread, without its function.
 fn short(thread: ThreadId, symbols: &Symbols) -> String {
     named(&symbols.threads, thread.0, "thread")
 }

@@ -5,7 +5,7 @@ use selvedge_model::Site;
 
 use crate::{Holder, Interleaving, Row, Sources, Verb};
 
-/// What a piece of text is, for a format that has colours.
+/// The role of a piece of text, for a format that has colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
     /// Something that matters.
@@ -36,7 +36,7 @@ pub type Line = Vec<Span>;
 const NARROWEST: usize = 14;
 /// The widest column.
 const WIDEST: usize = 44;
-/// Source of which fewer characters could be shown is not shown.
+/// Source is left out if fewer characters of it would fit.
 const LEAST_SOURCE: usize = 16;
 /// Between columns.
 const GAP: usize = 2;
@@ -65,7 +65,7 @@ pub fn layout(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> 
     let mut columns: Vec<usize> = (0..heads.len()).map(natural).collect();
     let room = width.saturating_sub(MARGIN + place);
     let fits = |columns: &[usize]| columns.iter().map(|w| w + GAP).sum::<usize>() <= room;
-    // The widest give way first.
+    // Shrink the widest columns first.
     while !fits(&columns)
         && let Some(widest) = columns.iter_mut().max()
         && *widest > NARROWEST

@@ -1,23 +1,22 @@
-//! Findings as people and programs get them.
+//! Reports of findings, for people and for programs.
 //!
-//! A [`Case`] is a finding that has left its execution behind: names and places instead of ids, but
-//! otherwise as typed as the finding was. Everything that is said about it is said here, once, when a
-//! format makes words of it; nothing is ever read back out of a sentence.
+//! A [`Case`] is a finding with names and places instead of the ids of an execution, and otherwise with the same
+//! types. Sentences are made only in this crate, when a format shows a case; no code parses a sentence.
 //!
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`case`] | [`Case`] and its parts |
-//! | `resolve` | from a finding and its symbols to a case |
+//! | `resolve` | turns a finding and its symbols into a case |
 //! | [`words`], [`advice`] | every sentence about a case: what, why, what helps |
 //! | [`mod@explain`] | which events of an execution matter to a finding |
-//! | [`interleaving`] | these as rows with names, which can be stored |
+//! | [`interleaving`] | these events as rows with names, which can be stored |
 //! | [`mod@layout`] | rows as columns of text, for a width |
-//! | [`sources`] | lines of source, from files that others read |
-//! | [`summary`] | [`Report`]: all cases of a command, and what was looked at |
+//! | [`sources`] | lines of source, from files that the caller reads |
+//! | [`summary`] | [`Report`]: all cases of a command, and what was analysed |
 //! | `format` | `FORMATS`: one file and one line each; feature `formats` |
-//! | `old` | cases as the store of the version before has them; feature `serde` |
+//! | `old` | cases in the form of the previous store version; feature `serde` |
 //!
-//! This crate does no I/O: it is given source files, and the width of a terminal.
+//! This crate does no I/O: the caller provides source files and the width of the terminal.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! Cases as the store of the version before has them: names and sentences where a [`Case`] has types.
+//! Cases in the form of the previous store version: names and sentences where a [`Case`] has types.
 //!
-//! What a sentence was made of is not read back out of it. It is kept as what it says.
+//! Sentences are not parsed: a case keeps them as they are.
 
 use selvedge_model::{Kind, Mode, Object, Range, Site, Status, Target, Verdict};
 use serde::Deserialize;
@@ -125,7 +125,7 @@ fn target(aim: Aim) -> Target<Site> {
             first,
             second,
             between,
-            // The strategy goes by sites, whatever they use.
+            // The strategy goes by sites alone.
             object: Object::Memory(Range { start: 0, len: 0 }),
         },
     }
@@ -164,7 +164,7 @@ fn role(old: OldRole) -> Role {
         "enter" => Role::Enter(Region::Named(object)),
         "await" => Role::Await(object),
         "sleep" => Role::Sleep,
-        // It wrote no other names but `fail` and `crash`.
+        // The only other names that it wrote are `fail` and `crash`.
         _ => Role::Fail,
     }
 }

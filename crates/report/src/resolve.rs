@@ -1,4 +1,4 @@
-//! From a finding to a case: ids become names, and what the program did becomes what is known of it.
+//! Turns a finding into a case: ids become names, and facts about a failure become notes.
 
 use selvedge_model as model;
 use selvedge_model::{Event, Finding, Symbols};
@@ -40,7 +40,7 @@ impl Case {
     }
 }
 
-/// What a finding is about, and what that lets say.
+/// The subject of a finding, and the notes that follow from it.
 fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
     match &finding.subject {
         model::Subject::Memory(range) => {
@@ -56,7 +56,7 @@ fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
     }
 }
 
-/// Addresses below this are a null pointer's, or those of fields behind one.
+/// Smaller addresses come from a null pointer, or from a field of a structure at a null pointer.
 const NULL_PAGE: u64 = 4096;
 const SIGSEGV: i32 = 11;
 
@@ -182,7 +182,7 @@ impl Role {
             model::Role::Post(semaphore) => Role::Post(symbols.semaphore(semaphore)),
             model::Role::Wait(semaphore) => Role::Wait(symbols.semaphore(semaphore)),
             model::Role::Enter(region) => Role::Enter(Region::new(region, symbols)),
-            // Without a name it may as well be the inside of a lock.
+            // Memory without a name may be part of a lock.
             model::Role::Await(cond) => match symbols.conds.get(cond.0) {
                 Some(name) if !name.is_empty() => Role::Await(name.to_string()),
                 _ => Role::Sleep,

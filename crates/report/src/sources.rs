@@ -1,4 +1,4 @@
-//! Lines of source, from files that others read.
+//! Lines of source, from files that the caller reads.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Files are read by `read`, by the path that the compiler recorded.
+    /// Reads files with `read`, by the path that the compiler recorded.
     pub fn new(read: impl FnMut(&str) -> Option<String> + 'a) -> Sources<'a> {
         Sources { read: Box::new(read), files: HashMap::new() }
     }

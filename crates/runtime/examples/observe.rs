@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     for race in &outcome.races {
         let place = |side: &RaceSide| {
             let site = ByModule.site(side.pc, &outcome.modules);
-            format!("{:?} by {:?} at {site} ({} frames)", side.does, side.thread, side.stack.len())
+            format!("{:?} by {:?} at {site} ({} frames)", side.kind, side.thread, side.stack.len())
         };
         let (earlier, later) = (place(&race.earlier), place(&race.later));
         eprintln!("race on {:#x}: {earlier}, then {later}", race.later.range.start);

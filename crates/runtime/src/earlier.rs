@@ -18,7 +18,7 @@ pub(crate) struct Earlier {
 /// How well a call fits, best last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Fit {
-    /// A call, but of what cannot be seen.
+    /// A call of an unknown function.
     Possible,
     /// A function that announces accesses of another kind.
     Runtime,
@@ -26,11 +26,11 @@ enum Fit {
     Exact,
 }
 
-/// The return address with the low bits of `low` that fits best; among equals, one in the module of
-/// `near`, and that is not certain.
+/// The return address with the low bits of `low` that fits best. If several fit equally well, one in the
+/// module of `near`, marked as not certain.
 pub(crate) fn restore(
     low: u64,
-    does: AccessKind,
+    kind: AccessKind,
     near: u64,
     modules: &Modules,
     resolver: &mut dyn Resolve,
@@ -43,7 +43,7 @@ pub(crate) fn restore(
         let first = (module.start & !(STEP - 1)) | low;
         let first = if first < module.start { first + STEP } else { first };
         for pc in (first..module.end).step_by(STEP as usize) {
-            if let Some(fit) = fit(&resolver.call_before(pc, modules), does) {
+            if let Some(fit) = fit(&resolver.call_before(pc, modules), kind) {
                 best.push((fit, Some(module.start) == home, pc));
             }
         }
@@ -54,27 +54,27 @@ pub(crate) fn restore(
     Some(Earlier { pc, certain: rivals == 1 })
 }
 
-fn fit(call: &Call, does: AccessKind) -> Option<Fit> {
+fn fit(call: &Call, kind: AccessKind) -> Option<Fit> {
     match call {
         Call::None => None,
         Call::Unknown => Some(Fit::Possible),
         Call::Of(name) => match name.strip_prefix("__tsan_") {
             Some(announces) if announces.starts_with("func_") => None,
-            Some(announces) if announces_such(announces, does) => Some(Fit::Exact),
+            Some(announces) if announces_such(announces, kind) => Some(Fit::Exact),
             Some(_) => Some(Fit::Runtime),
             // The runtime also stands in for functions that copy and free.
-            None if copies(name) && matches!(does, AccessKind::Read | AccessKind::Write) => {
+            None if copies(name) && matches!(kind, AccessKind::Read | AccessKind::Write) => {
                 Some(Fit::Exact)
             }
-            None if frees(name) && does == AccessKind::Free => Some(Fit::Exact),
+            None if frees(name) && kind == AccessKind::Free => Some(Fit::Exact),
             None => None,
         },
     }
 }
 
-fn announces_such(name: &str, does: AccessKind) -> bool {
+fn announces_such(name: &str, kind: AccessKind) -> bool {
     let atomic = name.starts_with("atomic");
-    match does {
+    match kind {
         AccessKind::Read => !atomic && name.contains("read"),
         AccessKind::Write => !atomic && (name.contains("write") || name.contains("update")),
         AccessKind::AtomicRead => atomic && (name.contains("load") || name.contains("compare")),

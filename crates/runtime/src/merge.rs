@@ -54,7 +54,7 @@ impl Merge {
         new
     }
 
-    /// Passes on what is next, as far as it is there.
+    /// Passes on records in order, up to the first gap.
     pub fn pass(&mut self, out: impl FnMut(u32, &Record)) {
         self.pass_on(false, out);
     }
@@ -64,7 +64,7 @@ impl Merge {
         self.last
     }
 
-    /// The program is gone: passes on the rest, gaps or not.
+    /// The program has ended: passes on the rest, and skips gaps.
     pub fn finish(&mut self, mut out: impl FnMut(u32, &Record)) {
         self.pass_on(true, &mut out);
         for lane in &mut self.lanes {

@@ -134,13 +134,13 @@ pub struct FunctionRegion {
 /// What an atomic operation does to the lock that it is a part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockStep {
-    /// If it writes, the lock is taken; if it does not, it will be waited for out of sight.
+    /// If it writes, it takes the lock; if it does not, the thread will wait where we do not see it.
     Take(Mode),
-    /// If it writes, the lock is taken; if it does not, it is not wanted any more.
+    /// If it writes, it takes the lock; if it does not, the thread gives up.
     Try(Mode),
-    /// The lock is given up.
+    /// It releases the lock.
     Give(Mode),
-    /// Inside of a lock: neither taken nor given up.
+    /// It is inside the lock's code, and neither takes nor releases the lock.
     Inside,
 }
 
@@ -184,8 +184,8 @@ pub trait Resolve {
         Vec::new()
     }
 
-    /// Whether the atomic operation whose call returns to `pc` is part of a lock, and who uses the lock
-    /// there.
+    /// What the atomic operation whose call returns to `pc` does to a lock, if it is part of one, and the
+    /// site that uses the lock there.
     fn lock_step(
         &mut self,
         pc: u64,

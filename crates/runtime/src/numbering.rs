@@ -42,7 +42,7 @@ impl Numbering {
         run
     }
 
-    /// The access by number. What lies in another run than its beginning is not told.
+    /// The access by number, cut off where the run of its beginning ends.
     pub(crate) fn access(&mut self, access: Access) -> Access {
         let Access { addr, len } = access;
         let first = addr / GRANULE;
@@ -69,7 +69,7 @@ impl Numbering {
         Range { start: run.number * GRANULE + block.start % GRANULE, len: block.len }
     }
 
-    /// What has numbers of memory that is freed, by number. It loses them.
+    /// The numbered parts of memory that is freed, by number. They lose their numbers.
     pub(crate) fn freed(&mut self, memory: Range) -> Vec<Range> {
         let (first, end) = granules(memory);
         let before = self.runs.range(..first).next_back().filter(|(_, run)| run.end > first);
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(
             access(&mut numbering, 0x9018, 16),
             (56, 8),
-            "what is in another run is not told"
+            "what is in another run is cut off"
         );
         assert_eq!(numbering.address(56), Some(0x9018));
     }

@@ -33,7 +33,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Code may be elsewhere now.
+    /// Forgets what addresses mean: the code may be loaded elsewhere now.
     pub fn clear(&mut self) {
         let (alone, executed) =
             (std::mem::take(&mut self.alone), std::mem::take(&mut self.executed));
@@ -45,7 +45,7 @@ impl Places {
         &self.executed
     }
 
-    /// The sites of these return addresses are what they are without callers.
+    /// For these return addresses, callers do not change the site.
     pub fn stand_alone(&mut self, addresses: Vec<u64>) {
         self.alone = addresses;
     }
@@ -69,7 +69,7 @@ pub struct Names<'a> {
     pub text: ReadText<'a>,
     /// Knows the races that records name.
     pub race: ReadRace<'a>,
-    /// What has been asked for.
+    /// What has been resolved already.
     pub places: &'a mut Places,
 }
 
@@ -124,9 +124,9 @@ impl Names<'_> {
         RegionId(self.symbols.regions.intern(Region { kind, name }))
     }
 
-    /// Where the earlier access of a race was made, whose later one is at `pc`. The two are one entry of the
-    /// table whichever came first.
-    pub(crate) fn earlier(&mut self, number: usize, does: AccessKind, pc: u64) -> Option<SiteId> {
+    /// Where the earlier access of a race was made, whose later one is at `pc`. The table has one entry for
+    /// both orders of the two places.
+    pub(crate) fn earlier(&mut self, number: usize, kind: AccessKind, pc: u64) -> Option<SiteId> {
         const MASK: u64 = (1 << SHADOW_PC_BITS) - 1;
         let race = (self.race)(number)?;
         let Names { symbols, modules, resolver, places, .. } = self;
@@ -137,7 +137,7 @@ impl Names<'_> {
         if let Some(&known) = places.earlier.get(&number) {
             return Some(known);
         }
-        let restored = restore(race.earlier.pc, does, pc, modules, &mut **resolver);
+        let restored = restore(race.earlier.pc, kind, pc, modules, &mut **resolver);
         let site = resolver.site(restored.map_or(0, |r| r.pc), modules);
         let found = SiteId(symbols.sites.intern(site));
         places.earlier.insert(number, found);

@@ -13,14 +13,14 @@ use crate::wire::{AccessKind, FRAMES, Side};
 /// One side of a race.
 #[derive(Clone, Debug)]
 pub struct RaceSide {
-    /// Who.
+    /// The thread that made the access.
     pub thread: ThreadId,
-    /// Doing what.
-    pub does: AccessKind,
+    /// What kind of access it was.
+    pub kind: AccessKind,
     /// Return address of the call that announced the access; 0 if it could not be restored, see
     /// [`NativeRace::certain`].
     pub pc: u64,
-    /// When.
+    /// The epoch of the thread in which it was.
     pub epoch: Epoch,
     /// Bytes that both sides touched.
     pub range: Range,
@@ -73,7 +73,7 @@ pub(crate) fn one(
 ) -> Option<NativeRace> {
     let race = shm.race(number)?;
     let (mut earlier, later) = (side(&race.earlier)?, side(&race.later)?);
-    let restored = restore(earlier.pc, earlier.does, later.pc, modules, resolver);
+    let restored = restore(earlier.pc, earlier.kind, later.pc, modules, resolver);
     earlier.pc = restored.map_or(0, |r| r.pc);
     let calls = race.past.iter().map(|&[returns_to, inside]| Call { returns_to, inside });
     let past = calls.take_while(|call| call.inside != 0).collect();
@@ -86,7 +86,7 @@ fn side(side: &Side) -> Option<RaceSide> {
     let frames = (side.frames as usize).min(FRAMES);
     Some(RaceSide {
         thread: ThreadId(side.thread),
-        does: AccessKind::from_number(side.does)?,
+        kind: AccessKind::from_number(side.kind)?,
         pc: side.pc,
         epoch: Epoch::from_record(side.epoch),
         range: Range { start: side.addr, len: u64::from(side.len) },
@@ -105,7 +105,7 @@ impl NativeRace {
         let mut place = |side: &RaceSide| Place {
             thread: side.thread,
             site: SiteId(symbols.sites.intern(resolver.site(side.pc, modules))),
-            role: role(side.does),
+            role: role(side.kind),
             held: Vec::new(),
         };
         let places = vec![place(&self.earlier), place(&self.later)];
@@ -124,8 +124,8 @@ impl NativeRace {
 }
 
 /// What a side did, in the words of findings.
-pub(crate) fn role(does: AccessKind) -> Role {
-    match does {
+pub(crate) fn role(kind: AccessKind) -> Role {
+    match kind {
         AccessKind::Read => Role::Read,
         AccessKind::Write => Role::Write,
         AccessKind::AtomicRead => Role::AtomicRead,

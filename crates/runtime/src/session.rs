@@ -23,10 +23,10 @@ use crate::wire::{self, Failure, Header, RecordKind};
 pub struct Options {
     /// Synchronization and atomics become events.
     pub synchronization: bool,
-    /// Accesses that pass the filter become events, too.
+    /// Accesses that pass the filter become events too.
     pub accesses: bool,
-    /// Of accesses, those to memory on which a race has happened become events: all that matters to
-    /// analyses behind a race-free filter.
+    /// Accesses to memory on which a race has happened become events: analyses behind a race-free filter
+    /// need no others.
     pub racy_accesses: bool,
     /// Functions are regions: those that [`Resolve::regions`] names.
     pub function_regions: bool,
@@ -55,9 +55,9 @@ pub enum Error {
     /// The program did not start.
     #[error("cannot run {program}: {source}")]
     Start {
-        /// What was to be run.
+        /// The program.
         program: String,
-        /// Why not.
+        /// Why it did not start.
         source: io::Error,
     },
     /// It could not be waited for.
@@ -77,7 +77,7 @@ pub enum Error {
     NotControlled,
 }
 
-/// Why the runtime in the program did not start, if it did not.
+/// The reason for which the runtime in the program did not start, if it did not.
 pub(crate) fn refusal(header: &Header) -> Option<Error> {
     let failure = header.failure.load(Ordering::Acquire);
     let is = |f: Failure| failure == f as u32;
@@ -107,13 +107,13 @@ pub struct Outcome {
     pub attached: bool,
     /// Whether any code of it was instrumented.
     pub instrumented: bool,
-    /// Races found inline, also those that were too many to keep.
+    /// How many races were found inline, including those that were not kept because there were too many.
     pub races_seen: u32,
     /// The races that were kept.
     pub races: Vec<NativeRace>,
     /// Records that could not be written.
     pub lost: u64,
-    /// Functions that should have been regions, and for which there was no room.
+    /// How many functions were not tracked as regions because the table is full.
     pub lost_functions: usize,
     /// Where code was mapped.
     pub modules: Modules,
@@ -129,13 +129,13 @@ pub trait Observe {
         let _ = (race, symbols, modules);
     }
 
-    /// The next event is the later access of the first race on some bytes. Only where accesses to
-    /// memory without races are kept back.
+    /// The next event is the later access of the first race on some bytes. Called only with
+    /// [`Options::racy_accesses`].
     fn first_race(&mut self, race: &FirstRace, symbols: &Symbols) {
         let _ = (race, symbols);
     }
 
-    /// What a thread holds by the events so far it holds from this epoch on.
+    /// The locks that a thread holds after the events so far, it holds from this epoch on.
     fn locks_changed(&mut self, thread: ThreadId, from: Epoch) {
         let _ = (thread, from);
     }
@@ -157,7 +157,7 @@ impl<F: FnMut(&Event, &Symbols)> Observe for F {
 pub struct Session {
     shm: Shm,
     child: Child,
-    /// Races are looked for, and not only memory on which they happen.
+    /// Whether races are reported, and not only used to select accesses.
     races: bool,
 }
 
@@ -188,7 +188,7 @@ impl Session {
         Ok(Session { shm, child, races: options.races })
     }
 
-    /// The process.
+    /// The number of the process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -16,7 +16,7 @@ use selvedge_model::RegionKind;
 use crate::modules::{FunctionRegion, Modules, Resolve};
 use crate::wire::{self, Lane, RACES, RING, Record, Shared, Side};
 
-/// Descriptors below are left to the program.
+/// The lowest descriptor that we use; lower ones are left to the program.
 const FIRST_FD: i32 = 200;
 
 /// A copy of a [`wire::Race`].
@@ -210,7 +210,7 @@ impl RegionTable {
         }
     }
 
-    /// What the map has beyond `known` is not there any more.
+    /// The map has been cut back to `known`: later libraries are gone.
     pub(crate) fn forget_after(&mut self, shm: &Shm, known: u32) {
         if self.answered > known {
             self.answered = 0;

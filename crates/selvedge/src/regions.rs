@@ -88,7 +88,7 @@ mod native {
     pub(super) struct Mark(());
 
     impl Mark {
-        // The call below is to be in the function that is marked, or its place would be here.
+        // Inlined, so that the call below is in the function that is marked and has its place.
         #[inline(always)]
         pub(super) fn new(name: &str, claim: Claim) -> Mark {
             let kind = match claim {

@@ -132,7 +132,7 @@ fn a_memory_order_that_is_too_weak_is_found_if_the_reader_is_not_the_last() {
             theirs.1.store(1, Ordering::Relaxed);
         });
         if shared.1.load(Ordering::Acquire) == 1 {
-            // SAFETY: as above.
+            // SAFETY: the flag is set after the write; that the flag orders nothing is the bug.
             assert_eq!(unsafe { shared.0.get() }, 7);
         }
         writer.join().unwrap();

@@ -72,7 +72,7 @@ fn by_luck(fixed: bool) -> impl Fn() + Send + Sync + 'static {
             x.fetch_add(1, Ordering::Relaxed);
         }
         let guard = fixed.then(|| shared.1.lock().unwrap());
-        // SAFETY: as above.
+        // SAFETY: a race is what is tested for.
         let seen = unsafe { shared.0.get() };
         drop(guard);
         assert!(seen < 2);

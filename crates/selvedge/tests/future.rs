@@ -275,7 +275,7 @@ fn channels_order_what_tasks_share() {
             sender.send(()).await.unwrap();
         });
         block_on(receiver.recv()).unwrap();
-        // SAFETY: as above.
+        // SAFETY: the other side has set it and sent before this received.
         assert_eq!(unsafe { data.get() }, 1);
         block_on(task).unwrap();
     });

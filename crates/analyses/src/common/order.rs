@@ -50,7 +50,7 @@ impl Edges {
 }
 
 impl Edges {
-    /// Whether an operation may order anything. Most do not, and are passed over at once.
+    /// Whether an operation may order anything. Most do not, and are skipped at once.
     #[inline]
     fn concern(self, op: &Op) -> bool {
         match op {

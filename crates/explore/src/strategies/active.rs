@@ -33,7 +33,7 @@ pub enum Verdict {
     Irrelevant,
     /// Its next step is part of the target, whose other parts are not there yet.
     Partial,
-    /// The target is reached, and this thread is to go first.
+    /// The target is reached, and this thread goes first.
     Reached(ThreadId),
 }
 
@@ -47,7 +47,7 @@ pub struct Active {
     reached: bool,
     thrashes: u64,
     held_up: usize,
-    /// Who was chosen and has not taken the step yet.
+    /// The thread that was chosen and has not taken its step yet.
     chosen: Option<ThreadId>,
 }
 

@@ -33,9 +33,9 @@ use crate::{Choice, Pending, Rng, Step, Strategy};
 /// A step of another thread between two of an atomic block, on one object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Violation {
-    /// Whose block.
+    /// The thread whose block it is.
     pub victim: ThreadId,
-    /// Who came in between.
+    /// The thread that came in between.
     pub intruder: ThreadId,
     /// First and second step of the block, and the step in between.
     pub sites: [SiteId; 3],
@@ -95,7 +95,7 @@ enum Aim {
 }
 
 impl Aim {
-    /// Whether a thread whose block this is is inside one.
+    /// Whether the thread of `block` is inside something that is taken to be atomic.
     fn holds_in(self, block: &Block) -> bool {
         match self {
             Aim::Regions => !block.regions.is_empty(),
@@ -127,13 +127,13 @@ pub struct AtomFuzzer {
 }
 
 impl AtomFuzzer {
-    /// With annotated blocks.
+    /// Checks annotated blocks.
     pub fn new() -> AtomFuzzer {
         let active = Active::default();
         AtomFuzzer { active, aim: Aim::Regions, blocks: Vec::new(), violations: Vec::new() }
     }
 
-    /// With the heuristic that what a thread does while it holds a lock is a block.
+    /// Takes what a thread does while it holds a lock for a block.
     pub fn lock_regions() -> AtomFuzzer {
         AtomFuzzer { aim: Aim::LockRegions, ..AtomFuzzer::new() }
     }
@@ -163,7 +163,7 @@ impl AtomFuzzer {
         self.active.thrashes()
     }
 
-    /// A thread has touched something, or is about to and nothing can keep it from it any more.
+    /// A thread has touched something, or is about to and cannot be stopped any more.
     fn touched(&mut self, thread: ThreadId, site: SiteId, mine: Touch) {
         if self.aim.may_intrude(site) {
             self.intrude(thread, site, mine);
@@ -277,8 +277,8 @@ fn touch_of(op: Op) -> Option<Touch> {
     }
 }
 
-/// Whether a step `between`, given by whether it writes, keeps `first` and `second` from being one: not
-/// if it commutes with either.
+/// Whether a step between `first` and `second` violates atomicity: unless it commutes with one of them.
+/// `between` says whether it writes.
 fn violates(first: Touch, between: bool, second: Touch) -> bool {
     between || first.writes && second.writes
 }

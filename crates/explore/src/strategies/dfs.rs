@@ -68,8 +68,8 @@ impl Dfs {
         }
     }
 
-    /// At which choice the program did not do what it had done before the same choices, if it ever
-    /// did not: it has nondeterminism that the executor does not control, and no search is complete.
+    /// The choice at which the program did something else than before after the same choices, if it ever
+    /// did: then it has nondeterminism that the executor does not control, and no search is complete.
     pub fn diverged(&self) -> Option<usize> {
         self.diverged
     }

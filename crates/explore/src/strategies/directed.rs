@@ -10,7 +10,7 @@ use crate::{
     Abstraction, AtomFuzzer, Choice, DeadlockFuzzer, Pending, RaceFuzzer, Rng, Strategy, Wraps,
 };
 
-/// How many directed executions a prediction is worth unless the user says otherwise.
+/// How many directed executions try to confirm a prediction, by default.
 pub const ATTEMPTS: u64 = 20;
 
 /// Aims at a target.
@@ -48,7 +48,7 @@ impl<A: Abstraction> Directed<A> {
         }
     }
 
-    /// Of a race: who raced and where, the one that went first first.
+    /// For a race: the two threads and their sites, the one that went first first.
     pub fn order(&self) -> Option<[(ThreadId, SiteId); 2]> {
         match self {
             Directed::Race(race) => race.order(),
@@ -64,7 +64,7 @@ impl<A: Abstraction> Directed<A> {
         }
     }
 
-    /// Of a race: lets the other thread go first. Nothing else has an order to be swapped.
+    /// For a race: lets the other thread go first. Other targets have no order to swap.
     pub fn swapped(self) -> Directed<A> {
         match self {
             Directed::Race(race) => Directed::Race(race.swapped()),
@@ -103,7 +103,7 @@ impl<A: Abstraction> Wraps for Directed<A> {
 /// Lets one strategy choose, and watches whether a target is reached.
 #[allow(missing_debug_implementations)]
 pub struct Witness<S, A> {
-    /// Who chooses.
+    /// The strategy that chooses.
     pub strategy: S,
     watcher: Directed<A>,
 }

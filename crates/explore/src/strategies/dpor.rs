@@ -102,7 +102,7 @@ impl Dpor {
         }
     }
 
-    /// How many executions there were, also those that repeated a class.
+    /// How many executions there were, including those that repeated a class.
     pub fn executions(&self) -> u64 {
         self.executions
     }
@@ -140,7 +140,7 @@ impl Dpor {
         (clock, racing)
     }
 
-    /// Sees to it that the step of `p`, which knows `clock` after it, is tried before event `i`.
+    /// Plans a schedule in which the step of `p`, which knows `clock` after it, comes before event `i`.
     fn reverse(&mut self, i: usize, p: ThreadId, clock: &Clock) {
         let Some(state) = self.events[i].state else { return };
         let first = &self.events[i];

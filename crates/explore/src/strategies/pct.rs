@@ -28,7 +28,7 @@ pub const FIRST_GUESS: usize = 64;
 /// How many choices in a row are taken for spinning.
 pub const SPIN: usize = 2_000;
 
-/// Priorities of change points lie above, those of threads that gave way below.
+/// Priorities of change points lie above this, those of threads that yielded or spun below.
 const CHANGED: u64 = 1 << 32;
 
 /// Random priorities with random change points.
@@ -39,14 +39,14 @@ pub struct Pct {
     longest: usize,
     rng: Rng,
     /// By thread.
-    // invariant: at least 2^63 at first, `CHANGED` and a little at a change point, below it when given
-    // way; distinct, except with negligible probability.
+    // invariant: at least 2^63 at first, a little above `CHANGED` after a change point, below it after a
+    // yield; distinct, except with negligible probability.
     priorities: Vec<u64>,
     /// At which choice the running thread falls to which priority, latest first. Which of two change
     /// points gives the lower priority does not depend on which comes first: the proof needs that.
     change_points: Vec<(usize, u64)>,
     lowest: u64,
-    /// Who was chosen how many times in a row.
+    /// The thread that was chosen last, and how many times in a row.
     streak: (ThreadId, usize),
 }
 

@@ -22,7 +22,7 @@ use crate::{Choice, Pending, Rng, Strategy, dependent};
 #[derive(Clone, Debug, Default)]
 pub struct Pos {
     rng: Rng,
-    /// Of the pending step of each thread.
+    /// The priority of the pending step of each thread.
     priorities: Vec<u64>,
 }
 

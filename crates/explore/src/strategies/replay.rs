@@ -28,7 +28,7 @@ pub struct Divergence {
     pub segment: usize,
     /// Whose segment.
     pub thread: ThreadId,
-    /// Why.
+    /// Why the schedule could not be followed there.
     pub reason: Reason,
 }
 

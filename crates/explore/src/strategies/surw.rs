@@ -29,7 +29,7 @@ use selvedge_model::{Event, Op, ThreadId};
 use crate::entry::Entry;
 use crate::{Choice, Pending, Rng, Step, Strategy};
 
-/// What a step is about, so far as selecting goes.
+/// The object of a step, as far as the selection distinguishes objects.
 type Subject = (u8, u64);
 
 type Counts = FxHashMap<(Option<Subject>, ThreadId), u64>;

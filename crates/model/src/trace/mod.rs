@@ -18,7 +18,7 @@ pub mod text;
 /// Why a trace cannot be read, and where.
 #[derive(Debug, Error)]
 pub enum TraceError {
-    /// The bytes could not be had.
+    /// The bytes could not be read.
     #[error("cannot read: {0}")]
     Io(#[from] io::Error),
     /// There is nothing in it.

@@ -1,4 +1,4 @@
-//! Findings for programs. The format is versioned; what is there keeps its meaning within a version.
+//! Findings for programs, as JSON. The format is versioned; a field keeps its meaning within a version.
 
 use serde::Serialize;
 
@@ -66,15 +66,15 @@ struct Place<'a> {
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<String>,
-    /// Not there if it is not known.
+    /// Absent if the locks are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<Vec<Held<'a>>>,
-    /// The site is the likeliest of several.
+    /// The site is the most likely one of several.
     #[serde(skip_serializing_if = "is_false")]
     approximate: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stack: Vec<StackFrame<'a>>,
-    /// These calls led there, though perhaps not when the access was made.
+    /// The calls led to the site, but perhaps at another time than the access.
     #[serde(skip_serializing_if = "is_false")]
     stack_likely: bool,
 }
@@ -185,7 +185,7 @@ fn place(p: &crate::Place) -> Place<'_> {
     }
 }
 
-/// The whole stack, the place itself first; nothing if it is all there is.
+/// The whole stack, the place itself first; empty if the stack is only the place.
 fn stack(p: &crate::Place) -> Vec<StackFrame<'_>> {
     let frames = p.frames();
     if frames.len() < 2 {

@@ -191,7 +191,7 @@ fn arrive(t: &mut Thread, barrier: usize) -> u32 {
         let parties = object.parties.max(1);
         let round = object.arrived / parties;
         let side = (round % 2) as usize;
-        // The clock of the round before last is free as soon as everybody is out of that round.
+        // The clock of the round before last is free as soon as all threads have left that round.
         if object.arrived.is_multiple_of(parties) && object.inside[side] == 0 {
             clock_of(object, round).clear();
         }

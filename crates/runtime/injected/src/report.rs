@@ -44,8 +44,8 @@ pub struct Earlier {
     pub cell: Cell,
     /// Low bits of the program counter.
     pub pc: u64,
-    /// What.
-    pub does: AccessKind,
+    /// What kind of access it was.
+    pub kind: AccessKind,
 }
 
 /// Reports that what the thread is about to do to `len` bytes at `addr` was not ordered after `earlier`. If it
@@ -71,7 +71,7 @@ pub fn race(
         len: u64::from(len),
         thread: owner,
         epoch: thread::short_epoch(earlier.cell),
-        earlier: earlier.does,
+        earlier: earlier.kind,
         later,
     };
     let number = enter(t, &race, earlier.pc, pc);
@@ -98,10 +98,10 @@ fn enter(t: &Thread, race: &Raced, earlier_pc: u64, pc: usize) -> Option<usize> 
     if number >= wire::RACES {
         return None;
     }
-    let side = |thread: u32, does: AccessKind, pc: u64, epoch: u64| {
+    let side = |thread: u32, kind: AccessKind, pc: u64, epoch: u64| {
         let &Raced { addr, len, .. } = race;
         let (len, frames, stack) = (len as u32, 0, [0; FRAMES]);
-        Side { thread, does: does as u32, pc, addr, len, frames, epoch, stack }
+        Side { thread, kind: kind as u32, pc, addr, len, frames, epoch, stack }
     };
     let first = side(race.thread, race.earlier, a, race.epoch);
     let mut second = side(t.number, race.later, pc as u64, thread::short_epoch(Cell(t.epoch)));

@@ -96,13 +96,13 @@ impl Cell {
         self.0 & 0xff
     }
 
-    /// Whose.
+    /// The slot of the thread that made the access.
     #[inline(always)]
     pub fn slot(self) -> usize {
         (self.0 >> SLOT_SHIFT) as usize & 0x3ff
     }
 
-    /// When.
+    /// The thread's clock at the access.
     #[inline(always)]
     pub fn clock(self) -> u32 {
         (self.0 >> EPOCH_SHIFT) as u32 & MAX_CLOCK

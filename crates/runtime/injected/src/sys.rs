@@ -44,7 +44,7 @@ const MADV_DONTNEED: usize = 4;
 const MADV_DONTDUMP: usize = 16;
 const MADV_NOHUGEPAGE: usize = 15;
 
-/// Reserves zeroed memory at a fixed place; false if it is not to be had.
+/// Reserves zeroed memory at a fixed place; false if the kernel refuses.
 pub fn reserve(at: usize, len: usize) -> bool {
     let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
     // SAFETY: NOREPLACE never touches an existing mapping.

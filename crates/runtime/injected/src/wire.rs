@@ -97,7 +97,7 @@ pub struct Header {
     pub program: AtomicU32,
     /// 1 once an instrumented access or function was seen, so that "nothing instrumented" is known.
     pub instrumented: AtomicU32,
-    /// Races found, also those beyond [`RACES`].
+    /// How many races were found, including those beyond [`RACES`].
     pub races: AtomicU32,
     /// Records that could not be written.
     pub lost: AtomicU64,
@@ -243,7 +243,7 @@ kinds! {
     Enroll = 29,
     /// Pending only: compares the futex `a`, of `b` bytes, with a value and starts to wait if it has it.
     FutexWait = 30,
-    /// Pending only: gives way.
+    /// Pending only: the thread lets others run.
     Yield = 31,
     /// Lock `a` is initialised: a new lock, even if another one was there before.
     Made = 32,
@@ -434,7 +434,7 @@ pub struct Side {
     /// The thread that made the access.
     pub thread: u32,
     /// The [`AccessKind`], as a number.
-    pub does: u32,
+    pub kind: u32,
     /// Return address of the call that announced the access. Of the earlier side only the lowest
     /// [`SHADOW_PC_BITS`] are known.
     pub pc: u64,

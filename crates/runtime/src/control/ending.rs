@@ -12,7 +12,7 @@ use selvedge_model::{
 use super::{Controlled, Execution, Outcome};
 
 const SIGABRT: i32 = 6;
-/// How much of a message is worth repeating.
+/// The longest part of a message that is repeated in a report.
 const MESSAGE: usize = 300;
 
 impl Controlled {

@@ -26,7 +26,7 @@ pub struct Watched {
 pub struct WatchList(Arc<Vec<Watched>>);
 
 impl WatchList {
-    /// These, each once.
+    /// A list of these accesses, each once.
     pub fn new(mut list: Vec<Watched>) -> WatchList {
         list.sort_by(|a, b| a.code.cmp(&b.code));
         list.dedup_by(|a, b| a.code == b.code);
@@ -47,7 +47,7 @@ impl Points for WatchList {
     }
 }
 
-/// To wait in one of these is to be about to end: `exit` and `exit_group`.
+/// A thread that waits in one of these calls is about to end: `exit` and `exit_group`.
 const ENDS: [u32; 2] = [60, 231];
 
 /// What was not under control, each once, in words.

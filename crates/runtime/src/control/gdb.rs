@@ -36,7 +36,7 @@ impl Controlled {
         ] {
             run(line);
         }
-        // What brings the runtime into the program must not bring it into gdb.
+        // The variables that load the runtime into the program must not load it into gdb.
         let mut inside = Command::new(&self.program);
         self.settings.form.put_into(&mut inside, &self.libraries);
         for (name, value) in inside.get_envs() {

@@ -14,7 +14,7 @@ use crate::decode::Decoder;
 use crate::places::{Callers, Names};
 use crate::wire::{Phase, Record, RecordKind};
 
-/// What tells where records belong.
+/// What is needed to place records in the program.
 pub struct Lookup<'a> {
     /// Names of addresses.
     pub names: Names<'a>,
@@ -51,7 +51,7 @@ fn callers(line: &Line) -> Callers {
 }
 
 impl History {
-    /// Of a new execution, whose names are known by `names`.
+    /// The history of a new execution, whose names go to `names`.
     pub fn new(names: &Recognised) -> History {
         names.begin();
         let objects = Objects { decoder: Decoder::numbering(), begins: Vec::new() };
@@ -65,7 +65,7 @@ impl History {
         }
     }
 
-    /// Takes what is new and tells the strategy if it wants to know.
+    /// Reads what is new, and passes it on to a strategy that follows steps.
     pub fn read(&mut self, c: &Control, lookup: &mut Lookup<'_>, strategy: &mut dyn Strategy) {
         let follows = strategy.follows_steps();
         let len = (c.log_len.load(Relaxed) as usize).min(wire::LOG);
@@ -142,7 +142,7 @@ impl History {
         self.know(thread, Pending { site, landmark, step: Step::Busy });
     }
 
-    /// There is this thread, which has said nothing else yet.
+    /// Adds a thread of which nothing is known but that it exists.
     fn know(&mut self, thread: ThreadId, first: Pending) {
         let threads = thread.index() + 1;
         if self.pending.len() < threads {
@@ -195,7 +195,7 @@ impl History {
         }
     }
 
-    /// Whom a thread waits for, where that is known: the holder of a lock, the thread to be joined.
+    /// The thread that a thread waits for, if it is known: the holder of a lock, or the thread to join.
     pub(super) fn waits_for(&self, thread: usize) -> Option<ThreadId> {
         match self.pending[thread].step {
             Step::Do(Op::Join(other)) => Some(other),

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::wire::{self, Control};
 
-/// Descriptors below are left to the program.
+/// The lowest descriptor that we use; lower ones are left to the program.
 const FIRST_FD: i32 = 200;
 
 /// A mapping of [`Control`] that the program maps as well.
@@ -49,7 +49,7 @@ impl Memory {
         Ok(memory)
     }
 
-    /// What is there.
+    /// The mapped words.
     pub fn control(&self) -> &Control {
         // SAFETY: mapped until drop; all fields are atomic.
         unsafe { &*self.at }

@@ -70,7 +70,7 @@ pub struct Settings {
     /// Runs the program under gdb, which has the terminal. Then there is one execution, and no limit of
     /// time should be set.
     pub debugger: Option<Debugger>,
-    /// Where the program runs; where this process does if nothing is said.
+    /// The directory in which the program runs; that of this process if there is none.
     pub directory: Option<PathBuf>,
     /// An execution ends early, with [`Error::Interrupted`], once one of these is true.
     pub interrupts: Vec<Arc<AtomicBool>>,
@@ -112,13 +112,13 @@ pub struct Debugger {
 /// A thread that waits when no thread can run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocked {
-    /// Who.
+    /// The thread.
     pub thread: ThreadId,
     /// What it is about to do.
     pub pending: Pending,
     /// What it holds, outermost first.
     pub holds: Vec<Held>,
-    /// Whom it waits for, where that is known: the holder of a lock, the thread to be joined.
+    /// The thread that it waits for, if it is known: the holder of a lock, or the thread to join.
     pub waits_for: Option<ThreadId>,
 }
 
@@ -142,7 +142,7 @@ pub enum Outcome {
 pub enum Uncontrolled {
     /// A thread waited in a system call that is not modelled, and others went on meanwhile.
     SystemCall {
-        /// Who.
+        /// The thread.
         thread: ThreadId,
         /// The call's number, if the kernel says.
         number: Option<u32>,
@@ -156,13 +156,13 @@ pub enum Uncontrolled {
 pub struct Execution {
     /// How it ended.
     pub outcome: Outcome,
-    /// Who ran; what [`Controlled::replay`] needs.
+    /// Which thread ran when; what [`Controlled::replay`] needs.
     pub schedule: Schedule,
     /// What happened.
     pub events: Vec<Event>,
     /// Where threads were stopped although they could have gone on.
     pub stops: Vec<Stop>,
-    /// Whose turn it was last.
+    /// The thread that ran last.
     pub last: ThreadId,
     /// Where it was when a signal ended it, if that is known.
     pub crash: Option<Crash>,
@@ -179,16 +179,16 @@ pub struct Execution {
     pub stderr: Vec<u8>,
 }
 
-/// Where a signal met the program.
+/// Where the program was when a signal ended it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Crash {
-    /// Who, if it is a controlled thread.
+    /// The thread, if it is a controlled one.
     pub thread: Option<ThreadId>,
     /// At which instruction, or by whose call into a library.
     pub site: SiteId,
-    /// It was such a call, so far as the words on the stack can tell.
+    /// Whether it was such a call, concluded from the words on the stack.
     pub approximate: bool,
-    /// What the instruction could not access, if it is to blame.
+    /// The address that the instruction could not access, if that caused the signal.
     pub addr: Option<u64>,
 }
 
@@ -232,7 +232,7 @@ pub struct Controlled {
     pub symbols: Symbols,
     /// Seed of the program's random numbers.
     pub seed: u64,
-    /// Whether releasing a lock is a step. Worth its price once
+    /// Whether releasing a lock is a step. That makes executions longer, and is needed only if
     /// [a thread could notice](Execution::releases_matter).
     pub releases: bool,
     modules: Modules,
@@ -307,7 +307,7 @@ impl Controlled {
         self.settings.time
     }
 
-    /// Changes that.
+    /// Sets the time after which an execution is too long.
     pub fn limit_time(&mut self, time: Duration) {
         self.settings.time = time;
     }
@@ -398,7 +398,7 @@ impl Controlled {
         self.places.stand_alone(addresses);
     }
 
-    /// Sees to it that a process waits before `main`.
+    /// Starts a process that waits before `main`, unless there is one.
     fn prepare(&mut self) -> Result<(), Error> {
         if self.process.is_some() {
             return Ok(());
@@ -445,7 +445,7 @@ impl Controlled {
         let shm = Shm::new(crate::wire::NO_RACES | flags).map_err(Error::Memory)?;
         self.region_table = RegionTable::default();
         shm.pass_to(&mut command);
-        // The program is not told that it has one processor only.
+        // The program must not see that it has one processor only.
         let choice = OneProcessor::choose();
         for (word, mask) in
             self.memory.control().processors.iter().zip(choice.map_or([0; 16], |c| c.1))
@@ -488,7 +488,7 @@ impl Controlled {
         }
     }
 
-    /// Libraries that the last execution loaded are not there in the next.
+    /// Forgets the libraries that the last execution loaded: the next one begins without them.
     fn reset_maps(&mut self) {
         if let Some(shm) = &self.shm {
             let header = &shm.shared().header;
@@ -529,7 +529,7 @@ impl Controlled {
         if child != 0 && child != pid {
             memory::kill(child);
         }
-        // gdb leads no group of its own: it needs the terminal.
+        // gdb has no process group of its own: it needs the terminal.
         if self.settings.debugger.is_none() {
             memory::kill(-pid);
         }

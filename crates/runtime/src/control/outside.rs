@@ -18,7 +18,7 @@ use super::{Controlled, Uncontrolled};
 pub enum Cause {
     /// A thread waited in the kernel while others went on.
     Waited(Uncontrolled),
-    /// The program asked for the number of its process, which is another each time.
+    /// The program asked for the number of its process, which differs each time.
     Process,
     /// The program read below `/proc`.
     Proc,
@@ -46,8 +46,8 @@ impl fmt::Display for Cause {
 }
 
 impl Cause {
-    /// Why executions differ of which one waited outside, that asked for these sources, and that differ
-    /// only when the program is started anew or also when it is not.
+    /// Why two executions differ, given what one of them waited for outside, which sources they asked for,
+    /// and whether they differ only when the program is started anew.
     pub(super) fn of(waited: Option<&Uncontrolled>, sources: u32, anew: bool) -> Cause {
         match waited {
             Some(what) => Cause::Waited(what.clone()),

@@ -188,7 +188,7 @@ impl Run<'_> {
             if c.ended.load(Ordering::Acquire) == self.program.runs {
                 return Ok(Some(ExitStatus::from_raw(c.exit.load(Ordering::Relaxed) as i32)));
             }
-            // The server ends only if something kills it.
+            // The server ends only if it is killed.
             if self.active.elapsed() > PATIENCE
                 && let Some(Ok(Some(_))) = self.program.process.as_mut().map(Child::try_wait)
             {
@@ -338,7 +338,7 @@ impl Run<'_> {
         };
         let tid = slot.tid.load(Ordering::Acquire);
         if tid == 0 || !sleeps(child, tid) {
-            // It computes, or a debugger has stopped it: that it sleeps is seen anew.
+            // It computes, or a debugger has stopped it: if it sleeps later, that counts from then on.
             self.active = Instant::now();
             return;
         }
@@ -378,7 +378,7 @@ fn sleeps(process: u32, thread: u32) -> bool {
 }
 
 /// Whether all threads of the process sleep and none has a signal to handle. Waits a little for those
-/// that are about to. Dear: the kernel takes milliseconds to clear away a process that was looked at so.
+/// that are about to. Expensive: the kernel takes milliseconds to remove a process that was inspected so.
 fn settled(process: u32) -> bool {
     let quiet = |status: &str| {
         let field = |name: &str| {

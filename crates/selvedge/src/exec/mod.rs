@@ -173,7 +173,7 @@ pub(crate) struct Exec {
     pub(crate) selected: Arc<[&'static Entry]>,
     // invariant: started only when the execution is over, or because the log got long.
     pub(crate) pipeline: Pipeline,
-    /// The log is to be kept whole.
+    /// Whether the whole log is kept.
     pub(crate) keep: bool,
     observed: bool,
     /// Releases are steps: some thread tries locks, and notices who holds them when.

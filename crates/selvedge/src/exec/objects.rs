@@ -167,7 +167,7 @@ impl Cond {
         self.waiters.push((thread, self.time));
     }
 
-    /// Everybody who waits may now wake up. How many more of them will.
+    /// Any thread that waits may take this notification. Returns how many more threads will wake up.
     pub(crate) fn notify_one(&mut self) -> usize {
         if self.tokens.len() == self.waiters.len() {
             return 0;

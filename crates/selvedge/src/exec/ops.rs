@@ -369,7 +369,7 @@ pub(crate) fn post(slot: &Slot, limit: usize, here: Here) {
     });
 }
 
-/// Lets everybody through from now on.
+/// Lets all threads through from now on.
 pub(crate) fn close(slot: &Slot, here: Here) {
     with(|e| {
         let id = e.semaphore(slot);

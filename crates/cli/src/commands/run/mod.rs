@@ -6,8 +6,8 @@
 
 mod ending;
 mod heap;
+mod held_before;
 pub(crate) mod observe;
-mod past;
 mod signals;
 mod watch;
 

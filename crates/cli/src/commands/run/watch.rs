@@ -14,7 +14,7 @@ use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome};
 
 use super::ending;
 use super::heap::Heap;
-use super::past::HeldBefore;
+use super::held_before::HeldBefore;
 use crate::commands::check;
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::{self, SharedSymbolizer};

@@ -1,4 +1,4 @@
-//! One file of code: its debug information, its symbols, and what its calls call.
+//! One file of code: its debug information, its symbols, and the targets of its calls.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -18,7 +18,7 @@ use super::types::Types;
 /// A variable that is not larger has no parts worth naming.
 const SCALAR: u64 = 8;
 
-/// What is known of a file. All addresses are those that the linker gave.
+/// The information of a file. All addresses are those that the linker assigned.
 #[derive(Default)]
 pub(super) struct Binary {
     path: PathBuf,
@@ -41,7 +41,7 @@ struct Symbol {
 }
 
 impl Binary {
-    /// Reads a file; one that cannot be read has nothing to tell.
+    /// Reads a file. If that fails, nothing in it can be resolved.
     pub(super) fn open(path: &Path) -> Binary {
         let Ok(bytes) = std::fs::read(path) else { return Binary::default() };
         let Ok(file) = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes) else {

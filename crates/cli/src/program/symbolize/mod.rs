@@ -1,12 +1,12 @@
 //! From addresses in a program to places in its source and names of its variables.
 //!
-//! Debug information is read when an address of its file is first asked for, and never again. A file
-//! without any still has its symbol table, and without that the offset in the file is shown: less is
-//! said, but nothing wrong.
+//! Debug information of a file is read once, when one of its addresses is first resolved. Without debug
+//! information the symbol table gives the function; without that, the offset in the file is shown. So a report
+//! may say less, but nothing wrong.
 
 mod binary;
+mod likely_calls;
 mod locks;
-mod past;
 mod types;
 
 use std::cell::{RefCell, RefMut};

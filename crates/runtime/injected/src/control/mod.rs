@@ -118,7 +118,7 @@ pub fn of(t: &Thread) -> Option<&'static Control> {
 /// What a thread is about to do.
 #[derive(Clone, Copy)]
 pub struct Want {
-    /// What.
+    /// What the thread is about to do.
     pub record: Record,
     /// [`YIELDS`], [`wire::REENTRANT`].
     pub flags: u32,

@@ -159,7 +159,7 @@ pub fn await_notification(
     slot.eligible.store(0, Relaxed);
     o.waiters.fetch_sub(1, Relaxed);
     if notified && o.permits.fetch_sub(1, Relaxed) == 1 {
-        // The others were passed over: they need a notification of their own.
+        // The others were not woken: each needs a notification of its own.
         waiters(c, o).for_each(|i| c.slots[i].eligible.store(0, Relaxed));
     }
     progress(c, t, true);

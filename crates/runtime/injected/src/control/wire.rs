@@ -196,7 +196,7 @@ pub struct Crash {
     pub thread: AtomicU32,
     /// The instruction.
     pub pc: AtomicU64,
-    /// What an instruction could not access; all ones if no instruction is to blame.
+    /// The address that an instruction could not access; all ones if no instruction caused the signal.
     pub addr: AtomicU64,
     /// How much of `stack` there is.
     pub stack_len: AtomicU32,

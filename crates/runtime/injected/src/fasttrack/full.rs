@@ -235,7 +235,7 @@ fn conflicts(t: &mut Thread, c: Cell, earlier: AccessKind, here: &Here) -> bool 
         let (from, bytes) = places::lowest(c, left);
         left &= !bytes;
         let start = (here.addr & !7) + bytes.trailing_zeros() as usize;
-        let earlier = Earlier { cell: c, pc: from, does: earlier };
+        let earlier = Earlier { cell: c, pc: from, kind: earlier };
         let first = t.record_racy && !is_racy(granule(here.addr).write.load(Ordering::Relaxed));
         let first = first && left == both & !bytes;
         report::race(t, &earlier, later, (start, bytes.count_ones()), here.pc, first);

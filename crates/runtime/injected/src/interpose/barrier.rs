@@ -26,7 +26,7 @@ unsafe extern "C" fn init(barrier: usize, attr: usize, count: u32, pc: usize) ->
 }
 
 unsafe extern "C" fn destroy(barrier: usize, pc: usize) -> c_int {
-    // The real call first: it waits until everybody is out.
+    // The real call first: it waits until all threads have left.
     let result = real!(pthread_barrier_destroy(barrier) as fn(usize) -> c_int);
     destroying(barrier, pc);
     result

@@ -9,7 +9,7 @@ use crate::abi::with_pc;
 use crate::control::{ops, time};
 use crate::primitives::{acquired, destroying, made, releasing};
 
-/// The lock was acquired although its owner died: it is held all the same.
+/// The result of acquiring a lock whose owner died: the thread holds it nevertheless.
 const OWNER_DEAD: c_int = 130;
 
 /// Under control, waits until the mutex can be acquired; false if the time is over.
