@@ -28,7 +28,7 @@ pub struct UnknownAnalysis(String);
 impl fmt::Display for UnknownAnalysis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: Vec<_> = ANALYSES.iter().map(|e| e.name).collect();
-        write!(f, "there is no analysis {:?}; there are {}", self.0, all.join(", "))
+        write!(f, "`{}` is not an analysis; there are {}", self.0, all.join(", "))
     }
 }
 

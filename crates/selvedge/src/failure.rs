@@ -89,11 +89,9 @@ fn failed(failure: &Failing, finding: &Finding, symbols: &Symbols) -> String {
         }
         Failing::Stuck { part, others } => {
             let all = [&part[..], others].concat();
-            let advice = advised(&report::case(finding, symbols));
+            let help = help(&report::case(finding, symbols));
             let waiting = waiting(&all, symbols);
-            format!(
-                "deadlock: every thread is waiting, and no thread can wake them{waiting}{advice}"
-            )
+            format!("deadlock: every thread is waiting, and no thread can wake them{waiting}{help}")
         }
         Failing::Left(list) => format!(
             "threads leaked: the test body returned, and these wait for ever{}",
@@ -156,6 +154,10 @@ fn found(finding: &Finding, symbols: &Symbols) -> String {
 /// Why it is a bug, and what helps.
 fn advised(case: &Case) -> String {
     let why = advice::why(case).map(|why| format!("\n  why: {why}"));
-    let help = advice::missing(case).map(|help| format!("\n  help: {help}"));
-    [why, help].into_iter().flatten().collect()
+    format!("{}{}", why.unwrap_or_default(), help(case))
+}
+
+/// What helps.
+fn help(case: &Case) -> String {
+    advice::missing(case).map(|help| format!("\n  help: {help}")).unwrap_or_default()
 }

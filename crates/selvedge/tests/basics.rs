@@ -97,7 +97,10 @@ fn a_lost_wakeup_is_a_deadlock() {
         waiter.join().unwrap();
     });
     assert_eq!(failure.kind().name(), "deadlock", "{failure}");
-    assert!(failure.to_string().contains("help: a notification that comes before"), "{failure}");
+    assert!(
+        failure.to_string().contains("help: a notification before the wait is lost"),
+        "{failure}"
+    );
 }
 
 #[test]

@@ -177,6 +177,8 @@ impl Check {
         let case = report::case(finding, symbols);
         let critical: Vec<Site> = match &sought.target {
             Some(target) => target.accesses().into_iter().cloned().collect(),
+            // A failure shows by itself.
+            None if matches!(finding.subject, Subject::Program(_)) => Vec::new(),
             None => case.critical(),
         };
         let text = report::render(&Report {
