@@ -242,7 +242,7 @@ impl FastTrack {
 
 /// FastTrack, which native programs have inside.
 pub const ENTRY: Entry = Entry {
-    default_in: &[Purpose::Check, Purpose::Run, Purpose::Crate],
+    default_in: &[Purpose::Check, Purpose::Run, Purpose::Test, Purpose::Crate],
     in_program: true,
     needs: Needs::Accesses,
     ..Entry::of(NAME, "data races of this execution, by happens-before (FastTrack)", || {

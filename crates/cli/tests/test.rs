@@ -128,3 +128,28 @@ fn a_plain_program_is_tested_at_its_synchronization_and_the_user_told() {
     assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
     assert!(stderr(&output).contains("selvedge cc"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_race_that_only_a_missing_fence_allows_is_seen_in_controlled_executions() {
+    let project = Project::new("test-fence");
+    let surest = |document: &serde_json::Value| {
+        let told = told(document);
+        told.into_iter().filter(|f| f.1 == "observed" || f.1 == "confirmed").collect::<Vec<_>>()
+    };
+    project.build("fence.c", &[]);
+    let document = test(&project, &["--observe", "0"]);
+    assert_eq!(surest(&document), [triple("data-race", "observed", "none")], "{document:#}");
+    project.build("fence.c", &["-DFIXED"]);
+    assert_eq!(surest(&test(&project, &[])), []);
+}
+
+#[test]
+fn functions_that_are_meant_to_be_atomic_are_named_to_test_as_to_run() {
+    let project = Project::new("test-methods");
+    project.build("withdraw.c", &[]);
+    let named = test(&project, &["--atomic-methods", "withdraw"]);
+    let violation = triple("atomicity-violation", "confirmed", "benign");
+    assert_eq!(told(&named), BTreeSet::from([violation]), "{named:#}");
+    assert_eq!(named["findings"][0]["subject"], serde_json::json!(["withdraw"]));
+    assert_eq!(told(&test(&project, &[])), BTreeSet::new(), "nothing is claimed without it");
+}
