@@ -73,7 +73,7 @@ pub fn after_ended_threads() {
     }
 }
 
-/// Runs [`end_destructor`] for the main thread too, in case it ends before the others.
+/// Runs `end_destructor` for the main thread too, in case it ends before the others.
 pub fn main_has_end_destructor() {
     let key = KEY.load(Ordering::Acquire);
     let t = thread::current();
