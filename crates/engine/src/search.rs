@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use selvedge_explore::rng::derive;
 use selvedge_explore::{Coverage, Rng, Strategy};
-use selvedge_model::{Finding, FindingId, Site, SiteId, Status, Symbols};
+use selvedge_model::{Finding, FindingId, Schedule, Site, SiteId, Status, Symbols};
 
 use crate::confirm::{Attempt, Confirmer, Prediction, Trial};
 use crate::ending::Key;
@@ -197,7 +197,11 @@ impl<P: Points> Shard<P> {
             Outcome::Exited(_) if repeat => executor.repeat(&execution, &ask)?,
             _ => None,
         };
-        let run = Run::new(executor, execution);
+        let mut run = Run::new(executor, execution);
+        if run.ending.key == Key::Exited(0) && nondeterminism.is_none() {
+            // Replay is not needed for it, and memory is best freed by the thread that allocated it.
+            run.schedule = Schedule::default();
+        }
         let mut step = Step { run, nondeterminism, tried: Vec::new() };
         let fails = matches!(step.run.ending.key, Key::Failed(_));
         if fails || step.nondeterminism.is_some() || predicted.is_empty() {

@@ -260,6 +260,13 @@ impl<S, T> Order<S, T> {
                 Ok(batch) => {
                     for message in batch {
                         match message {
+                            // The common case, without going through the map.
+                            Message::Done(number, done) if number == self.next => {
+                                self.next += 1;
+                                if each(number, done).is_break() {
+                                    return Ok(());
+                                }
+                            }
                             Message::Done(number, done) => drop(self.early.insert(number, done)),
                             Message::Exhausted(number, state) => {
                                 self.exhausted.insert(number % self.shards, state);
