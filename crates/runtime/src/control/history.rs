@@ -209,14 +209,12 @@ impl History {
     }
 }
 
-/// The frames in which something is made.
-fn origin((pc, callers): (u64, Callers), lookup: &mut Lookup<'_>) -> Origin {
+/// The frames in which something is made, in numbers that are the same in every process: ids of sites are
+/// those of one executor.
+fn origin((pc, callers): (u64, Callers), lookup: &Lookup<'_>) -> Origin {
     let mut origin: Origin = [0; FRAMES];
-    let mut at = pc;
-    for (i, number) in origin.iter_mut().enumerate() {
-        let outer = std::array::from_fn(|j| callers.get(i + j).copied().unwrap_or(0));
-        *number = if at == 0 { 0 } else { 1 + u64::from(lookup.names.site((at, outer)).0.0) };
-        at = callers.get(i).copied().unwrap_or(0);
+    for (number, at) in origin.iter_mut().zip(std::iter::once(pc).chain(callers)) {
+        *number = if at == 0 { 0 } else { (lookup.statics)(at).unwrap_or(1) };
     }
     origin
 }

@@ -25,7 +25,7 @@ use super::wire;
 /// How many frames a name can tell apart: where it happened and the callers.
 pub const FRAMES: usize = 1 + wire::CALLERS;
 
-/// Numbers of the sites of the frames in which an object was made, innermost first, 0 for none.
+/// Numbers of the places in the code of the frames in which an object was made, innermost first, 0 for none.
 pub type Origin = [u64; FRAMES];
 
 /// Which objects have one name.
