@@ -10,8 +10,10 @@ use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_engine::replay::unforced;
 use selvedge_engine::{Ask, Executor, Noted};
-use selvedge_explore::{Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step};
-use selvedge_model::{Findings, Op, Target, Waiter};
+use selvedge_explore::{
+    Abstraction, Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step,
+};
+use selvedge_model::{Findings, LockId, Op, Site, Target, ThreadId, Waiter};
 use selvedge_runtime::control::{Cause, CodePlace, Outcome, Uncontrolled};
 use selvedge_runtime::{Controlled, Execution, Form, Settings};
 
@@ -441,4 +443,23 @@ fn the_fork_server_does_what_one_exec_per_schedule_does() {
     });
     let [forked, started] = &mut executions;
     assert!(forked.by_ref().eq(started.by_ref()));
+}
+
+#[test]
+fn names_of_threads_and_locks_agree_between_executors() {
+    let built = build("queue.c", false);
+    let names = |others: usize| {
+        let mut program = control(&built, true);
+        // The ids of sites are those of one executor.
+        for i in 0..others {
+            program.site(&Site::Label(format!("elsewhere {i}").into()));
+        }
+        unforced(&mut program, &Ask::default()).expect("it is controlled");
+        let names = Executor::names(&program);
+        let threads = (0..3).map(|t| names.thread(ThreadId(t)));
+        threads.chain([names.lock(LockId(0))]).collect::<Vec<u64>>()
+    };
+    let first = names(0);
+    assert_eq!(names(7), first);
+    assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), first.len(), "all are told apart");
 }
