@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use selvedge_model::{Failure, Finding, FindingId, Kind, Status, Subject, Symbols};
+use selvedge_model::{Failure, Finding, FindingId, Kind, Subject, Symbols};
 
 use crate::executor::{Execution, Executor, Outcome};
 
@@ -52,16 +52,8 @@ impl Ending {
 
     /// The failure that consists in an unusual exit code.
     pub fn odd_exit(code: i32, usual: i32) -> Ending {
-        let finding = Finding {
-            kind: Kind::Assertion,
-            status: Status::Observed,
-            verdict: None,
-            analyses: vec!["schedules"],
-            subject: Subject::Program(Failure::Exit { code, usual }),
-            places: Vec::new(),
-            target: None,
-            occurrences: 1,
-        };
+        let failure = Failure::Exit { code, usual };
+        let finding = Finding::failure(Kind::Assertion, failure, Vec::new());
         Ending::failed(finding, Arc::default())
     }
 

@@ -209,6 +209,20 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// That an execution failed, which happened and so is at least observed.
+    pub fn failure(kind: Kind, failure: Failure, places: Vec<Place>) -> Finding {
+        Finding {
+            kind,
+            status: Status::Observed,
+            verdict: None,
+            analyses: vec!["schedules"],
+            subject: Subject::Program(failure),
+            places,
+            target: None,
+            occurrences: 1,
+        }
+    }
+
     /// The identity, in terms that outlive the execution: the kind and the places, or how the program
     /// failed if there are none.
     pub fn id(&self, symbols: &Symbols) -> FindingId {

@@ -8,8 +8,7 @@ use selvedge_engine::executor::{
 };
 use selvedge_explore::{Driver, Replay, Rng, Step, Strategy, Trivial};
 use selvedge_model::{
-    Blocked, Failure, Finding, Kind, LockId, Mode, Op, Place, Role, Site, SiteId, Status, Subject,
-    Symbols, ThreadId,
+    Blocked, Failure, Finding, Kind, LockId, Mode, Op, Role, Site, SiteId, Symbols, ThreadId,
 };
 
 use crate::system::{self, Program};
@@ -102,7 +101,11 @@ impl Executor for Simulated {
         let outcome = if end.deadlock {
             Outcome::Failed(Box::new(deadlock(&end, &id)))
         } else if end.cut {
-            Outcome::Failed(Box::new(failure(Kind::Hang, Failure::Steps(20_000), Vec::new())))
+            Outcome::Failed(Box::new(Finding::failure(
+                Kind::Hang,
+                Failure::Steps(20_000),
+                Vec::new(),
+            )))
         } else {
             Outcome::Exited(i32::from(end.failed))
         };
@@ -159,19 +162,6 @@ impl Executor for Simulated {
     }
 }
 
-fn failure(kind: Kind, failure: Failure, places: Vec<Place>) -> Finding {
-    Finding {
-        kind,
-        status: Status::Observed,
-        verdict: None,
-        analyses: vec!["schedules"],
-        subject: Subject::Program(failure),
-        places,
-        target: None,
-        occurrences: 1,
-    }
-}
-
 fn deadlock(end: &system::Outcome, id: &impl Fn(SiteId) -> SiteId) -> Finding {
     let wants = |step: Step| match step {
         Step::Do(Op::Acquire(lock, _)) => Some(lock),
@@ -189,5 +179,5 @@ fn deadlock(end: &system::Outcome, id: &impl Fn(SiteId) -> SiteId) -> Finding {
         })
         .collect();
     let places = part.iter().map(Blocked::place).collect();
-    failure(Kind::Deadlock, Failure::Stuck { part, others: Vec::new() }, places)
+    Finding::failure(Kind::Deadlock, Failure::Stuck { part, others: Vec::new() }, places)
 }

@@ -5,8 +5,7 @@
 
 use selvedge_engine as engine;
 use selvedge_model::{
-    Blocked, Ended, Failure, Finding, Frame, Kind, Place, Role, Site, SiteId, Status, Subject,
-    ThreadId,
+    Blocked, Ended, Failure, Finding, Frame, Kind, Place, Role, Site, SiteId, ThreadId,
 };
 
 use super::{Controlled, Execution, Outcome};
@@ -37,11 +36,11 @@ impl Controlled {
             Outcome::Deadlock(blocked) => self.stuck(blocked),
             Outcome::StepLimit => {
                 let steps = execution.schedule.len().max(execution.events.len());
-                finding(Kind::Hang, Failure::Steps(steps as u64), Vec::new())
+                Finding::failure(Kind::Hang, Failure::Steps(steps as u64), Vec::new())
             }
             Outcome::TimeLimit => {
                 let millis = u64::try_from(self.settings.time.as_millis()).unwrap_or(u64::MAX);
-                finding(Kind::Hang, Failure::Time(millis), Vec::new())
+                Finding::failure(Kind::Hang, Failure::Time(millis), Vec::new())
             }
         };
         engine::Outcome::Failed(Box::new(finding))
@@ -59,7 +58,11 @@ impl Controlled {
             .map(|site| Place { thread: last, site, role: Role::Fail, held: Vec::new() })
             .into_iter()
             .collect();
-        finding(Kind::Assertion, Failure::Message { text, thread, ended: Some(ended) }, places)
+        Finding::failure(
+            Kind::Assertion,
+            Failure::Message { text, thread, ended: Some(ended) },
+            places,
+        )
     }
 
     fn stuck(&mut self, blocked: &[super::Blocked]) -> Finding {
@@ -82,7 +85,7 @@ impl Controlled {
         let others = blocked.iter().filter(|b| !part.contains(&b.thread)).cloned().collect();
         let part: Vec<Blocked> = part.iter().filter_map(of).collect();
         let places = part.iter().map(Blocked::place).collect();
-        finding(Kind::Deadlock, Failure::Stuck { part, others }, places)
+        Finding::failure(Kind::Deadlock, Failure::Stuck { part, others }, places)
     }
 
     fn waiting(&mut self, b: &super::Blocked) -> Blocked {
@@ -102,19 +105,6 @@ impl Controlled {
     }
 }
 
-fn finding(kind: Kind, failure: Failure, places: Vec<Place>) -> Finding {
-    Finding {
-        kind,
-        status: Status::Observed,
-        verdict: None,
-        analyses: vec!["schedules"],
-        subject: Subject::Program(failure),
-        places,
-        target: None,
-        occurrences: 1,
-    }
-}
-
 fn crash(signal: i32, errors: &str, execution: &Execution) -> Finding {
     // The last words of the C library or of a sanitizer say more than the signal.
     let said = errors.lines().map(str::trim).rfind(|l| !l.is_empty()).map(str::to_owned);
@@ -127,7 +117,7 @@ fn crash(signal: i32, errors: &str, execution: &Execution) -> Finding {
     });
     let approximate = execution.crash.is_some_and(|c| c.approximate);
     let failure = Failure::Signal { number: signal, address, said, approximate };
-    finding(Kind::Crash, failure, place.into_iter().collect())
+    Finding::failure(Kind::Crash, failure, place.into_iter().collect())
 }
 
 /// Threads each of which waits for a lock that the next one holds, if there are any.

@@ -2,7 +2,7 @@
 
 use selvedge_explore::Step;
 use selvedge_model::{
-    Blocked, Failure, Finding, Kind, Op, Place, Role, Site, SiteId, Status, Subject, ThreadId,
+    Blocked, Failure, Finding, Kind, Op, Place, Role, Site, SiteId, Status, ThreadId,
 };
 
 use super::panics::Panicked;
@@ -10,16 +10,7 @@ use super::{Exec, Go};
 
 /// A finding of the executor itself.
 pub(crate) fn finding(kind: Kind, failure: Failure, places: Vec<Place>) -> Finding {
-    Finding {
-        kind,
-        status: Status::Confirmed,
-        verdict: None,
-        analyses: vec!["schedules"],
-        subject: Subject::Program(failure),
-        places,
-        target: None,
-        occurrences: 1,
-    }
+    Finding { status: Status::Confirmed, ..Finding::failure(kind, failure, places) }
 }
 
 /// A failure that has no place in the source.
