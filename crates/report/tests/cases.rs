@@ -322,3 +322,16 @@ fn what_the_version_before_stored_is_read() {
     let aims: Vec<bool> = report.cases.iter().map(|c| c.aim().is_some()).collect();
     assert_eq!(aims, [true, true, false, false], "races and splits are watched for again");
 }
+
+#[test]
+fn a_crash_of_the_version_before_keeps_its_id_and_is_replayed_by_its_signal() {
+    let mut old: Vec<serde_json::Value> =
+        serde_json::from_str(include_str!("fixtures/store-2.json")).expect("the old form");
+    let mut crash = old.remove(3);
+    crash["id"] = "crash-892748cfbe".into();
+    crash["subject"] = serde_json::json!(["SIGSEGV (segmentation fault)"]);
+    let old: old::Finding = serde_json::from_value(crash).expect("the old form");
+    let case = Case::from(old);
+    assert_eq!(case.id.to_string(), "crash-892748cfbe");
+    assert_eq!(case.failure(), model::Failure::crash(11).id(model::Kind::Crash));
+}

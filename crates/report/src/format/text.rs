@@ -112,7 +112,7 @@ fn finding(f: &Case, alike: &[&Case], sources: &mut Sources<'_>) -> String {
     let level = if f.status >= Status::Observed { Level::ERROR } else { Level::WARNING };
     let verdict = f.verdict.map(|v| format!(", {}", v.name())).unwrap_or_default();
     let title = format!("{} ({}{verdict})", words::summary(f), f.status.name());
-    let mut group = level.primary_title(title).id(&f.id).elements(places(f, sources));
+    let mut group = level.primary_title(title).id(f.id.to_string()).elements(places(f, sources));
     for held in f.places.iter().flat_map(words::acquisitions) {
         group = group.element(Level::NOTE.message(held));
     }
