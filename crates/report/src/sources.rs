@@ -1,9 +1,12 @@
 //! Lines of source, from files that the caller reads.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use selvedge_model::Site;
+
+use crate::escape;
 
 type Read<'a> = Box<dyn FnMut(&str) -> Option<String> + 'a>;
 
@@ -43,7 +46,13 @@ impl<'a> Sources<'a> {
     fn find(&mut self, site: &Site) -> Option<(&str, Range<usize>)> {
         let frame = site.frame()?;
         let read = &mut self.read;
-        let file = self.files.entry(frame.file.clone()).or_insert_with(|| read(&frame.file));
+        let file = self.files.entry(frame.file.clone()).or_insert_with(|| {
+            let text = read(&frame.file)?;
+            Some(match escape::visible(&text) {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(safe) => safe,
+            })
+        });
         let source = file.as_deref()?;
         let number = usize::try_from(frame.line).ok()?.checked_sub(1)?;
         let start: usize = source.split_inclusive('\n').take(number).map(str::len).sum();

@@ -2,6 +2,7 @@
 
 use selvedge_model::{Ended, Kind, Mode, Site};
 
+use crate::advice;
 use crate::case::{
     Case, Failure, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome, Place,
     Region, Role, Subject, Which,
@@ -27,6 +28,28 @@ pub fn kind(kind: Kind) -> &'static str {
 /// One line that says what a case is.
 pub fn summary(case: &Case) -> String {
     what(case.kind, &case.subject)
+}
+
+/// Its status, and the verdict if there is one: `confirmed, harmful`.
+pub fn standing(case: &Case) -> String {
+    match case.verdict {
+        Some(verdict) => format!("{}, {}", case.status.name(), verdict.name()),
+        None => case.status.name().to_owned(),
+    }
+}
+
+/// The whole case in sentences: what each thread does, the notes, why it is a bug, what helps, and how to
+/// replay it.
+pub fn account(case: &Case) -> Vec<String> {
+    let place = |p: &Place| format!("{}: {}", p.site, sentence(case.kind, p));
+    let mut lines: Vec<String> = case.places.iter().map(place).collect();
+    lines.extend(case.notes.iter().map(note));
+    lines.extend(advice::why(case).map(str::to_owned));
+    lines.extend(advice::missing(case));
+    if case.control.as_ref().is_some_and(|c| c.schedule.is_some()) {
+        lines.push(format!("selvedge replay {}", case.id));
+    }
+    lines
 }
 
 fn what(of: Kind, subject: &Subject) -> String {
