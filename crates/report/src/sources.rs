@@ -42,6 +42,17 @@ impl<'a> Sources<'a> {
         Some(source[line].trim())
     }
 
+    /// The line of a site and as many before and after it, with their numbers and without the blanks at
+    /// their ends.
+    pub fn around(&mut self, site: &Site, lines: u32) -> Option<Vec<(u32, String)>> {
+        let number = site.frame()?.line;
+        let (source, _) = self.find(site)?;
+        let first = number.saturating_sub(lines).max(1);
+        let shown =
+            (first..=number.saturating_add(lines)).zip(source.lines().skip(first as usize - 1));
+        Some(shown.map(|(n, text)| (n, text.trim_end().to_owned())).collect())
+    }
+
     /// The file of a site and the bytes of its line, unless that is blank.
     fn find(&mut self, site: &Site) -> Option<(&str, Range<usize>)> {
         let frame = site.frame()?;

@@ -2,7 +2,6 @@
 
 use selvedge_model::{Ended, Kind, Mode, Site};
 
-use crate::advice;
 use crate::case::{
     Case, Failure, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome, Place,
     Region, Role, Subject, Which,
@@ -36,20 +35,6 @@ pub fn standing(case: &Case) -> String {
         Some(verdict) => format!("{}, {}", case.status.name(), verdict.name()),
         None => case.status.name().to_owned(),
     }
-}
-
-/// The whole case in sentences: what each thread does, the notes, why it is a bug, what helps, and how to
-/// replay it.
-pub fn account(case: &Case) -> Vec<String> {
-    let place = |p: &Place| format!("{}: {}", p.site, sentence(case.kind, p));
-    let mut lines: Vec<String> = case.places.iter().map(place).collect();
-    lines.extend(case.notes.iter().map(note));
-    lines.extend(advice::why(case).map(str::to_owned));
-    lines.extend(advice::missing(case));
-    if case.control.as_ref().is_some_and(|c| c.schedule.is_some()) {
-        lines.push(format!("selvedge replay {}", case.id));
-    }
-    lines
 }
 
 fn what(of: Kind, subject: &Subject) -> String {

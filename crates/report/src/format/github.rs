@@ -3,7 +3,7 @@
 use selvedge_model::{Status, Verdict};
 
 use super::{Format, View};
-use crate::{Case, Report, words};
+use crate::{Case, Report, advice, words};
 
 /// One command a line.
 pub(super) const FORMAT: Format = Format {
@@ -36,7 +36,7 @@ fn annotation(case: &Case) -> String {
     }
     let title = format!("{} ({})", words::summary(case), case.status.name());
     properties.push(format!("title={}", property(&title)));
-    format!("::{command} {}::{}\n", properties.join(","), data(&words::account(case).join("\n")))
+    format!("::{command} {}::{}\n", properties.join(","), data(&advice::account(case).join("\n")))
 }
 
 /// The message of a command.

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use selvedge_model::{Status, Verdict};
 
 use super::{Format, View};
-use crate::{Case, Report, words};
+use crate::{Case, Report, advice, words};
 
 /// One document.
 pub(super) const FORMAT: Format = Format {
@@ -63,14 +63,14 @@ fn write_case(xml: &mut String, case: &Case) {
         let _ = writeln!(
             xml,
             "      <failure type=\"{kind}\" message=\"{message}\">{}</failure>",
-            text(&words::account(case).join("\n"))
+            text(&advice::account(case).join("\n"))
         );
     } else {
         let _ = writeln!(xml, "      <skipped message=\"{message}\"/>");
         let _ = writeln!(
             xml,
             "      <system-out>{}</system-out>",
-            text(&words::account(case).join("\n"))
+            text(&advice::account(case).join("\n"))
         );
     }
     xml.push_str("    </testcase>\n");

@@ -115,7 +115,7 @@ fn code(text: &str) -> String {
 /// Text in which nothing is markup, except that names in backquotes stay code.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let quoted = text.matches('`').count() % 2 == 0;
+    let quoted = text.matches('`').count().is_multiple_of(2);
     let mut in_code = false;
     for c in text.chars() {
         match c {

@@ -1,6 +1,7 @@
 //! The formats: each is one file that ends in a string, and one line in [`FORMATS`].
 
 mod github;
+mod html;
 mod json;
 mod junit;
 mod markdown;
@@ -29,6 +30,7 @@ pub struct Format {
 pub const FORMATS: &[Format] = &[
     text::FORMAT,
     json::FORMAT,
+    html::FORMAT,
     sarif::FORMAT,
     github::FORMAT,
     junit::FORMAT,

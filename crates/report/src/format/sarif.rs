@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Format, View};
 use crate::interleaving::Weight;
-use crate::{Bound, Case, How, Interleaving, Place, Report, Sources, words};
+use crate::{Bound, Case, How, Interleaving, Place, Report, Sources, advice, words};
 
 /// One log with one run.
 pub(super) const FORMAT: Format = Format {
@@ -65,7 +65,8 @@ fn rule(kind: Kind) -> Value {
 fn result(case: &Case, kinds: &[Kind], sources: &mut Sources<'_>) -> Value {
     let mut result = Map::new();
     let title = format!("{} ({})", words::summary(case), words::standing(case));
-    let message = std::iter::once(title).chain(words::account(case)).collect::<Vec<_>>().join("\n");
+    let message =
+        std::iter::once(title).chain(advice::account(case)).collect::<Vec<_>>().join("\n");
     let mut put = |key: &str, value: Value| result.insert(key.to_owned(), value);
     put("ruleId", json!(case.kind.name()));
     put("ruleIndex", json!(kinds.iter().position(|&k| k == case.kind)));

@@ -1,7 +1,6 @@
 //! A case of every kind, and how formats show them.
 #![allow(dead_code)]
 
-use selvedge_model as model;
 use selvedge_model::{
     Blocked, CondId, Ended, Failure, Finding, Held, Kind, LockId, Mode, Object, Place, Range,
     Region, RegionId, RegionKind, Role, SemaphoreId, Site, SiteId, Status, Subject, Symbols,
