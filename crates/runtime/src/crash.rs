@@ -46,16 +46,37 @@ pub(crate) fn read(
     let (pc, addr) = (load(&crash.pc), load(&crash.addr));
     let thread = crash.thread.load(Ordering::Relaxed).checked_sub(1).map(ThreadId);
     let words = crash.stack_len.load(Ordering::Relaxed) as usize;
-    let mut callers: Vec<u64> = crash.stack.iter().take(words).map(load).collect();
-    callers.retain(|&word| modules.is_return(word));
+    let stack: Vec<u64> = crash.stack.iter().take(words).map(load).collect();
+    let calls = crash.calls_len.load(Ordering::Relaxed) as usize;
+    let calls: Vec<u64> = crash.calls.iter().take(calls).map(load).collect();
+    let callers = match call_out(&stack, calls.first(), load(&crash.inside), modules, resolver) {
+        Some(call) => vec![call],
+        None => stack.into_iter().filter(|&word| modules.is_return(word)).collect(),
+    };
     // Sites are those of return addresses: this is the instruction itself.
     let within = resolver.site_within(pc + 1, &callers, modules);
     let approximate = resolver.site(pc + 1, modules) != within;
     let site = SiteId(symbols.sites.intern(within));
     let addr = Some(addr).filter(|&a| a != u64::MAX);
-    let calls = crash.calls_len.load(Ordering::Relaxed) as usize;
-    let calls = crash.calls.iter().take(calls).map(load).collect();
     Some(Crash { thread, site, approximate, addr, calls, said: said(crash) })
+}
+
+/// Where the innermost instrumented function, which `inside` is in and which returns to `returns_to`, made the
+/// call that has not returned. Its frame ends with its own return address, so the outermost return address
+/// before that is the one: words further inside may be what earlier calls left.
+fn call_out(
+    stack: &[u64],
+    returns_to: Option<&u64>,
+    inside: u64,
+    modules: &Modules,
+    resolver: &mut dyn Resolve,
+) -> Option<u64> {
+    let end = stack.iter().position(|word| returns_to == Some(word))?;
+    let function = resolver.function(inside, modules)?;
+    let mut is_call = |&&word: &&u64| {
+        modules.is_return(word) && resolver.function(word, modules).as_ref() == Some(&function)
+    };
+    stack[..end].iter().rev().find(|word| is_call(word)).copied()
 }
 
 fn said(crash: &wire::Crash) -> Option<String> {

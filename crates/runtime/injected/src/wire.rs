@@ -492,6 +492,8 @@ pub struct Crash {
     pub addr: AtomicU64,
     /// Return addresses of the instrumented functions that were active, innermost first.
     pub calls: [AtomicU64; FRAMES],
+    /// A place in the innermost of them, 0 if there is none.
+    pub inside: AtomicU64,
     /// How much of `stack` there is.
     pub stack_len: AtomicU32,
     /// How much of `said` there is; more than [`SAID`] while it is written.

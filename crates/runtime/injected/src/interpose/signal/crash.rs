@@ -111,7 +111,9 @@ fn keep_calls(crash: &Crash) {
     }
     let mut frames = [0; FRAMES];
     // SAFETY: the thread's own block.
-    let count = unsafe { (*t).stack(thread::stack_top(), &mut frames) };
+    let (count, inside) =
+        unsafe { ((*t).stack(thread::stack_top(), &mut frames), (*t).innermost()) };
+    crash.inside.store(if count > 0 { inside } else { 0 }, Relaxed);
     for (word, frame) in crash.calls.iter().zip(frames) {
         word.store(frame, Relaxed);
     }
