@@ -63,6 +63,8 @@ pub struct Execution {
     pub events: Vec<Event>,
     /// Where threads were stopped although they could have gone on.
     pub stops: Vec<Stop>,
+    /// How many events had happened before each choice, if events were recorded.
+    pub times: Vec<usize>,
     /// The thread that ran last.
     pub last: ThreadId,
     /// The predictions of the executor's own analyses.

@@ -16,6 +16,7 @@
 //! | [`confirm`] | directed executions, and what each order leads to |
 //! | [`harm`] | whether an order did harm |
 //! | [`replay`] | follows a schedule again, and searches for shorter ones that show the same |
+//! | [`mod@margin`] | how likely a failure is after each beginning of an execution that shows it |
 //! | [`run`] | the results of one execution |
 //! | [`search`] | undirected executions under a plan, with predictions attempted on the way |
 //! | [`campaign`] | observe, predict, confirm, judge, explore |
@@ -32,6 +33,7 @@ pub mod ending;
 pub mod executor;
 pub mod failures;
 pub mod harm;
+pub mod margin;
 pub mod observe;
 pub mod replay;
 pub mod run;

@@ -45,7 +45,7 @@ pub use case::{
 pub use explain::{Executed, Explanation, Story, explain, explain_execution};
 #[cfg(feature = "formats")]
 pub use format::{FORMATS, Format, View};
-pub use interleaving::{Act, End, Interleaving, Row, Verb};
+pub use interleaving::{Act, Chance, Elided, End, Interleaving, Row, Verb};
 pub use layout::{Line, Span, Style, layout};
 pub use sources::Sources;
 pub use summary::{Bound, Effort, Report, Stats};

@@ -61,7 +61,7 @@ pub(crate) fn breakpoints(replayed: &Replayed, critical: &[Site]) -> Vec<String>
     let mut events = 0..execution.events.len();
     for row in explained(replayed, critical).rows {
         let (site, arrival) = match row {
-            Row::Does { event, critical: true } => {
+            Row::Does { event, critical: true, .. } => {
                 let at = events.find(|&i| execution.events[i] == event).unwrap_or(0);
                 (event.site, arrival(&execution.events[..at], event.thread))
             }

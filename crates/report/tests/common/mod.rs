@@ -7,8 +7,8 @@ use selvedge_model::{
     Target, ThreadId, Verdict, Waiter,
 };
 use selvedge_report::{
-    Act, Bound, Case, Control, Effort, End, Format, Harm, Holder, How, Interleaving, NotReplayed,
-    Note, Order, Outcome, Report, Row, Sources, Stats, Verb, View, Watched, Which,
+    Act, Bound, Case, Control, Effort, Elided, End, Format, Harm, Holder, How, Interleaving,
+    NotReplayed, Note, Order, Outcome, Report, Row, Sources, Stats, Verb, View, Watched, Which,
 };
 
 pub(crate) const SOURCE: &str = "long balance;\n\nvoid *deposit(void *amount) {\n    balance += (long)amount;\n    return 0;\n}\n\nlong audit(void) { return balance; }\n";
@@ -229,10 +229,11 @@ pub(crate) fn interleaving() -> Interleaving {
         rows: vec![
             Row::Does { thread: 0, act: write(), site: site(), critical: true },
             Row::Stopped { thread: 1, before: write(), site: site() },
-            Row::Elided(7),
+            Row::Elided(Elided::Count(7)),
             Row::Waits { thread: 0, to: lock, site: site(), holder },
             Row::Ends { thread: 1, how: End::Process(Ended::Signal(6)) },
         ],
+        margin: Vec::new(),
     }
 }
 

@@ -101,6 +101,7 @@ impl Executor for Controlled {
             schedule: execution.schedule,
             events: execution.events,
             stops: execution.stops,
+            times: execution.times,
             last: execution.last,
             findings: Vec::new(),
             analyses: Vec::new(),

@@ -157,6 +157,7 @@ impl Worker {
             analyses: exec.contents.relevant(&exec.selected).map(|e| e.name).collect(),
             events: if exec.keep { std::mem::take(&mut exec.log) } else { Vec::new() },
             stops: std::mem::take(&mut exec.driver.stops),
+            times: std::mem::take(&mut exec.driver.times),
             last: exec.current,
             output: Vec::new(),
             errors: Vec::new(),
