@@ -40,7 +40,7 @@ pub use control::{Controlled, Execution, Settings};
 pub use epoch::{Epoch, Past};
 pub use libraries::{Form, Libraries};
 pub use modules::{
-    ByModule, Call as CallBefore, FunctionRegion, LockStep, Module, Modules, Resolve,
+    ByModule, Call as CallBefore, FunctionRegion, LockPart, LockStep, Module, Modules, Resolve,
 };
 pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;

@@ -16,7 +16,7 @@ use selvedge_model::{
 };
 use selvedge_runtime::control::Outcome;
 use selvedge_runtime::{
-    ByModule, Controlled, Execution, FunctionRegion, LockStep, Modules, Resolve, Settings,
+    ByModule, Controlled, Execution, FunctionRegion, LockPart, LockStep, Modules, Resolve, Settings,
 };
 
 use common::{Built, build, control, control_with, next, run, settings};
@@ -62,12 +62,7 @@ impl Resolve for Symbols {
         vec![FunctionRegion { code: 0..u64::MAX, kinds: vec![RegionKind::Atomic] }]
     }
 
-    fn lock_step(
-        &mut self,
-        pc: u64,
-        callers: &[u64],
-        modules: &Modules,
-    ) -> Option<(LockStep, Site)> {
+    fn lock_step(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Option<LockPart<Site>> {
         const STEPS: [(&str, &str, LockStep); 6] = [
             ("mutex/futex.rs", "lock", LockStep::Take(Mode::Exclusive)),
             ("mutex/futex.rs", "unlock", LockStep::Give(Mode::Exclusive)),
@@ -86,7 +81,8 @@ impl Resolve for Symbols {
         let at = frames.iter().position(|f| step_of(f).is_some())?;
         let user = frames[at..].iter().find(|f| !f.1.starts_with("/rustc/"));
         let line = user.unwrap_or(&frames[at]).2;
-        Some((step_of(&frames[at])?, Site::Label(format!("line {line}").into())))
+        let site = Site::Label(format!("line {line}").into());
+        Some(LockPart { step: step_of(&frames[at])?, site, complete: true })
     }
 }
 
