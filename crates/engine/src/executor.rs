@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use selvedge_explore::{Abstraction, Rng, Strategy};
-use selvedge_model::Stop;
-use selvedge_model::{Event, Finding, Schedule, Site, SiteId, Symbols, ThreadId};
+use selvedge_model::{
+    Cause, Event, Finding, Schedule, Site, SiteId, Stop, Symbols, ThreadId, Uncontrolled,
+};
 
 /// What an executor records of an execution.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -78,7 +79,7 @@ pub struct Execution {
     /// The execution was cut off, so later events are missing.
     pub cut_off: bool,
     /// What was not controlled, in words, each once.
-    pub uncontrolled: Vec<String>,
+    pub uncontrolled: Vec<Uncontrolled>,
     /// How many choices there were.
     pub choices: usize,
     /// How many steps there were.
@@ -113,8 +114,8 @@ pub struct Difference {
 pub struct Nondeterminism {
     /// The first difference.
     pub difference: Difference,
-    /// The most probable cause, in words.
-    pub cause: String,
+    /// The most probable cause.
+    pub cause: Cause,
     /// The names of what happened.
     pub symbols: Arc<Symbols>,
 }

@@ -1,6 +1,6 @@
 //! How an execution of a program fails, with any executor: the subject of a finding that shows by itself.
 
-use crate::{Event, FindingId, Held, Kind, LockId, Mode, Place, Role, SiteId, ThreadId};
+use crate::{Cause, Event, FindingId, Held, Kind, LockId, Mode, Place, Role, SiteId, ThreadId};
 
 /// How an execution failed. What it leaves behind is in ids and numbers; words are for a renderer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,8 +66,8 @@ pub enum Failure {
         expected: Option<Event>,
         /// What happened the second time.
         found: Option<Event>,
-        /// The most probable cause, as the executor calls it.
-        cause: String,
+        /// The most probable cause.
+        cause: Cause,
     },
 }
 

@@ -1,6 +1,8 @@
 //! All cases of a command, and what was analysed.
 
-use crate::Case;
+use selvedge_model::Uncontrolled;
+
+use crate::{Case, Failure, Outcome};
 
 /// Everything that a command found.
 #[derive(Default, Debug)]
@@ -87,8 +89,47 @@ pub struct Effort {
     pub seed: u64,
     /// Whether every schedule was seen.
     pub complete: bool,
-    /// Remarks, as sentences.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
+}
+
+/// Something that users should know about controlled executions.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[allow(missing_docs)]
+pub enum Remark {
+    /// Of all accesses that may race, only the most that are possible are scheduling points.
+    Points {
+        all: usize,
+        most: usize,
+    },
+    /// In this many executions the threads met.
+    Met(u64),
+    Uncontrolled(Uncontrolled),
+    /// Two executions of one schedule differed.
+    Unrepeatable(Box<Failure>),
+    /// All schedules lead to the same failure.
+    AlwaysFails {
+        schedules: u64,
+        outcome: Box<Outcome>,
+    },
+    /// All schedules in which nothing else goes wrong lead to this exit code.
+    AlwaysExits(i32),
+    Stopped(Stopped),
+    /// The sentence that an earlier version stored.
+    #[cfg_attr(feature = "serde", serde(untagged))]
+    Told(String),
+}
+
+/// Why a command stopped early.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Stopped {
+    /// By a signal.
+    Signal(i32),
+    /// At its time limit, in seconds.
+    Time(f64),
 }
 
 impl Report {

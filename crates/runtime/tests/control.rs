@@ -13,8 +13,10 @@ use selvedge_engine::{Ask, Executor, Noted};
 use selvedge_explore::{
     Abstraction, Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step,
 };
-use selvedge_model::{Findings, LockId, Op, Site, Target, ThreadId, Waiter};
-use selvedge_runtime::control::{Cause, CodePlace, Outcome, Uncontrolled};
+use selvedge_model::{
+    Cause, Descriptor, Findings, LockId, Op, Site, Target, ThreadId, Uncontrolled, Waiter,
+};
+use selvedge_runtime::control::{CodePlace, Outcome};
 use selvedge_runtime::{Controlled, Execution, Form, Settings};
 
 use common::{Built, build, control, libraries, next, observe, run, settings, workspace};
@@ -321,7 +323,7 @@ fn signals_cancellation_and_an_early_end_of_main_are_no_deadlock() {
 }
 
 /// What makes a program do something else under the same schedule.
-fn nondeterminism(source: &str) -> Option<String> {
+fn nondeterminism(source: &str) -> Option<Cause> {
     let mut program = control(&build(source, false), true);
     let ask = Ask { noted: Noted::Events, ..Ask::default() };
     let recorded = unforced(&mut program, &ask).expect("it is controlled");
@@ -334,8 +336,8 @@ fn nondeterminism(source: &str) -> Option<String> {
 
 #[test]
 fn nondeterminism_is_noticed_and_named() {
-    assert_eq!(nondeterminism("whim.c"), Some(Cause::Process.to_string()));
-    assert_eq!(nondeterminism("addresses.c"), Some(Cause::Addresses.to_string()));
+    assert_eq!(nondeterminism("whim.c"), Some(Cause::Process));
+    assert_eq!(nondeterminism("addresses.c"), Some(Cause::Addresses));
     for repeatable in ["queue.c", "primitives.cpp", "standard.rs"] {
         assert_eq!(nondeterminism(repeatable), None);
     }
@@ -362,8 +364,9 @@ fn random_numbers_come_from_the_seed_wherever_they_are_asked_for() {
 fn a_system_call_that_waits_is_named() {
     let mut program = control(&build("outside.c", false), true);
     let waited = (0..30).flat_map(|seed| run(&mut program, seed).uncontrolled).next();
-    let waited = waited.expect("some schedule reads the pipe before anybody writes").to_string();
-    assert_eq!(waited, "thread 0 was in read(2) on a pipe while others went on");
+    let waited = waited.expect("some schedule reads the pipe before anybody writes");
+    let (thread, on) = (ThreadId(0), Some(Descriptor::Pipe));
+    assert_eq!(waited, Uncontrolled::SystemCall { thread, number: Some(0), on });
 }
 
 #[test]

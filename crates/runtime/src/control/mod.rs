@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Divergence, Pending, Replay, Rng, Stop, Strategy};
-use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId};
+use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId, Uncontrolled};
 
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
@@ -46,7 +46,6 @@ mod run;
 pub use crate::modules::CodePlace;
 pub use executor::{WatchList, Watched};
 pub use names::{NameTable, Names, Scheme};
-pub use outside::Cause;
 pub use selvedge_injected::control::wire;
 
 use history::Objects;
@@ -135,20 +134,6 @@ pub enum Outcome {
     StepLimit,
     /// It took too long.
     TimeLimit,
-}
-
-/// Something that the host could not control, so that the execution may not be repeatable.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Uncontrolled {
-    /// A thread waited in a system call that is not modelled, and others went on meanwhile.
-    SystemCall {
-        /// The thread.
-        thread: ThreadId,
-        /// The call's number, if the kernel says.
-        number: Option<u32>,
-        /// What it waited for, such as a pipe.
-        on: Option<String>,
-    },
 }
 
 /// One execution.

@@ -45,7 +45,7 @@ pub(crate) fn observe_run(
         scope.spawn(move || {
             let begin = Instant::now();
             while still.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
-                if begin.elapsed() > patience || deadline.reason().is_some() {
+                if begin.elapsed() > patience || deadline.stopped().is_some() {
                     // An error means that the program has ended in the meantime.
                     let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
                     return;

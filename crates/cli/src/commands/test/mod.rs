@@ -11,7 +11,7 @@ use std::sync::Arc;
 use selvedge_engine::campaign::Undirected;
 use selvedge_engine::{Attempted, Campaign, Confirmer};
 use selvedge_model::{FindingId, Status};
-use selvedge_report::{Case, Report, Stats};
+use selvedge_report::{Case, Remark, Report, Stats, words};
 
 use crate::args::Test;
 use crate::commands::explore;
@@ -37,7 +37,8 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
             return Err(failure);
         }
     };
-    journal.finish(&deadline.reason().unwrap_or_else(|| "tested".to_owned()), &report.stats);
+    let ending = deadline.stopped().map_or("tested".to_owned(), words::stopped);
+    journal.finish(&ending, &report.stats);
     explore::conclude(&report, &args.output, &program, &deadline)
 }
 
@@ -59,7 +60,7 @@ fn test(
         campaign.count_baseline(left, schedule);
     }
     let points = observation.racing();
-    let remarks: Vec<String> = explore::limits(&points).into_iter().collect();
+    let remarks: Vec<Remark> = explore::limits(&points).into_iter().collect();
     let mut watcher = Watcher {
         deadline,
         journal,
@@ -86,7 +87,7 @@ fn test(
         .collect();
     report.cases = cases.into_iter().chain(report.cases).collect();
     let search = explore::search(&campaign, points, observation.releases);
-    if search.schedules > 0 && deadline.reason().is_none() {
+    if search.schedules > 0 && deadline.stopped().is_none() {
         let undirected = Undirected { search, until_failure: false, known: known.clone() };
         explore::finished(campaign.explore(undirected, &mut watcher), program)?;
     }
