@@ -89,12 +89,7 @@ pub struct Execution {
 impl Execution {
     /// The first event that differs from those of another execution.
     pub fn difference(&self, other: &Execution) -> Option<Difference> {
-        let len = self.events.len().max(other.events.len());
-        (0..len).find(|&i| self.events.get(i) != other.events.get(i)).map(|index| Difference {
-            index,
-            expected: self.events.get(index).copied(),
-            found: other.events.get(index).copied(),
-        })
+        Difference::between(&self.events, &other.events)
     }
 }
 
@@ -107,6 +102,18 @@ pub struct Difference {
     pub expected: Option<Event>,
     /// What happened the second time.
     pub found: Option<Event>,
+}
+
+impl Difference {
+    /// The first event that differs.
+    pub fn between(first: &[Event], second: &[Event]) -> Option<Difference> {
+        let len = first.len().max(second.len());
+        (0..len).find(|&i| first.get(i) != second.get(i)).map(|index| Difference {
+            index,
+            expected: first.get(index).copied(),
+            found: second.get(index).copied(),
+        })
+    }
 }
 
 /// A difference between two executions of the same schedule, with its probable cause.

@@ -12,6 +12,7 @@
 //! | [`step`] | [`Step`], [`Pending`], [`Stop`]: what a thread is about to do |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
+//! | [`merge`] | what becomes of two reports of one finding |
 //! | [`outside`] | what is not controlled: [`Uncontrolled`], [`Cause`], [`Divergence`] |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
 //! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |
@@ -26,6 +27,7 @@ pub mod clock;
 pub mod event;
 pub mod failure;
 pub mod finding;
+pub mod merge;
 pub mod outside;
 pub mod schedule;
 pub mod step;
@@ -44,6 +46,7 @@ pub use finding::{
     Finding, FindingId, Findings, FirstRace, Held, Kind, Party, Place, Role, Status, Subject,
     Verdict,
 };
+pub use merge::{Keep, Reported, merge};
 pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use step::{Pending, Step, Stop};

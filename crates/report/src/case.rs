@@ -6,7 +6,8 @@
 use std::path::PathBuf;
 
 use selvedge_model::{
-    Cause, Divergence, Ended, FindingId, Frame, Kind, Mode, Site, Status, Target, Verdict,
+    Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Mode, Reported, Site, Status, Target,
+    Verdict, merge,
 };
 
 use crate::{Act, Interleaving};
@@ -390,6 +391,30 @@ impl Case {
         match self.aim() {
             Some(target) => target.accesses().into_iter().cloned().collect(),
             None => self.places.iter().map(|p| p.site.clone()).collect(),
+        }
+    }
+}
+
+impl Reported for Case {
+    type Analysis = String;
+
+    fn merged(&mut self) -> (&mut Status, &mut Vec<String>, &mut u64) {
+        (&mut self.status, &mut self.analyses, &mut self.occurrences)
+    }
+}
+
+impl Case {
+    /// Takes another report of the same finding in. What only the one that is not kept knows stays: locks that
+    /// are held, and attempts to confirm it.
+    pub fn merge(&mut self, other: Case, keep: Keep) {
+        let held: Vec<_> = self.places.iter().map(|p| p.held.clone()).collect();
+        let attempts = self.control.as_ref().map_or(0, |c| c.attempts);
+        merge(self, other, keep);
+        for (place, held) in self.places.iter_mut().zip(held) {
+            place.held = place.held.take().or(held);
+        }
+        if let Some(control) = &mut self.control {
+            control.attempts = control.attempts.max(attempts);
         }
     }
 }

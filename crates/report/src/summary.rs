@@ -1,6 +1,6 @@
 //! All cases of a command, and what was analysed.
 
-use selvedge_model::Uncontrolled;
+use selvedge_model::{Keep, Uncontrolled};
 
 use crate::{Case, Failure, Outcome};
 
@@ -135,26 +135,17 @@ pub enum Stopped {
 impl Report {
     /// Adds a case, or counts it as another occurrence of the same.
     pub fn add(&mut self, case: Case) {
-        match self.cases.iter_mut().find(|c| c.id == case.id) {
+        self.merge(case, Keep::Surer);
+    }
+
+    /// Adds a case. If it is known, the two become one.
+    pub fn merge(&mut self, case: Case, keep: Keep) -> &Case {
+        let at = self.cases.iter().position(|c| c.id == case.id).unwrap_or(self.cases.len());
+        match self.cases.get_mut(at) {
             None => self.cases.push(case),
-            Some(known) => {
-                let new = case.analyses.iter().filter(|a| !known.analyses.contains(a));
-                let newcomers: Vec<String> = new.cloned().collect();
-                // Counts of different analyses do not add up: they saw the same occurrences.
-                let occurrences = match newcomers.is_empty() {
-                    true => known.occurrences + case.occurrences,
-                    false => known.occurrences.max(case.occurrences),
-                };
-                let mut analyses = std::mem::take(&mut known.analyses);
-                if case.status > known.status {
-                    *known = case;
-                    analyses.splice(0..0, newcomers);
-                } else {
-                    analyses.extend(newcomers);
-                }
-                (known.analyses, known.occurrences) = (analyses, occurrences);
-            }
+            Some(known) => known.merge(case, keep),
         }
+        &self.cases[at]
     }
 
     /// The cases, surest first, and otherwise in the order they were found.

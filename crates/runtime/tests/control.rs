@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_engine::replay::unforced;
-use selvedge_engine::{Ask, Executor, Noted};
+use selvedge_engine::{Ask, Difference, Executor, Noted};
 use selvedge_explore::{
     Abstraction, Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step,
 };
@@ -30,14 +30,14 @@ fn same_seed_same_events(source: &str, code: i32) {
     assert!(first.events.len() > 20);
     for _ in 0..70 {
         let again = run(&mut forked, 1);
-        assert_eq!(again.difference(&first.events), None);
+        assert_eq!(Difference::between(&first.events, &again.events), None);
         assert_eq!((&again.outcome, &again.stdout), (&first.outcome, &first.stdout));
         assert_eq!(again.schedule, first.schedule);
     }
     let mut started = control(&built, false);
     let other = run(&mut started, 1);
     for _ in 0..29 {
-        assert_eq!(run(&mut started, 1).difference(&other.events), None);
+        assert_eq!(Difference::between(&other.events, &run(&mut started, 1).events), None);
     }
     assert_eq!(other.schedule, first.schedule, "a fork is like a start");
     let schedules: BTreeSet<String> =
@@ -92,7 +92,7 @@ fn a_schedule_replays_a_hundred_times() {
         for _ in 0..100 {
             let (again, divergence) = program.replay(&schedule).expect("it is controlled");
             assert_eq!(divergence, None);
-            assert_eq!(again.difference(&recorded.events), None);
+            assert_eq!(Difference::between(&recorded.events, &again.events), None);
             assert_eq!(again.stdout, recorded.stdout);
         }
     }
@@ -182,7 +182,7 @@ fn watching_the_accesses_of_a_race_loses_an_update() {
     let lost = lost.expect("an update is lost");
     assert_eq!(lost.stdout, b"1\n");
     let (again, _) = program.replay(&lost.schedule).expect("it is controlled");
-    assert_eq!(again.difference(&lost.events), None);
+    assert_eq!(Difference::between(&lost.events, &again.events), None);
 }
 
 #[test]

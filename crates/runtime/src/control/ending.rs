@@ -67,25 +67,7 @@ impl Controlled {
 
     fn stuck(&mut self, blocked: &[super::Blocked]) -> Finding {
         let blocked: Vec<Blocked> = blocked.iter().map(|b| self.waiting(b)).collect();
-        let circle = circle(&blocked);
-        // That a thread joins one that waits is not why that one waits, and a library waits for all of
-        // its threads.
-        let matters = |b: &Blocked| {
-            !matches!(b.wants, Role::Join(_))
-                && !self.resolver.is_library(&self.symbols.site(b.site))
-        };
-        let part: Vec<ThreadId> = match circle.as_slice() {
-            [] if blocked.iter().any(matters) => {
-                blocked.iter().filter(|b| matters(b)).map(|b| b.thread).collect()
-            }
-            [] => blocked.iter().map(|b| b.thread).collect(),
-            circle => circle.to_vec(),
-        };
-        let of = |&thread: &ThreadId| blocked.iter().find(|b| b.thread == thread).cloned();
-        let others = blocked.iter().filter(|b| !part.contains(&b.thread)).cloned().collect();
-        let part: Vec<Blocked> = part.iter().filter_map(of).collect();
-        let places = part.iter().map(Blocked::place).collect();
-        Finding::failure(Kind::Deadlock, Failure::Stuck { part, others }, places)
+        Finding::stuck(&blocked, |site| self.resolver.is_library(&self.symbols.site(site)))
     }
 
     fn waiting(&mut self, b: &super::Blocked) -> Blocked {
@@ -118,26 +100,6 @@ fn crash(signal: i32, errors: &str, execution: &Execution) -> Finding {
     let approximate = execution.crash.is_some_and(|c| c.approximate);
     let failure = Failure::Signal { number: signal, address, said, approximate };
     Finding::failure(Kind::Crash, failure, place.into_iter().collect())
-}
-
-/// Threads each of which waits for a lock that the next one holds, if there are any.
-fn circle(blocked: &[Blocked]) -> Vec<ThreadId> {
-    let of = |thread: ThreadId| blocked.iter().find(|b| b.thread == thread);
-    for start in blocked.iter().filter(|b| b.lock().is_some()) {
-        let mut members = vec![start.thread];
-        let mut at = start;
-        while let Some(next) = at.waits_for.and_then(of).filter(|b| b.lock().is_some()) {
-            if next.thread == start.thread {
-                return members;
-            }
-            if members.contains(&next.thread) {
-                break;
-            }
-            members.push(next.thread);
-            at = next;
-        }
-    }
-    Vec::new()
 }
 
 /// What a failed assertion or a panic says.

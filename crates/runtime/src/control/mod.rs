@@ -177,29 +177,6 @@ pub struct Crash {
     pub addr: Option<u64>,
 }
 
-/// Where two executions that should be the same are not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Difference {
-    /// Which event, from 0.
-    pub index: usize,
-    /// What was recorded.
-    pub expected: Option<Event>,
-    /// What happened instead.
-    pub found: Option<Event>,
-}
-
-impl Execution {
-    /// The first event that differs from a recorded one.
-    pub fn difference(&self, recorded: &[Event]) -> Option<Difference> {
-        let len = self.events.len().max(recorded.len());
-        (0..len).find(|&i| self.events.get(i) != recorded.get(i)).map(|index| Difference {
-            index,
-            expected: recorded.get(index).copied(),
-            found: self.events.get(index).copied(),
-        })
-    }
-}
-
 /// A program to be run under control, again and again.
 pub struct Controlled {
     program: PathBuf,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use selvedge_engine::campaign::Undirected;
 use selvedge_engine::{Attempted, Campaign, Confirmer};
-use selvedge_model::{FindingId, Status};
+use selvedge_model::{FindingId, Keep, Status};
 use selvedge_report::{Case, Remark, Report, Stats, words};
 
 use crate::args::Test;
@@ -95,7 +95,7 @@ fn test(
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
     for failure in failures {
         if !suppressions.match_finding(&failure, &[]) {
-            journal.add(add(&mut report, failure));
+            journal.add(report.merge(failure, Keep::Second));
         }
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
@@ -124,25 +124,4 @@ fn settled(
         unless_interrupted(explained)?;
     }
     Ok(cases)
-}
-
-/// Adds a failure that an undirected schedule has shown. If directed executions tried to confirm it before,
-/// the number of their attempts is kept.
-fn add(report: &mut Report, mut failure: Case) -> &Case {
-    let at = match report.cases.iter().position(|f| f.id == failure.id) {
-        Some(at) => {
-            let known = &report.cases[at];
-            if let (Some(control), Some(before)) = (&mut failure.control, &known.control) {
-                control.attempts = before.attempts;
-            }
-            failure.analyses = known.analyses.iter().cloned().chain(failure.analyses).collect();
-            report.cases[at] = failure;
-            at
-        }
-        None => {
-            report.cases.push(failure);
-            report.cases.len() - 1
-        }
-    };
-    &report.cases[at]
 }
