@@ -5,7 +5,8 @@ use selvedge_model::{Keep, Uncontrolled};
 use crate::{Case, Failure, Outcome};
 
 /// Everything that a command found.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs)]
 pub struct Report {
     pub cases: Vec<Case>,

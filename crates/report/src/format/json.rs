@@ -9,7 +9,7 @@ use crate::{Bound, Case, Lock, Report, words};
 
 /// One document.
 pub(super) const FORMAT: Format =
-    Format { name: "json", about: "For programs, see the README", render };
+    Format { name: "json", about: "For programs, see the README", exact: true, render };
 
 const VERSION: u32 = 1;
 

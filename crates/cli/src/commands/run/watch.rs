@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::ExitStatus;
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
 use selvedge_model::{
-    Ended, Event, Failure, Finding, FindingId, FirstRace, Kind, Op, Site, Symbols, ThreadId,
+    Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
-use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome};
+use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome, crash};
 
 use super::ending;
 use super::heap::Heap;
@@ -92,19 +91,25 @@ impl Watch {
     }
 
     /// Records how the program ended. A crash is a finding.
-    pub(super) fn ended(&mut self, program: &Path, status: ExitStatus, symbols: &Symbols) {
-        let ended = ending::ended(status);
+    pub(super) fn ended(&mut self, program: &Path, outcome: &Outcome, symbols: &mut Symbols) {
+        let ended = ending::ended(outcome.status);
         self.ended = Some(ended);
         let Ended::Signal(number) = ended else { return };
         if !ending::is_crash(number) {
             return;
         }
-        let failure = Finding::failure(Kind::Crash, Failure::crash(number), Vec::new());
-        let finding = Finding { analyses: vec!["run"], ..failure };
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut reported = Case::new(&finding, symbols);
-        reported.subject =
-            report::Subject::Program(report::Failure::Signal { number, program: Some(name) });
+        let crash = outcome.crash.as_ref();
+        let mut finding = crash::finding(number, crash, "", ThreadId(0), symbols);
+        finding.analyses = vec!["run"];
+        let mut reported = self.with_names(Case::new(&finding, symbols), &finding);
+        if let report::Subject::Program(report::Failure::Signal { program: of, .. }) =
+            &mut reported.subject
+        {
+            *of = program.file_name().map(|name| name.to_string_lossy().into_owned());
+        }
+        if let (Some(place), Some(crash)) = (reported.places.first_mut(), crash) {
+            place.stack = self.symbolizer.borrow_mut().stack(&crash.calls, &outcome.modules);
+        }
         self.add(reported, &[]);
     }
 
