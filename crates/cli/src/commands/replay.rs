@@ -122,7 +122,11 @@ fn tell(replayed: &Replayed, case: Option<&Case>, again: bool) {
         None => anstream::eprintln!("the program ended with {ending}"),
     }
     if let Some(divergence) = replayed.divergence {
-        anstream::eprintln!("{}: the replay diverged {divergence}", warning_label());
+        anstream::eprintln!(
+            "{}: the replay diverged {}",
+            warning_label(),
+            words::divergence(&divergence)
+        );
     }
     if replayed.execution.cut_off {
         anstream::eprintln!("{}: the execution was cut off", warning_label());

@@ -11,6 +11,7 @@ use selvedge_engine::replay::follow;
 use selvedge_engine::{Ask, Replayed, Sought};
 use selvedge_model::{Event, Role, Schedule, Site, SiteId, Symbols, ThreadId};
 use selvedge_report::explain::Row;
+use selvedge_report::words;
 use selvedge_runtime::control::{Debugger, WatchList};
 
 use super::cases::explained;
@@ -41,7 +42,7 @@ pub(crate) fn run(
     let mut executor = native.debugged(debugger).executor()?;
     let replayed = follow(&mut executor, schedule, &Sought::default(), ask)?;
     if let Some(divergence) = replayed.divergence {
-        anstream::eprintln!("under gdb the execution diverged {divergence}");
+        anstream::eprintln!("under gdb the execution diverged {}", words::divergence(&divergence));
     }
     Ok(())
 }

@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Choice, Driver, Strategy};
-use selvedge_model::ThreadId;
+use selvedge_model::{ThreadId, Uncontrolled};
 
 use super::history::{History, Lookup};
 use super::memory;
 use super::outside::system_call;
 use super::wire::{self, Control, HOST, request, status};
-use super::{Blocked, Controlled, Crash, Execution, Outcome, Uncontrolled};
+use super::{Blocked, Controlled, Crash, Execution, Outcome};
 use crate::places::Names;
 use crate::session::Error;
 
