@@ -124,7 +124,7 @@ fn directed(
         observation.seen.iter().filter(same).filter_map(|s| s.prediction.clone()).collect();
     for attempt in 0..ATTEMPTS {
         for (number, prediction) in predictions.iter().enumerate() {
-            if tried.executions() >= args.executions / 2 || deadline.reason().is_some() {
+            if tried.executions() >= args.executions / 2 || deadline.stopped().is_some() {
                 return Ok(None);
             }
             let trial =
@@ -154,7 +154,7 @@ fn neighbours(
 ) -> Result<Option<Replayed>, Failure> {
     let sought = ready.sought();
     let ask = ready.ask.clone().following(&ready.schedule);
-    while tried.executions() < args.executions && deadline.reason().is_none() {
+    while tried.executions() < args.executions && deadline.stopped().is_none() {
         let number = tried.neighbours;
         let mut rng = Rng::of_execution(derive(args.seed, 0xf1ed), number);
         let choices = rng.below(ready.schedule.len() + 1);

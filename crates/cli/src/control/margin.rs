@@ -29,7 +29,7 @@ pub(crate) fn measure(
         let shown = so_far.iter().map(|s| s.shown).sum::<u64>();
         let executions = so_far.iter().map(|s| s.of).sum();
         progress.advance(executions, usize::try_from(shown).unwrap_or(usize::MAX), deadline);
-        deadline.reason().is_none()
+        deadline.stopped().is_none()
     })?;
     progress.clear();
     let explanation = cases::explained(replayed, &ready.critical());

@@ -7,9 +7,9 @@ use selvedge_model::{
     Target, ThreadId, Verdict, Waiter,
 };
 use selvedge_report::{
-    Act, Bound, Case, Control, Diverged, Effort, Elided, End, Format, Harm, Holder, How, Interleaving,
-    NotReplayed, Note, Order, Outcome, Remark, Report, Row, Sources, Stats, Stopped, Verb, View,
-    Watched, Which,
+    Act, Bound, Case, Control, Diverged, Effort, Elided, End, Format, Harm, Holder, How,
+    Interleaving, NotReplayed, Note, Order, Outcome, Remark, Report, Row, Sources, Stats, Stopped,
+    Verb, View, Watched, Which,
 };
 
 pub(crate) const SOURCE: &str = "long balance;\n\nvoid *deposit(void *amount) {\n    balance += (long)amount;\n    return 0;\n}\n\nlong audit(void) { return balance; }\n";
