@@ -45,7 +45,7 @@ mod outside;
 mod run;
 
 pub use crate::modules::CodePlace;
-pub use executor::{WatchList, Watched, relocated};
+pub use executor::{WatchList, Watched};
 pub use names::{NameTable, Names, Scheme};
 pub use outside::Cause;
 pub use selvedge_injected::control::wire;

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
-use selvedge_model::{Ended, Event, Finding, FirstRace, Kind, Op, Site, Symbols, ThreadId};
+use selvedge_model::{
+    Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, Symbols, ThreadId,
+};
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
 use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome, crash};
 
@@ -29,7 +31,7 @@ pub(super) struct Watch {
     pipeline: Pipeline,
     symbolizer: SharedSymbolizer,
     suppressions: Suppressions,
-    suppressed: BTreeSet<String>,
+    suppressed: BTreeSet<FindingId>,
     journal: Journal,
     report: Report,
     ended: Option<Ended>,
@@ -39,7 +41,7 @@ pub(super) struct Watch {
     threads: BTreeMap<ThreadId, Thread>,
     synchronized: bool,
     /// The id of the finding of each native race, by the race's number.
-    races: BTreeMap<usize, String>,
+    races: BTreeMap<usize, FindingId>,
 }
 
 #[derive(Default)]
@@ -142,9 +144,9 @@ impl Watch {
 
     /// Updates how often each race happened: that is known only at the end.
     fn final_counts(&mut self, outcome: &Outcome) {
-        let mut counts: BTreeMap<&String, u64> = BTreeMap::new();
+        let mut counts: BTreeMap<FindingId, u64> = BTreeMap::new();
         for race in &outcome.races {
-            if let Some(id) = self.races.get(&race.number) {
+            if let Some(&id) = self.races.get(&race.number) {
                 *counts.entry(id).or_default() += u64::from(race.occurrences);
             }
         }
@@ -179,7 +181,7 @@ impl Watch {
             self.suppressed.insert(finding.id);
             return;
         }
-        let id = finding.id.clone();
+        let id = finding.id;
         self.report.add(finding);
         if let Some(stored) = self.report.cases.iter().find(|f| f.id == id) {
             self.journal.add(stored);
@@ -287,7 +289,7 @@ impl Observe for Watch {
             earlier.held = before.map(|set| self.locks(set, symbols));
             later.held = Some(self.locks(self.held.set(race.later.thread), symbols));
         }
-        self.races.insert(race.number, reported.id.clone());
+        self.races.insert(race.number, reported.id);
         self.add(reported, &files);
     }
 
