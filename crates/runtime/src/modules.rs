@@ -167,6 +167,9 @@ pub enum Call {
     Of(String),
 }
 
+/// The registers of a thread, as debug information numbers them: the last one is the instruction pointer.
+pub type Registers = [u64; 17];
+
 /// Turns return addresses into sites. The command line has one that reads debug information.
 pub trait Resolve {
     /// The site of the call that returns to `pc`.
@@ -177,6 +180,13 @@ pub trait Resolve {
     fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         let _ = callers;
         self.site(pc, modules)
+    }
+
+    /// The return addresses of the calls that had not returned when a thread had these registers and, from
+    /// its stack pointer on, this stack; innermost first. Nothing if that cannot be known.
+    fn unwind(&mut self, registers: &Registers, stack: &[u64], modules: &Modules) -> Vec<u64> {
+        let _ = (registers, stack, modules);
+        Vec::new()
     }
 
     /// What stands before the return address `pc`.
