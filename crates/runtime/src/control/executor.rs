@@ -7,9 +7,9 @@ use selvedge_engine::{Ask, Executor, Nondeterminism, Noted, Points};
 use selvedge_explore::{Replay, Rng, Strategy};
 use selvedge_model::{Site, SiteId, Symbols};
 
-use super::names::{NameTable, Names};
 use super::outside::Cause;
 use super::{CodePlace, Controlled, Execution, Outcome, Uncontrolled};
+use crate::names::{NameTable, Names};
 use crate::session::Error;
 
 /// An access that is a scheduling point, as it is found again in another process or build.
