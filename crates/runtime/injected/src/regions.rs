@@ -28,7 +28,6 @@ use crate::layout;
 use crate::rings;
 use crate::sys;
 use crate::thread::{self, Busy, ENTRY, STACK_LEN, Thread};
-use crate::values;
 use crate::wire::{self, RecordKind};
 
 /// At most so many nested regions of a thread are recorded.
@@ -247,12 +246,16 @@ pub fn leave_marked(t: &mut Thread, pc: usize) {
     let Some(number) = open.iter().rposition(|o| !o.function) else {
         return rings::record(t, RecordKind::StrayExit, 0, pc, 0, 0);
     };
-    if open[number].flags & wire::DETERMINISTIC != 0 {
-        values::block_ends(t, number as u32);
-    }
     let _busy = Busy::new(t);
     leave(t, number, pc);
     t.tick();
+}
+
+/// The number of the deterministic region that [`leave_marked`] would leave.
+pub fn block_to_leave(t: &Thread) -> Option<u32> {
+    let open = &t.regions.open[..t.regions.len];
+    let number = open.iter().rposition(|o| !o.function).filter(|_| t.regions.beyond == 0)?;
+    (open[number].flags & wire::DETERMINISTIC != 0).then_some(number as u32)
 }
 
 /// The number of the innermost deterministic region that the thread has marked.

@@ -190,8 +190,10 @@ fn remember(t: &mut Thread, handed: &Handed, pc: usize) {
     }
 }
 
-/// A block that the thread has begun is about to end: its states have their last values.
-pub fn block_ends(t: &mut Thread, region: u32) {
+/// The marked region that the thread has begun last is about to end. If it is a block, its states have their
+/// last values.
+pub fn region_ends(t: &mut Thread) {
+    let Some(region) = regions::block_to_leave(t) else { return };
     let mut from = 0;
     while let Some(state) = forget(t, region, &mut from) {
         write(t, &state.handed, call::AFTER, state.pc);
