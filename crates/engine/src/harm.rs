@@ -1,8 +1,9 @@
 //! Whether an order did harm, by how the program ended.
 //!
-//! There is no specification, so the undisturbed execution serves as one: a crash, a failed assertion, a hang or
-//! an exit code that it does not show is harm. Different output is harm too, unless only the order of the lines
-//! differs, as it does when several threads print.
+//! There is no specification, so another execution serves as one: for a race the same execution with the two
+//! sides swapped, otherwise an undisturbed one. A crash, a failed assertion, a hang or an exit code that it does
+//! not show is harm. Different output is harm too, unless only the order of the lines differs, as it does when
+//! several threads print.
 
 use selvedge_model::Verdict;
 
@@ -46,6 +47,20 @@ impl Left {
         let mut lines: Vec<Vec<u8>> = output.split(|&b| b == b'\n').map(<[u8]>::to_vec).collect();
         lines.sort_unstable();
         Left { ending, lines }
+    }
+
+    /// By how much two executions differ, whichever of them is worse.
+    pub fn differs(&self, other: &Left) -> Harm {
+        self.harm(other).max(other.harm(self))
+    }
+
+    /// Whether this execution fails in a way that the other one does not.
+    pub fn is_worse(&self, other: &Left) -> bool {
+        let fails = |left: &Left| match left.ending.key {
+            Key::Failed(_) => 2,
+            Key::Exited(code) => i32::from(code != 0),
+        };
+        fails(self) > fails(other)
     }
 
     /// The harm of this execution, compared with `usual`.
