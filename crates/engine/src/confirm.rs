@@ -156,7 +156,9 @@ impl Confirmer {
         if seen[worst].harm > Harm::Nothing {
             trial.replays += 1;
             let shown = self.again(executor, prediction, &seen[worst])?;
-            if !shown.is_ok_and(|left| left.differs(&seen[worst].left) == Harm::Nothing) {
+            let judge = &mut *executor.judge();
+            let same = |left: Left| left.differs(&seen[worst].left, judge) == Harm::Nothing;
+            if !shown.is_ok_and(same) {
                 seen.iter_mut().for_each(|aimed| aimed.harm = Harm::Nothing);
             }
         }
@@ -198,7 +200,7 @@ impl Confirmer {
             (symbols.thread(thread), symbols.site(site))
         });
         let run = Run::new(executor, execution);
-        let left = Left::new(run.ending.clone(), &run.output);
+        let left = Left::of(&run);
         // In a deadlock, the threads that wait for each other must do so at the predicted places.
         let is_predicted = match prediction.target {
             Target::Deadlock(_) => run.ending.is(prediction.id, None),
@@ -232,7 +234,10 @@ impl Confirmer {
         let ask = self.ask(&prediction.points);
         let again = follow(executor, &aimed.run.schedule, &prediction.sought(), &ask)?;
         Ok(match again.shown {
-            true => Ok(Left::new(again.ending, &again.execution.output)),
+            true => {
+                let Execution { output, blocks, .. } = &again.execution;
+                Ok(Left::new(again.ending, output, blocks))
+            }
             false => Err(again.divergence),
         })
     }
@@ -260,7 +265,8 @@ impl Confirmer {
                 }
                 None => {
                     let usual = self.usual.as_ref();
-                    last.harm = usual.map_or(Harm::Nothing, |usual| last.left.harm(usual));
+                    let judge = &mut *executor.judge();
+                    last.harm = usual.map_or(Harm::Nothing, |usual| last.left.harm(usual, judge));
                 }
             }
             if seen.iter().any(|aimed| aimed.harm > Harm::Nothing) {
@@ -283,13 +289,15 @@ impl Confirmer {
         let symbols = executor.named(&execution);
         let first = Some((symbols.thread(thread), symbols.site(site)));
         let run = Run::new(executor, execution);
-        let left = Left::new(run.ending.clone(), &run.output);
+        let left = Left::of(&run);
         let mut other =
             Aimed { reached: true, first, left, run, turned: None, harm: Harm::Nothing };
-        let harm = aimed.left.differs(&other.left);
+        let judge = &mut *executor.judge();
+        let harm = aimed.left.differs(&other.left, judge);
         // If one of the two is like an undisturbed execution, the other one did it.
         let usual = self.usual.as_ref();
-        let is_usual = |left: &Left| usual.is_some_and(|u| left.differs(u) == Harm::Nothing);
+        let mut is_usual =
+            |left: &Left| usual.is_some_and(|u| left.differs(u, judge) == Harm::Nothing);
         if aimed.left.is_worse(&other.left) || is_usual(&other.left) && !is_usual(&aimed.left) {
             aimed.harm = harm;
         } else {
