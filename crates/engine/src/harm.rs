@@ -125,12 +125,7 @@ mod tests {
 
     fn ensuring(value: i32, output: &str) -> Left {
         let call = Call {
-            key: Key {
-                word: Word::Ensure,
-                name: "sum".into(),
-                thread: ThreadName(0),
-                nth: 0,
-            },
+            key: Key { word: Word::Ensure, name: "sum".into(), thread: ThreadName(0), nth: 0 },
             predicate: Predicate::Exact,
             value: Value::from(value).into(),
             site: Site::parse("a.c:1"),
