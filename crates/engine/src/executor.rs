@@ -8,6 +8,9 @@ use std::time::Duration;
 use selvedge_explore::{Abstraction, Rng, Strategy};
 use selvedge_model::Stop;
 use selvedge_model::{Event, Finding, Schedule, Site, SiteId, Symbols, ThreadId};
+use selvedge_specs::{Judge, NoCallbacks};
+
+use crate::blocks::Blocks;
 
 /// What an executor records of an execution.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -83,6 +86,8 @@ pub struct Execution {
     pub choices: usize,
     /// How many steps there were.
     pub steps: usize,
+    /// The deterministic blocks that it executed.
+    pub blocks: Arc<Blocks>,
 }
 
 impl Execution {
@@ -169,6 +174,11 @@ pub trait Executor {
         execution: &Execution,
         ask: &Ask<Self::Points>,
     ) -> Result<Option<Nondeterminism>, Self::Error>;
+
+    /// Calls the predicates that are the program's own.
+    fn judge(&self) -> Box<dyn Judge> {
+        Box::new(NoCallbacks)
+    }
 
     /// Whether further executions may run on this executor and its thread.
     fn is_usable(&self) -> bool {

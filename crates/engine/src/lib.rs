@@ -9,6 +9,7 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`executor`] | [`Executor`], [`Ask`], [`Execution`], [`Outcome`] |
+//! | [`blocks`] | what an execution says of its deterministic blocks |
 //! | [`ending`] | [`Ending`]: how an execution ended, comparable with other executions; decides whether two failures are the same |
 //! | [`shards`] | runs numbered executions on all cores and delivers the results in order |
 //! | [`failures`] | which endings depend on the schedule, and so are findings |
@@ -26,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod blocks;
 pub mod campaign;
 pub mod confirm;
 pub mod ending;
@@ -38,6 +40,7 @@ pub mod run;
 pub mod search;
 pub mod shards;
 
+pub use blocks::{Blocks, Wrong};
 pub use campaign::{Attempted, Budget, Campaign, Host};
 pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
 pub use ending::{Ending, Key};

@@ -16,6 +16,7 @@
 //! | [`RoundRobin`] | nothing; a fair baseline |
 //! | [`Replay`] | doing again what was recorded |
 //! | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
+//! | [`Turned`] | repeating an execution with two steps swapped |
 //! | [`Meet`] | pausing threads where a user wants them to meet |
 //!
 //! An executor asks through a [`Driver`], which records the schedule; a loop over executions has a
@@ -52,6 +53,7 @@ pub use strategies::random::RandomWalk;
 pub use strategies::replay::{Divergence, Replay};
 pub use strategies::round_robin::RoundRobin;
 pub use strategies::surw::Surw;
+pub use strategies::turned::Turned;
 pub use strategies::{deadlocks, directed};
 
 use selvedge_model::{Event, ThreadId};

@@ -323,6 +323,7 @@ pub enum Which {
 pub enum Harm {
     Nothing,
     Output,
+    State,
     Exit,
     Failure,
 }

@@ -142,6 +142,7 @@ pub fn led_to(of: &Order) -> String {
     match of.harm {
         Harm::Nothing => format!("nothing wrong ({})", outcome(&of.outcome)),
         Harm::Output => "the output differs".to_owned(),
+        Harm::State => "an ensured value differs".to_owned(),
         Harm::Exit | Harm::Failure => outcome(&of.outcome),
     }
 }

@@ -1,7 +1,8 @@
 //! Specifications of parallelism: what a program promises beyond "no data race".
 //!
 //! [`value`] is what a program hands over, [`predicate`] says when two values count as the same, [`block`] is one
-//! execution of a deterministic block and how two of them are compared.
+//! execution of a deterministic block and how two of them are compared, [`states`] finds the stored executions that one
+//! differs from.
 //!
 //! *Guarantee*: everything here is pure: no I/O, no threads, no clock. Results depend only on the arguments.
 
@@ -9,6 +10,7 @@
 
 pub mod block;
 pub mod predicate;
+pub mod states;
 pub mod value;
 
 pub use block::{
@@ -16,4 +18,5 @@ pub use block::{
     Token, Trouble, Unclosed, Word, compare,
 };
 pub use predicate::{Judge, NoCallbacks, Predicate, Unfit};
+pub use states::{ExecutionId, Index, Memory, Storage};
 pub use value::{Digest, Value};

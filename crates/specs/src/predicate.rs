@@ -13,7 +13,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Value;
+use crate::{Digest, Value};
 
 /// When two values count as the same.
 ///
@@ -163,6 +163,30 @@ impl Predicate {
             | Predicate::Ulps(_)
             | Predicate::Callback(_) => false,
         }
+    }
+
+    /// For a transitive predicate, what all values that count as the same have in common.
+    pub fn class(&self, value: &Value) -> Result<Option<Digest>, Unfit> {
+        let list = |values: Vec<&Value>| Value::List(values.into_iter().cloned().collect());
+        Ok(Some(match self {
+            Predicate::Exact => value.digest(),
+            Predicate::Set => {
+                let mut sorted = self.sorted(value)?;
+                sorted.dedup();
+                list(sorted).digest()
+            }
+            Predicate::Multiset => list(self.sorted(value)?).digest(),
+            Predicate::Rows => {
+                let Value::List(rows) = value else { return Err(self.unfit(value)) };
+                let rows: Result<_, Unfit> =
+                    rows.iter().map(|r| self.sorted(r).map(list)).collect();
+                Value::List(rows?).digest()
+            }
+            Predicate::Within(_)
+            | Predicate::Relative(_)
+            | Predicate::Ulps(_)
+            | Predicate::Callback(_) => return Ok(None),
+        }))
     }
 
     /// The value itself is needed, not only its digest.

@@ -129,6 +129,7 @@ impl Executor for Controlled {
             output: execution.stdout,
             errors: execution.stderr,
             releases_matter: execution.releases_matter,
+            blocks: Default::default(),
         })
     }
 

@@ -165,6 +165,7 @@ impl Worker {
             uncontrolled: Vec::new(),
             choices,
             steps,
+            blocks: Arc::default(),
         }
     }
 

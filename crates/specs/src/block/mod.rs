@@ -10,6 +10,7 @@ mod record;
 use selvedge_model::SiteId;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use compare::same;
 pub use compare::{Comparison, Difference, Trouble, compare};
 pub use record::{Misuse, Recorder, Said, Token, Unclosed};
 
