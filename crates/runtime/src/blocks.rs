@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_engine::blocks as engine;
 use selvedge_model::{Event, Op, RegionKind, SiteId, Symbols, ThreadId};
 use selvedge_specs::{BlockExecution, Misuse, Recorder, Said, ThreadName, Token, Unclosed};
 
@@ -17,8 +18,28 @@ pub struct BlocksSeen {
     pub unclosed: Vec<Unclosed<SiteId>>,
     /// Where the program uses blocks as it must not.
     pub misuses: Vec<Misuse<SiteId>>,
-    /// Values for which there was no room.
-    pub lost: u64,
+    /// Where a value was handed over for which there was no room, or which makes no sense.
+    pub lost: Option<SiteId>,
+}
+
+impl BlocksSeen {
+    /// The same with places instead of their ids.
+    pub fn placed(self, symbols: &Symbols) -> engine::Blocks {
+        let place = |site: SiteId| symbols.site(site);
+        let lost = self.lost.map(|site| engine::Wrong::Value {
+            name: "?".into(),
+            site: place(site),
+            why: format!("an execution has room for {} GiB of values", crate::wire::VALUES >> 30),
+        });
+        let misuse = self.misuses.into_iter().next().map(|m| engine::Wrong::Misuse(m.map(place)));
+        let unclosed = |u: Unclosed<SiteId>| Unclosed { block: u.block, site: place(u.site) };
+        engine::Blocks {
+            executions: self.executions.into_iter().map(|e| e.map(place)).collect(),
+            unclosed: self.unclosed.into_iter().map(unclosed).collect(),
+            wrong: misuse.or(lost),
+            conflicts: 0,
+        }
+    }
 }
 
 /// Collects the blocks of an execution.
@@ -115,11 +136,11 @@ impl Blocks {
         function: impl FnOnce(u64) -> String,
     ) -> Result<(), Misuse<SiteId>> {
         let Some(handed) = handed else {
-            self.seen.lost += 1;
+            self.seen.lost.get_or_insert(site);
             return Ok(());
         };
         let (Some(word), Some(predicate)) = (handed.word(), handed.predicate(function)) else {
-            self.seen.lost += 1;
+            self.seen.lost.get_or_insert(site);
             return Ok(());
         };
         let said = Said { word, name: &handed.name, predicate, value: handed.value() };

@@ -73,6 +73,9 @@ pub enum Error {
     /// Built with something else.
     #[error("the program was built with another version of selvedge; build it again")]
     Version,
+    /// A file that the program writes could not be made what it was before.
+    #[error("cannot restore a file that the program writes: {0}")]
+    Restore(#[source] io::Error),
     /// Whoever wanted the execution does not want it any more.
     #[error("interrupted")]
     Interrupted,

@@ -41,12 +41,14 @@ pub mod history;
 pub mod memory;
 
 mod naming;
+pub mod output;
 mod outside;
 mod run;
 
 pub use crate::modules::CodePlace;
 pub use crate::names::{NameTable, Names, Scheme};
 pub use executor::{WatchList, Watched, relocated};
+pub use output::{Written, WrittenFile};
 pub use outside::Cause;
 pub use selvedge_injected::control::wire;
 
@@ -74,6 +76,8 @@ pub struct Settings {
     /// Runs the program under gdb, which has the terminal. Then there is one execution, and no limit of
     /// time should be set.
     pub debugger: Option<Debugger>,
+    /// What of its output must be the same in every execution.
+    pub ensured: Vec<Written>,
     /// The directory in which the program runs; that of this process if there is none.
     pub directory: Option<PathBuf>,
     /// An execution ends early, with [`Error::Interrupted`], once one of these is true.
@@ -90,6 +94,7 @@ impl Default for Settings {
             accesses: false,
             function_regions: false,
             debugger: None,
+            ensured: Vec::new(),
             directory: None,
             interrupts: Vec::new(),
         }
