@@ -20,14 +20,17 @@
 //! | [`epoch`] | when a thread did something |
 //! | [`races`] | race records become findings |
 //! | `earlier` | the place of a race's earlier access |
+//! | [`crash`], `last_words` | where a signal ended a program, and what it said |
 //! | `rust_locks` | which locks of Rust a thread is known to hold |
 //! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
 pub mod blocks;
 pub mod control;
+pub mod crash;
 pub mod decode;
 mod earlier;
 pub mod epoch;
+mod last_words;
 pub mod libraries;
 pub mod merge;
 pub mod modules;
@@ -43,6 +46,7 @@ pub mod values;
 
 pub use blocks::{Blocks, BlocksSeen};
 pub use control::{Controlled, Execution, Settings};
+pub use crash::Crash;
 pub use epoch::{Epoch, Past};
 pub use libraries::{Form, Libraries};
 pub use modules::{

@@ -1,6 +1,7 @@
 //! Starting a program and watching it to its end.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
@@ -11,6 +12,7 @@ use selvedge_model::{Event, FirstRace, SiteId, Symbols, ThreadId};
 use selvedge_specs::{BlockExecution, ThreadName};
 
 use crate::blocks::{Blocks, BlocksSeen};
+use crate::crash::{self, Crash};
 use crate::decode::Decoder;
 use crate::epoch::Epoch;
 use crate::libraries::{Form, Libraries};
@@ -126,6 +128,8 @@ pub struct Outcome {
     pub blocks: BlocksSeen,
     /// Where code was mapped.
     pub modules: Modules,
+    /// Where a signal ended it, if one did and that is known.
+    pub crash: Option<Crash>,
 }
 
 /// Takes the events of a run.
@@ -247,11 +251,12 @@ impl Session {
                 std::thread::sleep(idle);
             }
         };
+        let crash = host.crash(status);
         let Host { mut races, region_table, blocks, .. } = host;
         races::count(&self.shm, &mut races);
         let outcome = self.outcome(status)?;
         let blocks = blocks.finish();
-        Ok(Outcome { lost_functions: region_table.lost, races, blocks, ..outcome })
+        Ok(Outcome { lost_functions: region_table.lost, races, blocks, crash, ..outcome })
     }
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
@@ -270,6 +275,7 @@ impl Session {
             lost_functions: 0,
             blocks: BlocksSeen::default(),
             modules: Modules::parse(&self.shm.maps()),
+            crash: None,
         })
     }
 }
@@ -334,6 +340,13 @@ impl<'a> Host<'a> {
             self.maps_len = len;
             self.modules = Modules::parse(&self.shm.maps());
         }
+    }
+
+    /// Where the program was when a signal ended it.
+    fn crash(&mut self, status: ExitStatus) -> Option<Crash> {
+        self.read_maps();
+        let Host { shm, symbols, modules, resolver, .. } = self;
+        crash::read(shm, status.signal()?, symbols, modules, &mut **resolver)
     }
 
     /// Answers what the program asks.
