@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Trace(Trace),
     /// Print what an earlier run found
     Report(Report),
+    /// Print, compare or delete what deterministic blocks assumed and ensured
+    States(States),
     /// Take a tour of bundled examples
     Demo(Demo),
 }
@@ -271,7 +273,7 @@ fn plan(text: &str) -> Result<Plan, String> {
     name.parse().map_err(|e: UnknownStrategy| e.to_string())
 }
 
-/// `500ms`, `30s`, `5m`, `1h`; a number alone means seconds.
+/// `500ms`, `30s`, `5m`, `1h`, `30d`; a number alone means seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let wrong = || format!("`{text}` is not a time such as 500ms, 30s or 5m");
@@ -281,9 +283,52 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
+        "d" => 86_400.0,
         _ => return Err(wrong()),
     };
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct States {
+    #[command(subcommand)]
+    pub(crate) command: StatesCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum StatesCommand {
+    /// List the blocks: executions, distinct inputs, distinct results, builds
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the inputs and results of a block, differing ones beside each other
+    Show {
+        /// The name of the block
+        block: String,
+    },
+    /// Print what two executions handed over differently; the exit code is 1 if they differ
+    Diff {
+        /// The number of an execution, as `show` prints it
+        #[arg(value_name = "EXECUTION")]
+        first: u64,
+        /// The number of another execution of the block
+        #[arg(value_name = "EXECUTION")]
+        second: u64,
+    },
+    /// Delete executions that meet all the conditions
+    Prune {
+        /// The name of a block
+        #[arg(long)]
+        block: Option<String>,
+        /// A build of a program, as `show` prints it
+        #[arg(long)]
+        build: Option<String>,
+        /// The least age, such as 30d or 12h
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        older_than: Option<Duration>,
+    },
 }
 
 /// Builds Rust programs with instrumentation, and observes them.

@@ -54,6 +54,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
         Command::Check(check) => commands::check::run(&check),
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Report(report) => commands::report::run(&report),
+        Command::States(states) => commands::states::run(&states),
         Command::Demo(demo) => commands::demo::run(&demo),
     };
     ended(outcome.map(ExitCode::from))

@@ -8,5 +8,6 @@ pub(crate) mod explore;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod states;
 pub(crate) mod test;
 pub(crate) mod trace;
