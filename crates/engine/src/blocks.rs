@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use selvedge_model::Site;
 use selvedge_specs::{
-    BlockExecution, Comparison, Judge, Misuse, ThreadName, Trouble, Unclosed, compare,
+    BlockExecution, Comparison, Difference, Judge, Misuse, ThreadName, Trouble, Unclosed, compare,
 };
 
 /// The deterministic blocks of one execution of a program.
@@ -105,6 +106,54 @@ impl Blocks {
             let comparison = compare(mine, theirs.get(&occasion)?, judge).ok()?;
             let differs = matches!(comparison, Comparison::Differs { .. });
             differs.then_some((mine, comparison))
+        })
+    }
+}
+
+/// Two values that differ, and the others that do.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Differing {
+    /// The first difference, in the order of the calls.
+    pub first: Box<Difference<Site>>,
+    /// The other ones.
+    pub later: Vec<Difference<Site>>,
+}
+
+impl Differing {
+    /// Where the value is ensured.
+    pub fn site(&self) -> &Site {
+        let Difference { first, second, .. } = &*self.first;
+        let call = second.as_ref().or(first.as_ref());
+        call.map(|(_, site)| site).expect("a difference is one of calls")
+    }
+}
+
+/// An execution of the program in which a block ensured something else.
+#[derive(Clone, Debug)]
+pub struct Contrast {
+    /// The block.
+    pub block: Box<str>,
+    /// Where the value is ensured.
+    pub site: Site,
+    /// What the blocks of that execution say.
+    pub blocks: Arc<Blocks>,
+}
+
+impl Contrast {
+    /// How an execution of the program differs in the value, if it does. Every execution of the block counts.
+    pub fn shows(&self, blocks: &Blocks, judge: &mut dyn Judge) -> Option<Differing> {
+        let of = |blocks: &'_ Blocks| {
+            let of_block = |e: &&BlockExecution<Site>| e.block == self.block;
+            blocks.executions.iter().filter(of_block).cloned().collect::<Vec<_>>()
+        };
+        let (theirs, mine) = (of(&self.blocks), of(blocks));
+        theirs.iter().find_map(|first| {
+            mine.iter().find_map(|second| match compare(first, second, judge) {
+                Ok(Comparison::Differs { first, later }) => {
+                    Some(Differing { first, later }).filter(|d| *d.site() == self.site)
+                }
+                _ => None,
+            })
         })
     }
 }

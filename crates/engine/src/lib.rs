@@ -16,6 +16,7 @@
 //! | [`observe`] | turns observed executions into predictions |
 //! | [`confirm`] | directed executions, and what each order leads to |
 //! | [`harm`] | whether an order did harm |
+//! | [`determinism`] | compares executions of deterministic blocks with each other |
 //! | [`replay`] | follows a schedule again, and searches for shorter ones that show the same |
 //! | [`run`] | the results of one execution |
 //! | [`search`] | undirected executions under a plan, with predictions attempted on the way |
@@ -30,6 +31,7 @@
 pub mod blocks;
 pub mod campaign;
 pub mod confirm;
+pub mod determinism;
 pub mod ending;
 pub mod executor;
 pub mod failures;
@@ -40,9 +42,10 @@ pub mod run;
 pub mod search;
 pub mod shards;
 
-pub use blocks::{Blocks, Wrong};
+pub use blocks::{Blocks, Contrast, Differing, Wrong};
 pub use campaign::{Attempted, Budget, Campaign, Host};
 pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
+pub use determinism::{Determinism, InMemory, Origin, States, Violation};
 pub use ending::{Ending, Key};
 pub use executor::{
     Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome, Points,

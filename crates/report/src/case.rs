@@ -45,6 +45,11 @@ pub enum Subject {
     /// Locks by name; none if the threads of a deadlock wait for something else.
     Locks(Vec<String>),
     Region(Region),
+    /// A value that a deterministic block ensures.
+    Value {
+        block: String,
+        name: String,
+    },
     /// How the program failed.
     Program(Failure),
 }
@@ -241,6 +246,7 @@ pub enum Role {
     Await(String),
     Sleep,
     Fail,
+    Ensure,
 }
 
 /// A lock that a thread holds.

@@ -42,6 +42,9 @@ fn what(of: Kind, subject: &Subject) -> String {
     match subject {
         Subject::Program(Failure::Exit { .. }) => format!("failure: {}", names(subject).join(", ")),
         Subject::Program(_) => format!("{kind}: {}", names(subject).join(", ")),
+        Subject::Value { block, name } => {
+            format!("{kind}: `{name}` of the block `{block}` differs")
+        }
         _ if subject.is_empty() => kind.to_owned(),
         _ => {
             let preposition = match of {
@@ -63,6 +66,7 @@ pub fn names(subject: &Subject) -> Vec<String> {
         Subject::Memory(Memory::Heap { from: None }) => "heap block".to_owned(),
         Subject::Memory(Memory::Unnamed) => "memory without a name".to_owned(),
         Subject::Region(of) => region(of),
+        Subject::Value { block, name } => return vec![block.clone(), name.clone()],
         Subject::Program(of) => failure(of),
     }]
 }
@@ -211,6 +215,7 @@ pub fn role(of: &Role) -> &'static str {
         Role::Await(_) => "await",
         Role::Sleep => "sleep",
         Role::Fail => "fail",
+        Role::Ensure => "ensure",
     }
 }
 
@@ -233,6 +238,7 @@ fn verb(of: &Role) -> &'static str {
         Role::Await(_) => "waits for a notification on",
         Role::Sleep => "waits to be woken",
         Role::Fail => "fails",
+        Role::Ensure => "ensures the value",
     }
 }
 
@@ -248,7 +254,7 @@ pub fn object(of: &Role) -> Option<String> {
         Role::Await(name) => Some(name.clone()),
         Role::Enter(of) => Some(region(of)),
         Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite => None,
-        Role::Free | Role::Sleep | Role::Fail => None,
+        Role::Free | Role::Sleep | Role::Fail | Role::Ensure => None,
     }
 }
 
