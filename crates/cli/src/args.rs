@@ -15,7 +15,7 @@ use selvedge_report::{FORMATS, Format};
 
 use crate::catalogue;
 use crate::program::claims::RegionOptions;
-use crate::store::RunId;
+use crate::store::{Ensured, RunId};
 
 /// Finds, confirms, replays and explains concurrency bugs.
 #[derive(Parser, Debug)]
@@ -120,6 +120,9 @@ pub(crate) struct RunOptions {
     /// A file of findings not to report, in the format of ThreadSanitizer's suppression files
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
+    /// Compare deterministic blocks with executions of other builds of the program, too
+    #[arg(long)]
+    pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
 }
@@ -155,6 +158,9 @@ pub(crate) struct Explore {
     /// Use up the budget even after a failure
     #[arg(long)]
     pub(crate) keep_going: bool,
+    /// Compare deterministic blocks with executions of other builds of the program, too
+    #[arg(long)]
+    pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) output: Output,
     /// The program and its arguments
@@ -182,6 +188,13 @@ pub(crate) struct Test {
     /// Directed executions for each prediction
     #[arg(long, value_name = "N", default_value_t = selvedge_explore::directed::ATTEMPTS)]
     pub(crate) attempts: u64,
+    /// The program is one deterministic block that ensures this output, byte by byte: `stdout` or
+    /// `file:PATH`; can be repeated
+    #[arg(long, value_name = "OUTPUT", value_parser = Ensured::parse)]
+    pub(crate) ensure: Vec<Ensured>,
+    /// Compare deterministic blocks with executions of other builds of the program, too
+    #[arg(long)]
+    pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
     #[command(flatten)]

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 pub(crate) use journal::{Journal, open};
 pub(crate) use place::directory;
-pub(crate) use setup::Setup;
+pub(crate) use setup::{Ensured, Setup};
 
 /// Version of the schema.
 const VERSION: u32 = 4;

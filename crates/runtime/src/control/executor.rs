@@ -98,7 +98,7 @@ impl Executor for Controlled {
         let mut execution = execution?;
         let outcome = self.outcome(&execution);
         let mut blocks = std::mem::take(&mut execution.blocks).placed(&self.symbols);
-        output::ensure(&self.settings.ensured, &execution, &mut blocks);
+        output::ensure(&self.settings.ensured, &self.arguments, &execution, &mut blocks);
         self.asked = (execution.uncontrolled.clone(), execution.sources);
         Ok(selvedge_engine::Execution {
             outcome,

@@ -1,5 +1,6 @@
 //! The program as one block, which ensures what it writes.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,18 +77,26 @@ impl Written {
     }
 }
 
-/// Adds the block that is the whole program, if the execution has ended it.
-pub(super) fn ensure(written: &[Written], execution: &Execution, blocks: &mut Blocks) {
+/// Adds the block that is the whole program, if the execution has ended it. It assumes its arguments.
+pub(super) fn ensure(
+    written: &[Written],
+    arguments: &[OsString],
+    execution: &Execution,
+    blocks: &mut Blocks,
+) {
     if written.is_empty() || !matches!(execution.outcome, Outcome::Exited(_)) {
         return;
     }
     let site = Site::Label(PROGRAM.into());
-    let call = |written: &Written| Call {
-        key: Key { word: Word::Ensure, name: written.name().into(), thread: ThreadName(0), nth: 0 },
+    let call = |word: Word, name: String, value: Value| Call {
+        key: Key { word, name: name.clone().into(), thread: ThreadName(0), nth: 0 },
         predicate: Predicate::Exact,
-        value: written.value(execution).into(),
-        site: Site::Label(written.name().into()),
+        value: value.into(),
+        site: Site::Label(name.into()),
     };
-    let calls = written.iter().map(call).collect();
+    let texts = arguments.iter().map(|a| Value::from(&*a.to_string_lossy())).collect();
+    let assumed = call(Word::Assume, "arguments".to_owned(), Value::List(texts));
+    let ensured = written.iter().map(|w| call(Word::Ensure, w.name(), w.value(execution)));
+    let calls = std::iter::once(assumed).chain(ensured).collect();
     blocks.executions.push(BlockExecution { block: PROGRAM.into(), site, calls });
 }
