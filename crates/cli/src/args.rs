@@ -499,14 +499,31 @@ pub(crate) enum InferCommand {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-An execution is one line: {\"block\": NAME, \"pre\": {NAME: VALUE, …}, \"post\": {NAME: VALUE, …}}, with the values of
+`-- PROGRAM` runs a program under control, `--runs` times for each `--input`, each time with another schedule, and
+infers from the states of its blocks (`SELVEDGE_STATE`, `selvedge::deterministic_with`); `--store` infers from the
+stored executions of the last build. In a file, an execution is one line: {\"block\": NAME, \"pre\": {NAME: VALUE, …}, \"post\": {NAME: VALUE, …}}, with the values of
 the block's locations before and after it. Values are compared by `equal`, numbers with a fraction also by
 `within:1e-10`, arrays also by `multiset` and `set`. The exit code is 3 if nothing can be inferred about a block
 because no input was run twice.")]
 pub(crate) struct InferDeterminism {
     /// A file of executions, one JSON object a line; `-` is standard input
-    #[arg(long, value_name = "FILE", required = true)]
-    pub(crate) executions: PathBuf,
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "command"])]
+    pub(crate) executions: Option<PathBuf>,
+    /// Infer from the executions in the store
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) store: bool,
+    /// A line of further arguments of the program, to run it with; can be repeated
+    #[arg(long = "input", value_name = "ARGS", requires = "command", allow_hyphen_values = true)]
+    pub(crate) inputs: Vec<String>,
+    /// How many executions for each input
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) runs: u64,
+    /// The seed of the schedules
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The longest time for one execution
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) patience: Duration,
     /// Only the block of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) block: Option<String>,
@@ -519,6 +536,14 @@ pub(crate) struct InferDeterminism {
     /// How to print what was inferred
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: InferFormat,
+    /// The program and its arguments
+    #[arg(
+        required_unless_present_any = ["executions", "store"],
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

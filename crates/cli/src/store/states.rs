@@ -175,14 +175,32 @@ impl Store {
 
     /// The contents of a block, in the order in which they were first seen.
     pub(crate) fn contents(&self, block: &str) -> Result<Vec<Content>, StoreError> {
+        self.contents_of(block, None)
+    }
+
+    /// Those of the build of the program that was executed last.
+    pub(crate) fn contents_of_last_build(&self, block: &str) -> Result<Vec<Content>, StoreError> {
+        let last = self.connection.query_row(
+            "SELECT e.build FROM blocks b JOIN contents c ON c.block = b.id
+             JOIN executions e ON e.content = c.id
+             WHERE b.name = ? ORDER BY e.id DESC LIMIT 1",
+            [block],
+            |row| row.get::<_, String>(0),
+        );
+        let last = last.optional().map_err(|e| StoreError::new(&self.path, e))?;
+        self.contents_of(block, last.as_deref())
+    }
+
+    fn contents_of(&self, block: &str, build: Option<&str>) -> Result<Vec<Content>, StoreError> {
         let select = || {
             let mut statement = self.connection.prepare(
                 "SELECT c.id, c.assumed, count(*), min(e.id), group_concat(DISTINCT e.build)
                  FROM blocks b JOIN contents c ON c.block = b.id
                  JOIN executions e ON e.content = c.id
-                 WHERE b.name = ? GROUP BY c.id ORDER BY min(e.id)",
+                 WHERE b.name = ?1 AND (?2 IS NULL OR e.build = ?2)
+                 GROUP BY c.id ORDER BY min(e.id)",
             )?;
-            let rows = statement.query_map([block], |row| {
+            let rows = statement.query_map(params![block, build], |row| {
                 let content: i64 = row.get(0)?;
                 Ok((
                     content,

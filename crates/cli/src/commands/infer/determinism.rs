@@ -10,7 +10,7 @@ use selvedge_specs::determin::{
 };
 use serde::Serialize;
 
-use super::paste;
+use super::{observed, paste};
 use crate::args::{InferDeterminism, InferFormat, Precondition};
 use crate::exit::{Exit, Failure};
 use crate::messages::error_label;
@@ -18,7 +18,12 @@ use crate::messages::error_label;
 /// Infers a specification for each block and prints it. A block of which nothing can be inferred is named, and the exit
 /// code says so.
 pub(crate) fn run(args: &InferDeterminism) -> Result<Exit, Failure> {
-    let tables = selected(read(&args.executions)?, args)?;
+    let tables = match &args.executions {
+        Some(file) => read(file)?,
+        None if args.store => observed::stored()?,
+        None => observed::executed(args)?,
+    };
+    let tables = selected(tables, args)?;
     let weakest = match args.precondition {
         Precondition::Wlop => Weakest::Occurring,
         Precondition::Wlp => Weakest::Any,

@@ -1,6 +1,7 @@
 //! `selvedge infer`: what contract does a program keep? One file for each kind of contract.
 
 pub(crate) mod determinism;
+mod observed;
 mod paste;
 
 use crate::args::{Infer, InferCommand};
