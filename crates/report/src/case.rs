@@ -48,6 +48,11 @@ pub enum Subject {
     /// Locks by name; none if the threads of a deadlock wait for something else.
     Locks(Vec<String>),
     Region(Region),
+    /// A value that a deterministic block ensures.
+    Value {
+        block: String,
+        name: String,
+    },
     /// How the program failed.
     Program(Failure),
 }
@@ -256,6 +261,7 @@ pub enum Role {
     Await(String),
     Sleep,
     Fail,
+    Ensure,
 }
 
 /// A lock that a thread holds.
@@ -338,6 +344,7 @@ pub enum Which {
 pub enum Harm {
     Nothing,
     Output,
+    State,
     Exit,
     Failure,
 }
@@ -475,6 +482,7 @@ impl Subject {
             Subject::Memory(Memory::Named(name)) | Subject::Region(Region::Named(name)) => {
                 std::slice::from_ref(name)
             }
+            Subject::Value { block, .. } => std::slice::from_ref(block),
             Subject::Memory(Memory::Heap { .. } | Memory::Unnamed)
             | Subject::Region(Region::Locked(_))
             | Subject::Program(_) => &[],

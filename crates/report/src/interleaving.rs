@@ -358,9 +358,10 @@ impl Act {
             Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => {
                 (Verb::GoOn, String::new())
             }
-            Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) | Role::Fail => {
+            Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) => {
                 (Verb::GoOn, String::new())
             }
+            Role::Fail | Role::Ensure => (Verb::GoOn, String::new()),
             Role::Sleep => (Verb::Sleep, String::new()),
         };
         Act { verb, object }

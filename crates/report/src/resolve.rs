@@ -52,6 +52,9 @@ fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
         model::Subject::Region(region) => {
             (Subject::Region(Region::new(*region, symbols)), Vec::new())
         }
+        model::Subject::Value { block, name } => {
+            (Subject::Value { block: block.to_string(), name: name.to_string() }, Vec::new())
+        }
         model::Subject::Program(failure) => failed(failure, symbols),
     }
 }
@@ -189,6 +192,7 @@ impl Role {
             },
             model::Role::Sleep => Role::Sleep,
             model::Role::Fail => Role::Fail,
+            model::Role::Ensure => Role::Ensure,
         }
     }
 }

@@ -46,6 +46,9 @@ fn what(of: Kind, subject: &Subject) -> String {
     match subject {
         Subject::Program(Failure::Exit { .. }) => format!("failure: {}", names(subject).join(", ")),
         Subject::Program(_) => format!("{kind}: {}", names(subject).join(", ")),
+        Subject::Value { block, name } => {
+            format!("{kind}: `{name}` of the block `{block}` differs")
+        }
         _ if subject.is_empty() => kind.to_owned(),
         _ => {
             let preposition = match of {
@@ -67,6 +70,7 @@ pub fn names(subject: &Subject) -> Vec<String> {
         Subject::Memory(Memory::Heap { from: None }) => "heap block".to_owned(),
         Subject::Memory(Memory::Unnamed) => "memory without a name".to_owned(),
         Subject::Region(of) => region(of),
+        Subject::Value { block, name } => return vec![block.clone(), name.clone()],
         Subject::Program(of) => failure(of),
     }]
 }
@@ -155,6 +159,7 @@ pub fn led_to(of: &Order) -> String {
     match of.harm {
         Harm::Nothing => format!("nothing wrong ({})", outcome(&of.outcome)),
         Harm::Output => "the output differs".to_owned(),
+        Harm::State => "an ensured value differs".to_owned(),
         Harm::Exit | Harm::Failure => outcome(&of.outcome),
     }
 }
@@ -215,6 +220,7 @@ pub fn role(of: &Role) -> &'static str {
         Role::Await(_) => "await",
         Role::Sleep => "sleep",
         Role::Fail => "fail",
+        Role::Ensure => "ensure",
     }
 }
 
@@ -237,6 +243,7 @@ fn verb(of: &Role) -> &'static str {
         Role::Await(_) => "waits for a notification on",
         Role::Sleep => "waits to be woken",
         Role::Fail => "fails",
+        Role::Ensure => "ensures the value",
     }
 }
 
@@ -252,7 +259,7 @@ pub fn object(of: &Role) -> Option<String> {
         Role::Await(name) => Some(name.clone()),
         Role::Enter(of) => Some(region(of)),
         Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite => None,
-        Role::Free | Role::Sleep | Role::Fail => None,
+        Role::Free | Role::Sleep | Role::Fail | Role::Ensure => None,
     }
 }
 

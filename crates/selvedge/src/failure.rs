@@ -72,7 +72,9 @@ fn waiting(list: &[Blocked], symbols: &Symbols) -> String {
 pub(crate) fn in_words(finding: &Finding, symbols: &Symbols) -> String {
     match &finding.subject {
         Subject::Program(failure) => failed(failure, finding, symbols),
-        Subject::Memory(_) | Subject::Locks(_) | Subject::Region(_) => found(finding, symbols),
+        Subject::Memory(_) | Subject::Locks(_) | Subject::Region(_) | Subject::Value { .. } => {
+            found(finding, symbols)
+        }
     }
 }
 

@@ -162,6 +162,7 @@ impl Worker {
             uncontrolled: Vec::new(),
             choices,
             steps,
+            blocks: Arc::default(),
         }
     }
 

@@ -7,6 +7,8 @@
 //! *Guarantee*: what is implemented here is reflexive and symmetric on all values. Callbacks are the program's own
 //! code: [`checked`] refuses one that is not reflexive on its two values or not symmetric on the pair.
 
+mod skeleton;
+
 use std::fmt;
 use std::str::FromStr;
 
