@@ -51,6 +51,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
         Command::Test(args) => commands::test::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Fixed(args) => commands::fixed::run(&args),
         Command::Check(check) => commands::check::run(&check),
         Command::History(history) => commands::history::run(&history),
         Command::Infer(infer) => commands::infer::run(&infer),
