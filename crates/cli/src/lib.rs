@@ -53,6 +53,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
         Command::Replay(args) => commands::replay::run(&args),
         Command::Fixed(args) => commands::fixed::run(&args),
         Command::Check(check) => commands::check::run(&check),
+        Command::History(history) => commands::history::run(&history),
         Command::Infer(infer) => commands::infer::run(&infer),
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Report(report) => commands::report::run(&report),
