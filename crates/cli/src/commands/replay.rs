@@ -193,7 +193,7 @@ fn replay(
 ) -> Result<(Replayed, bool), Failure> {
     let target = case.and_then(Case::aim).cloned();
     let failure = case.filter(|_| target.is_none()).map(Case::failure);
-    let sought = Sought { target, failure, usual_exit: Some(0) };
+    let sought = Sought { target, failure, usual_exit: Some(0), contrast: None };
     let replayed = follow(executor, schedule, &sought, ask)?;
     let again = replayed.shown || edited && failure.is_some() && has_moved(&replayed, case);
     Ok((replayed, again))
