@@ -417,6 +417,28 @@ impl Interleaving {
         }
     }
 
+    /// How many rows at the beginning are those of another interleaving.
+    pub fn common(&self, other: &Interleaving) -> usize {
+        let told = |of: &Interleaving, row: &Row| {
+            let told = row.told();
+            let thread = told.thread.and_then(|t| of.threads.get(t)).cloned();
+            (thread, told.text, told.site.cloned())
+        };
+        let pairs = self.rows.iter().zip(&other.rows);
+        pairs.take_while(|(a, b)| told(self, a) == told(other, b)).count()
+    }
+
+    /// Some of the rows.
+    pub fn part(&self, range: impl std::slice::SliceIndex<[Row], Output = [Row]>) -> Interleaving {
+        let Interleaving { preemptions, threads, rows, .. } = self;
+        Interleaving {
+            preemptions: *preemptions,
+            threads: threads.clone(),
+            rows: rows[range].to_vec(),
+            margin: Vec::new(),
+        }
+    }
+
     /// How many threads have a row that is not left out. They come first in `threads`.
     pub fn lanes(&self) -> usize {
         let last = self.rows.iter().filter_map(|row| row.told().thread).max();
