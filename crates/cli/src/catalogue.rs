@@ -14,6 +14,8 @@ pub(crate) struct ForRun {
     pub(crate) in_program: Vec<&'static str>,
     /// Which accesses the recorded analyses need.
     pub(crate) accesses: Accesses,
+    /// Whether they look at atomic operations.
+    pub(crate) atomics: bool,
 }
 
 /// The names of the analyses that a command runs by default.
@@ -36,11 +38,13 @@ pub(crate) fn beside_program(entries: Vec<&'static Entry>, settings: Settings) -
     let (inside, recorded): (Vec<&Entry>, Vec<&Entry>) =
         entries.into_iter().partition(|e| e.in_program);
     let accesses = recorded.iter().map(|e| e.accesses).max().unwrap_or(Accesses::None);
+    let atomics = recorded.iter().any(|e| e.atomics);
     let settings = Settings { filtered: accesses == Accesses::Racy, ..settings };
     ForRun {
         recorded: started(recorded, settings),
         in_program: inside.iter().map(|e| e.name).collect(),
         accesses,
+        atomics,
     }
 }
 

@@ -34,7 +34,11 @@ pub(crate) fn observe_run(
     let mut command = Command::new(&setup.program);
     command.args(&setup.arguments).current_dir(&setup.directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let options = Options { races: program.is_instrumented(), ..Options::default() };
+    let options = Options {
+        races: program.is_instrumented(),
+        atomics: analyses.atomics,
+        ..Options::default()
+    };
     let session = Session::start(command, program.form, program.libraries(), options)?;
     let pid = i32::try_from(session.pid()).ok().and_then(Pid::from_raw);
     let mut symbols = Symbols::default();
