@@ -149,6 +149,18 @@ pub enum LockStep {
     Inside,
 }
 
+/// A part of a lock of Rust that an atomic operation is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockPart<S> {
+    /// What it does to the lock.
+    pub step: LockStep,
+    /// Where the lock is used.
+    pub site: S,
+    /// Every other way to take and release the lock is seen as well, as a step or in a stub around the
+    /// library. Then the lock's own events order threads, and the atomic has no event.
+    pub complete: bool,
+}
+
 /// What stands before a return address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Call {
@@ -199,14 +211,8 @@ pub trait Resolve {
         Vec::new()
     }
 
-    /// What the atomic operation whose call returns to `pc` does to a lock, if it is part of one, and the
-    /// site that uses the lock there.
-    fn lock_step(
-        &mut self,
-        pc: u64,
-        callers: &[u64],
-        modules: &Modules,
-    ) -> Option<(LockStep, Site)> {
+    /// Which part of a lock the atomic operation is whose call returns to `pc`, if it is one.
+    fn lock_step(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Option<LockPart<Site>> {
         let _ = (pc, callers, modules);
         None
     }

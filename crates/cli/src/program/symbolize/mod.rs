@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use selvedge_model::{Frame, Site};
-use selvedge_runtime::{CallBefore, FunctionRegion, LockStep, Module, Modules, Registers, Resolve};
+use selvedge_runtime::{CallBefore, FunctionRegion, LockPart, Module, Modules, Registers, Resolve};
 
 use crate::program::claims::Claims;
 
@@ -222,12 +222,7 @@ impl Resolve for SharedSymbolizer {
         self.borrow_mut().regions(modules)
     }
 
-    fn lock_step(
-        &mut self,
-        pc: u64,
-        callers: &[u64],
-        modules: &Modules,
-    ) -> Option<(LockStep, Site)> {
+    fn lock_step(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Option<LockPart<Site>> {
         self.borrow_mut().lock_step(pc, callers, modules)
     }
 
