@@ -72,16 +72,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
     }
     watch.ended(&program.path, &outcome, &mut symbols);
-    if outcome.lost > 0 {
-        watch.bound(Bound::Events(outcome.lost));
-    }
-    if outcome.lost_functions > 0 {
-        watch.bound(Bound::Functions(outcome.lost_functions as u64));
-    }
-    if outcome.races_seen as usize > outcome.races.len() {
-        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
-        watch.bound(Bound::Races { seen, kept });
-    }
+    note_limits(&mut watch, &outcome);
     let report = watch.finish(&symbols, &outcome);
 
     let mut source = args.options.source.clone();
@@ -100,11 +91,30 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     for line in &report.remarks {
         anstream::eprintln!("{line}");
     }
-    if form == Form::Preloaded {
+    if form == Form::Preloaded && !outcome.instrumented {
         anstream::eprintln!("{}", only_synchronization(&program));
     }
     let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
-    Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
+    let unseen = outcome.children.running > 0 || outcome.children.beyond > 0;
+    Ok(match (failed, unseen) {
+        (true, _) => Exit::Findings.into(),
+        (false, true) => Exit::NotRun.into(),
+        (false, false) => ending::code(outcome.status),
+    })
+}
+
+/// Says which limits were reached.
+fn note_limits(watch: &mut Watch, outcome: &Outcome) {
+    if outcome.lost > 0 {
+        watch.bound(Bound::Events(outcome.lost));
+    }
+    if outcome.lost_functions > 0 {
+        watch.bound(Bound::Functions(outcome.lost_functions as u64));
+    }
+    if outcome.races_seen as usize > outcome.races.len() {
+        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
+        watch.bound(Bound::Races { seen, kept });
+    }
 }
 
 /// Fails if nothing could be observed: such a run must not pass as clean.
