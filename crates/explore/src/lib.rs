@@ -128,6 +128,12 @@ pub trait Strategy {
     /// Which of the enabled threads takes the next step.
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId;
 
+    /// A number less than `below`, which is not 0, for a program that asks for one.
+    fn number(&mut self, below: u32) -> u32 {
+        let _ = below;
+        0
+    }
+
     /// Whether the executor must call [`step`](Strategy::step) and [`observe`](Strategy::observe).
     fn follows_steps(&self) -> bool {
         false
@@ -212,6 +218,9 @@ impl<W: Wraps> Strategy for W {
     }
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.wrapped_mut().choose(choice)
+    }
+    fn number(&mut self, below: u32) -> u32 {
+        self.wrapped_mut().number(below)
     }
     fn follows_steps(&self) -> bool {
         self.wrapped().follows_steps()

@@ -131,6 +131,9 @@ impl<S: Strategy, A: Abstraction> Strategy for Witness<S, A> {
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.strategy.choose(choice)
     }
+    fn number(&mut self, below: u32) -> u32 {
+        self.strategy.number(below)
+    }
     fn follows_steps(&self) -> bool {
         true
     }

@@ -182,6 +182,10 @@ impl Strategy for RaceFuzzer {
         self.active.begin(rng)
     }
 
+    fn number(&mut self, below: u32) -> u32 {
+        self.active.number(below)
+    }
+
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         if let Some(second) = self.due.take().filter(|&t| choice.is_enabled(t)) {
             return self.active.let_run(second);
