@@ -3,3 +3,5 @@
 //! *Guarantee*: everything here is pure: no I/O, no threads, no clock. Results depend only on the arguments.
 
 #![forbid(unsafe_code)]
+
+pub mod discipline;
