@@ -21,6 +21,7 @@ pub mod atomizer;
 pub mod entry;
 pub mod fasttrack;
 pub mod goodlock;
+pub mod hominy;
 pub mod hybrid;
 pub mod lockregions;
 pub mod lockset;
@@ -31,7 +32,7 @@ pub mod singletrack;
 pub mod velodrome;
 pub mod views;
 
-pub use common::{conflicts, held, order, shadow};
+pub use common::{conflicts, devices, held, order, paths, shadow};
 pub use pipeline::Pipeline;
 pub use registry::{ANALYSES, Entry};
 

@@ -10,9 +10,9 @@
 //! | `read-shared` | they read |
 //! | `guarded-by L` | L is held: exclusively at a write, in any mode at a read |
 //!
-//! The others are *transitions*, which say what orders the first access after them behind the accesses of
-//! other threads that it must follow (a read: the last write; a write: the last write and every read since):
-//! `fork`, `join`, and `via KIND NAME`. Transitions in a row count together. `( … )+` repeats.
+//! The others are *transitions*, which say what orders the first access after them that must follow accesses of
+//! other threads (a read: the last write; a write: the last write and every read since) behind those: `fork`,
+//! `join`, and `via KIND NAME`. Transitions in a row count together. `( … )+` repeats.
 //!
 //! Deviations from Grits. `guarded-by` demands that the lock is held; what a lock merely orders, as a locked
 //! queue does, is `via lock`. Barriers and semaphores have words of their own. After a transition without a

@@ -1,10 +1,10 @@
 //! Whether the accesses to a variable follow a discipline.
 //!
 //! They do if they can be cut into its phases, in order, perhaps without the last ones, and each cut is
-//! ordered: the first access of a phase must follow accesses of other threads, and each of those is ordered
-//! before it by program order alone, by program order and the transitions at that cut together, or by the
-//! lock of the `guarded-by` that begins there. After a transition one thread may have the variable before the
-//! next step; a transition may happen again after that.
+//! ordered: the first access of the phase that must follow accesses of other threads is ordered behind them
+//! by program order and the transitions at that cut together, or by the lock of the `guarded-by` that
+//! begins there, or, where some are from before the cut and some are not, by both. After a transition one
+//! thread may have the variable before the next step; a transition may happen again after that.
 //!
 //! The steps are the states of an automaton (Glushkov's construction: one state for each step that is written),
 //! and all ways to cut are followed at the same time.
@@ -46,10 +46,12 @@ pub struct Progress {
 }
 
 /// The step of the last access, and its thread where that matters.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct State {
     step: usize,
     thread: u32,
+    /// The transitions before the step, as long as no access had to follow others.
+    open: Option<Vec<usize>>,
 }
 
 /// Why an access does not follow a discipline.
@@ -125,24 +127,34 @@ impl<N: Clone + PartialEq> Automaton<N> {
         progress: &mut Progress,
         access: &mut dyn Observed<N>,
     ) -> Result<(), Breach<N>> {
-        let begins = progress.states.is_empty();
         let ordered = access.ordered_by(&[]);
         let mut next: Vec<State> = Vec::new();
         let mut unordered: Option<Way> = None;
-        let states: Vec<Option<State>> =
-            if begins { vec![None] } else { progress.states.iter().copied().map(Some).collect() };
-        for state in &states {
-            if let Some(state) = state
-                && self.stays(*state, access)
-            {
-                next.push(*state);
+        let states: Vec<Option<&State>> = match &*progress.states {
+            [] => vec![None],
+            states => states.iter().map(Some).collect(),
+        };
+        for state in states {
+            let stays = state.filter(|state| self.stays(state, access));
+            let same =
+                stays.map(|s| (Way { to: s.step, through: s.open.clone().unwrap_or_default() }, s));
+            if let Some((way, state)) = same {
+                if ordered || state.open.is_none() {
+                    next.push(state.clone());
+                } else if self.is_ordered(&way, access) {
+                    next.push(State { open: None, ..state.clone() });
+                } else {
+                    unordered = Some(way);
+                }
             }
             for way in self.ways(state.map(|s| s.step)) {
                 if !self.begins(way.to, access) {
                     continue;
                 }
                 if ordered || self.is_ordered(&way, access) {
-                    next.push(self.state(way.to, access.thread()));
+                    let thread = if self.is_local(way.to) { access.thread() } else { 0 };
+                    let open = ordered.then_some(way.through);
+                    next.push(State { step: way.to, thread, open });
                 } else if unordered.as_ref().is_none_or(|u| u.through.len() < way.through.len()) {
                     unordered = Some(way);
                 }
@@ -158,16 +170,12 @@ impl<N: Clone + PartialEq> Automaton<N> {
         Ok(())
     }
 
-    fn state(&self, step: usize, thread: u32) -> State {
-        State { step, thread: if self.is_local(step) { thread } else { 0 } }
-    }
-
     /// Whether one thread has the variable at a step.
     fn is_local(&self, step: usize) -> bool {
         self.steps[step] == Step::ThreadLocal || self.steps[step].is_transition()
     }
 
-    fn stays(&self, state: State, access: &mut dyn Observed<N>) -> bool {
+    fn stays(&self, state: &State, access: &mut dyn Observed<N>) -> bool {
         if self.is_local(state.step) {
             return state.thread == access.thread();
         }
@@ -188,13 +196,10 @@ impl<N: Clone + PartialEq> Automaton<N> {
         if !through.is_empty() && access.ordered_by(&through) {
             return true;
         }
-        match &self.steps[way.to] {
-            Step::GuardedBy(lock) => {
-                let lock = Step::Via(super::DeviceKind::Lock, lock.clone());
-                access.ordered_by(&[&lock])
-            }
-            _ => false,
-        }
+        let Step::GuardedBy(lock) = &self.steps[way.to] else { return false };
+        let lock = Step::Via(super::DeviceKind::Lock, lock.clone());
+        access.ordered_by(&[&lock])
+            || !through.is_empty() && access.ordered_by(&[&through[..], &[&lock]].concat())
     }
 
     /// All ways from a step, or from the beginning, to a step at which accesses may be.

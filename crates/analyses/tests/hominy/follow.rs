@@ -1,0 +1,1 @@
+//! Executions that are made to follow a specification.
