@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Analyse recorded traces
     Check(Check),
+    /// Infer which contract a program keeps
+    Infer(Infer),
     /// Print, summarise or convert traces
     Trace(Trace),
     /// Print what an earlier run found
@@ -321,6 +323,12 @@ pub(crate) struct Report {
     /// Short for `--format json`
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
+    /// Write one page for a browser into FILE: sources, stacks, and interleavings to step through
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "format", "text", "runs"])]
+    pub(crate) html: Option<PathBuf>,
+    /// Open the page in the browser
+    #[arg(long, requires = "html")]
+    pub(crate) open: bool,
     /// The run to report on, instead of the last one
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<RunId>,
@@ -417,6 +425,62 @@ pub(crate) enum TraceCommand {
         #[arg(value_name = "TO")]
         to: PathBuf,
     },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Infer {
+    #[command(subcommand)]
+    pub(crate) command: InferCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum InferCommand {
+    /// Infer what deterministic blocks promise: which results are the same whenever which inputs are
+    Determinism(InferDeterminism),
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+An execution is one line: {\"block\": NAME, \"pre\": {NAME: VALUE, …}, \"post\": {NAME: VALUE, …}}, with the values of
+the block's locations before and after it. Values are compared by `equal`, numbers with a fraction also by
+`within:1e-10`, arrays also by `multiset` and `set`. The exit code is 3 if nothing can be inferred about a block
+because no input was run twice.")]
+pub(crate) struct InferDeterminism {
+    /// A file of executions, one JSON object a line; `-` is standard input
+    #[arg(long, value_name = "FILE", required = true)]
+    pub(crate) executions: PathBuf,
+    /// Only the block of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) block: Option<String>,
+    /// Which weakest precondition: one that occurs between two executions, or any
+    #[arg(long, value_enum, default_value = "wlop")]
+    pub(crate) precondition: Precondition,
+    /// Print the assertions for the source instead
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    pub(crate) paste: Option<Language>,
+    /// How to print what was inferred
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: InferFormat,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Precondition {
+    /// The weakest one that occurs between two executions: cautious where inputs are few
+    Wlop,
+    /// All weakest ones
+    Wlp,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    C,
+    Rust,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InferFormat {
+    Text,
+    Json,
 }
 
 #[derive(Args, Debug)]

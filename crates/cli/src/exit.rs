@@ -40,6 +40,8 @@ pub(crate) enum Failure {
     Directory(PathBuf),
     #[error("{}: cannot open: {}", path.display(), describe(error))]
     Open { path: PathBuf, error: io::Error },
+    #[error("{}, line {line}: {why}", path.display())]
+    Line { path: PathBuf, line: usize, why: String },
     #[error("{}: cannot write: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write the output: {0}")]

@@ -52,6 +52,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
         Command::Explore(args) => commands::explore::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Check(check) => commands::check::run(&check),
+        Command::Infer(infer) => commands::infer::run(&infer),
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Report(report) => commands::report::run(&report),
         Command::Demo(demo) => commands::demo::run(&demo),
