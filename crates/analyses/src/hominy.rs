@@ -28,7 +28,8 @@
 //! Cost: for an access in an epoch that has seen it, a comparison; otherwise look-ups in the state of the
 //! variable. Memory follows variables (about twice that of `races`), distinct histories and devices, not events.
 
-use rustc_hash::FxHashMap;
+mod tables;
+
 use selvedge_model::{
     Access, AtomicOp, Epoch, Event, Findings, LockId, Op, Range, Role, SiteId, ThreadId,
 };
@@ -44,12 +45,10 @@ use crate::common::paths::{Edge, Log};
 use crate::common::shadow::Shadow;
 use crate::fasttrack::{self, Mark, Race};
 use crate::{Analysis, Bound};
+use tables::{Places, Transitions};
 
 /// A discipline has at most so many steps.
 pub const STEPS: usize = 32;
-
-/// Places of one variable that are remembered.
-const PLACES: u32 = 200;
 
 /// What is known of one instance of a variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -120,6 +119,7 @@ struct Cell {
     /// The last write.
     write: Option<Past>,
     /// The last read since of each thread, by thread.
+    #[allow(clippy::box_collection)] // One word in a cell, which has no use for three.
     reads: Option<Box<Vec<Past>>>,
     steps: SequenceId,
     phase: Phase,
@@ -212,6 +212,14 @@ impl Hominy {
     /// [`Analysis::finish`] also all others, by address.
     pub fn take_instances(&mut self) -> Vec<Instance> {
         std::mem::take(&mut self.finished)
+    }
+
+    /// The execution is over: shows all instances that are left, by address, without collecting them.
+    pub fn drain(&mut self, mut visit: impl FnMut(Instance)) {
+        let Hominy { memory, inference, .. } = self;
+        memory.each_with_bytes(|bytes, cell| {
+            inference.instance(bytes, cell).into_iter().for_each(&mut visit);
+        });
     }
 
     /// How many shadow pages are in use: the measure of its memory.
@@ -549,78 +557,5 @@ fn kind(device: Device) -> DeviceKind {
         Device::Atomic(_) => DeviceKind::Atomic,
         Device::Barrier(_) => DeviceKind::Barrier,
         Device::Semaphore(_) => DeviceKind::Semaphore,
-    }
-}
-
-/// Lists of transitions, as numbers.
-#[derive(Debug)]
-struct Transitions {
-    // invariant: the first one is empty.
-    lists: Vec<Vec<Edge>>,
-    numbers: FxHashMap<Vec<Edge>, u32>,
-}
-
-impl Default for Transitions {
-    fn default() -> Transitions {
-        Transitions { lists: vec![Vec::new()], numbers: FxHashMap::from_iter([(Vec::new(), 0)]) }
-    }
-}
-
-impl Transitions {
-    const NONE: u32 = 0;
-
-    fn number(&mut self, edges: Vec<Edge>) -> u32 {
-        if let Some(&known) = self.numbers.get(&edges) {
-            return known;
-        }
-        let number = self.lists.len() as u32;
-        self.lists.push(edges.clone());
-        self.numbers.insert(edges, number);
-        number
-    }
-
-    fn edges(&self, number: u32) -> &[Edge] {
-        &self.lists[number as usize]
-    }
-}
-
-/// Sets of places, as numbers: a set is another one and one place more. Zero is the empty one.
-#[derive(Debug, Default)]
-struct Places {
-    // The set numbered `i + 1`.
-    sets: Vec<(u32, PlaceOf)>,
-    sizes: Vec<u32>,
-    with: FxHashMap<(u32, PlaceOf), u32>,
-}
-
-type PlaceOf = (ThreadId, SiteId, Candidates);
-
-impl Places {
-    fn with(&mut self, set: u32, thread: ThreadId, site: SiteId, locks: Candidates) -> u32 {
-        let place = (thread, site, locks);
-        if let Some(&known) = self.with.get(&(set, place)) {
-            return known;
-        }
-        let size = if set == 0 { 0 } else { self.sizes[set as usize - 1] };
-        let next = if size >= PLACES || self.all(set).contains(&place) {
-            set
-        } else {
-            self.sets.push((set, place));
-            self.sizes.push(size + 1);
-            self.sets.len() as u32
-        };
-        self.with.insert((set, place), next);
-        next
-    }
-
-    fn all(&self, mut set: u32) -> Vec<PlaceOf> {
-        let mut places = Vec::new();
-        while set > 0 {
-            let (before, place) = self.sets[set as usize - 1];
-            places.push(place);
-            set = before;
-        }
-        places.reverse();
-        places
     }
 }

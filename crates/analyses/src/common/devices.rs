@@ -372,6 +372,12 @@ impl Devices {
         from.thread == to || known.is_some_and(|k| k.reach.get(from.thread) > from.stamp)
     }
 
+    /// The devices that a thread has acquired, latest first; some more than once.
+    pub fn acquired(&self, thread: ThreadId) -> impl Iterator<Item = Device> + '_ {
+        let recent = self.threads.get(thread.index()).map_or(&[][..], |t| &t.recent);
+        recent.iter().rev().map(|&(_, device)| device)
+    }
+
     /// Of the devices that order all of `from` before the present of `to`, the one acquired last.
     pub fn latest(&self, from: &[Point], to: ThreadId) -> Option<Device> {
         let since = from.iter().map(|p| p.stamp).max()?;

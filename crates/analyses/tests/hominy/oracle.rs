@@ -59,6 +59,8 @@ impl<'a> Graph<'a> {
             };
             self.into[j].push((i, label));
         }
+        // What the thread was started with, it had before it did anything.
+        self.into[j].sort_by_key(|(_, label)| *label != Label::Fork);
         match self.events[j].op {
             Op::Acquire(lock, _) => self.acquires[j].push(Label::Lock(lock.0)),
             Op::Wait(semaphore) => self.acquires[j].push(Label::Semaphore(semaphore.0)),
