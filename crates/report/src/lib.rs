@@ -36,11 +36,12 @@ pub mod old;
 mod resolve;
 pub mod sources;
 pub mod summary;
+mod variable;
 pub mod words;
 
 pub use case::{
-    Case, Control, Failure, Happened, Harm, Holder, How, Lock, Memory, NotReplayed, Note, Order,
-    Outcome, Place, Region, Role, Subject, Watched, Which,
+    Case, Control, Failure, Happened, Harm, Holder, How, Lacks, Lock, Memory, NotReplayed, Note,
+    Order, Outcome, Place, Region, Role, Subject, Watched, Which,
 };
 pub use explain::{Executed, Explanation, Story, explain, explain_execution};
 #[cfg(feature = "formats")]
@@ -49,3 +50,4 @@ pub use interleaving::{Act, End, Interleaving, Row, Verb};
 pub use layout::{Line, Span, Style, layout};
 pub use sources::Sources;
 pub use summary::{Bound, Effort, Report, Stats};
+pub use variable::{Exception, Other, Variable};

@@ -1,6 +1,6 @@
 //! All cases of a command, and what was analysed.
 
-use crate::Case;
+use crate::{Case, Variable};
 
 /// Everything that a command found.
 #[derive(Clone, Default, Debug)]
@@ -9,6 +9,9 @@ use crate::Case;
 pub struct Report {
     pub cases: Vec<Case>,
     pub stats: Stats,
+    /// What was inferred about variables, if that was asked.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub variables: Option<Vec<Variable>>,
 }
 
 /// What was analysed.

@@ -3,8 +3,8 @@
 use selvedge_model::{Ended, Kind, Mode, Site};
 
 use crate::case::{
-    Case, Failure, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome, Place,
-    Region, Role, Subject, Which,
+    Case, Failure, Happened, Harm, Holder, Lacks, Lock, Memory, NotReplayed, Note, Order, Outcome,
+    Place, Region, Role, Subject, Which,
 };
 
 /// What a kind of finding is called in sentences.
@@ -46,7 +46,7 @@ fn what(of: Kind, subject: &Subject) -> String {
         _ => {
             let preposition = match of {
                 Kind::Deadlock => "between",
-                Kind::DataRace | Kind::HighLevelRace => "on",
+                Kind::DataRace | Kind::HighLevelRace | Kind::DisciplineViolation => "on",
                 _ => "in",
             };
             format!("{kind} {preposition} {}", quoted(subject))
@@ -284,6 +284,23 @@ pub fn note(of: &Note) -> String {
             format!("thread {thread} waits for {what}{holder}, at {at}")
         }
         Note::NotReplayed(why) => not_replayed(why),
+        Note::Broken { thread, step, lacks } => match lacks {
+            Lacks::Lock(lock) => {
+                format!("thread {thread} does not hold `{lock}`, which `{step}` demands")
+            }
+            Lacks::OnlyReads => format!("thread {thread} writes, but `{step}` allows only reads"),
+            Lacks::Ownership => {
+                format!(
+                    "another thread has the variable: `{step}` is for one thread, and no further step lets thread {thread} have it"
+                )
+            }
+            Lacks::Order(devices) => {
+                format!(
+                    "nothing of {} between, which `{step}` needs to follow the accesses of other threads",
+                    list(devices)
+                )
+            }
+        },
         Note::NoEffect => "another thread ran in between, but the result did not change".to_owned(),
         Note::Told(text) => text.clone(),
     }

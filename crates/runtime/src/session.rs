@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use selvedge_model::{Event, FirstRace, Symbols, ThreadId};
+use selvedge_model::{BarrierId, Event, FirstRace, LockId, SemaphoreId, SiteId, Symbols, ThreadId};
 
 use crate::crash::{self, Crash};
 use crate::decode::Decoder;
@@ -144,10 +144,29 @@ pub trait Observe {
         let _ = (thread, from);
     }
 
+    /// Something that synchronizes was used for the first time, at this place and address.
+    fn object(&mut self, object: Object, addr: u64, site: SiteId) {
+        let _ = (object, addr, site);
+    }
+
+    /// What is mapped into the program has changed.
+    fn mapped(&mut self, modules: &Modules) {
+        let _ = modules;
+    }
+
     /// A thread has given itself a name.
     fn named(&mut self, thread: ThreadId, name: &str) {
         let _ = (thread, name);
     }
+}
+
+/// Something that synchronizes and lies at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Object {
+    Lock(LockId),
+    Barrier(BarrierId),
+    Semaphore(SemaphoreId),
 }
 
 impl<F: FnMut(&Event, &Symbols)> Observe for F {
@@ -283,6 +302,8 @@ struct Host<'a> {
     /// Races whose place among the events has not come yet, the last one first.
     pending: Vec<NativeRace>,
     events: Vec<Event>,
+    /// How many locks, barriers and semaphores have been told.
+    told: [usize; 3],
 }
 
 impl<'a> Host<'a> {
@@ -308,6 +329,7 @@ impl<'a> Host<'a> {
             next_race: 0,
             pending: Vec::new(),
             events: Vec::new(),
+            told: [0; 3],
         }
     }
 
@@ -316,6 +338,7 @@ impl<'a> Host<'a> {
         if len != self.maps_len {
             self.maps_len = len;
             self.modules = Modules::parse(&self.shm.maps());
+            self.observer.mapped(&self.modules);
         }
     }
 
@@ -366,11 +389,14 @@ impl<'a> Host<'a> {
     /// Passes on what a record says.
     fn pass(&mut self, thread: u32, record: &wire::Record) {
         self.pass_races(|stamp| record.stamp > stamp);
-        let Host { shm, symbols, resolver, modules, places, decoder, events, observer, .. } = self;
+        let Host {
+            shm, symbols, resolver, modules, places, decoder, events, observer, told, ..
+        } = self;
         let (text, race) = (&|at, len| shm.text(at, len), &|number| shm.race(number));
         let mut names = Names { symbols, modules, resolver: &mut **resolver, text, race, places };
         decoder.record(thread, record, &mut names, events);
         name_locks(decoder, &mut names);
+        tell_objects(decoder, told, &mut **observer);
         for event in events.drain(..) {
             observer.event(&event, symbols);
         }
@@ -397,6 +423,22 @@ fn name_locks(decoder: &Decoder, names: &mut Names<'_>) {
         let unnamed = || format!("lock {id} ({})", names.symbols.site(site));
         let name = name.unwrap_or_else(unnamed).into();
         names.symbols.locks.push(name);
+    }
+}
+
+/// Passes on where new objects lie.
+fn tell_objects(decoder: &Decoder, told: &mut [usize; 3], observer: &mut dyn Observe) {
+    let makes: [fn(u32) -> Object; 3] = [
+        |n| Object::Lock(LockId(n)),
+        |n| Object::Barrier(BarrierId(n)),
+        |n| Object::Semaphore(SemaphoreId(n)),
+    ];
+    let tables = [&decoder.locks, &decoder.barriers, &decoder.semaphores];
+    for ((table, make), told) in tables.into_iter().zip(makes).zip(told) {
+        for &(addr, site) in &table.all()[*told..] {
+            observer.object(make(*told as u32), addr, site);
+            *told += 1;
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use selvedge_runtime::Libraries;
 use crate::exit::Failure;
 
 const HEADER: &str = include_str!("../../../runtime/include/selvedge.h");
+const THREAD_SAFETY: &str = include_str!("../../../runtime/include/selvedge-thread-safety.h");
 
 /// The symbols that an executable must export for libraries that it loads later.
 const EXPORTED: &str = "{
@@ -53,6 +54,7 @@ impl Toolbox {
         let include = directory.join("include");
         fs::create_dir_all(&include).map_err(failed)?;
         put(&include.join("selvedge.h"), HEADER).map_err(failed)?;
+        put(&include.join("selvedge-thread-safety.h"), THREAD_SAFETY).map_err(failed)?;
         let exported = directory.join("exported.list");
         put(&exported, EXPORTED).map_err(failed)?;
         let [cc, cxx, rustc] = [CC, CXX, RUSTC].map(|name| directory.join(name));

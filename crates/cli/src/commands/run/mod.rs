@@ -5,10 +5,9 @@
 //! killed or exits early, the report still comes.
 
 mod ending;
-mod heap;
 mod held_before;
 pub(crate) mod observe;
-mod signals;
+pub(crate) mod signals;
 mod watch;
 
 use std::ffi::OsString;
@@ -23,6 +22,7 @@ use selvedge_runtime::{Form, Options, Outcome, Session};
 
 use crate::args::{Output, Run};
 use crate::catalogue;
+use crate::checking::{Checking, NativeChecking};
 use crate::exit::{Exit, Failure};
 use crate::program::elf::Program;
 use crate::program::form::{form, mode, only_synchronization, sight};
@@ -37,6 +37,7 @@ use watch::Watch;
 pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;
     let suppressions = Suppressions::load(&args.options.suppressions)?;
+    let checking = args.options.discipline.as_deref().map(Checking::load).transpose()?;
     let program = Program::find(Path::new(&args.command[0])).map_err(Failure::Program)?;
     let form = form(&program)?;
     let here = std::env::current_dir()?;
@@ -50,7 +51,12 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let claims = args.options.regions.claims();
     let function_regions = !claims.is_empty();
     let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
-    let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal);
+    let mut source = args.options.source.clone();
+    source.push(root);
+    let checks = checking.is_some();
+    let checking = checking.map(|c| NativeChecking::new(c, symbolizer.clone(), &source));
+    let mut watch =
+        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal).checking(checking);
 
     let mut command = Command::new(&program.path);
     command.args(&args.command[1..]);
@@ -61,7 +67,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     }
     let options = Options {
         synchronization: true,
-        accesses: analyses.accesses == Accesses::All,
+        accesses: analyses.accesses == Accesses::All || checks,
         racy_accesses: analyses.accesses == Accesses::Racy,
         function_regions,
         races: !analyses.in_program.is_empty(),
@@ -80,20 +86,9 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
     }
     watch.ended(&program.path, &outcome, &mut symbols);
-    if outcome.lost > 0 {
-        watch.bound(Bound::Events(outcome.lost));
-    }
-    if outcome.lost_functions > 0 {
-        watch.bound(Bound::Functions(outcome.lost_functions as u64));
-    }
-    if outcome.races_seen as usize > outcome.races.len() {
-        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
-        watch.bound(Bound::Races { seen, kept });
-    }
+    bounds(&outcome, &mut watch);
     let report = watch.finish(&symbols, &outcome);
 
-    let mut source = args.options.source.clone();
-    source.push(root);
     let output = Output {
         format: args.options.format,
         fail_on: args.options.fail_on,
@@ -113,6 +108,20 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     }
     let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
     Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
+}
+
+/// Tells which limits the run reached.
+fn bounds(outcome: &Outcome, watch: &mut Watch) {
+    if outcome.lost > 0 {
+        watch.bound(Bound::Events(outcome.lost));
+    }
+    if outcome.lost_functions > 0 {
+        watch.bound(Bound::Functions(outcome.lost_functions as u64));
+    }
+    if outcome.races_seen as usize > outcome.races.len() {
+        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
+        watch.bound(Bound::Races { seen, kept });
+    }
 }
 
 /// Fails if nothing could be observed: such a run must not pass as clean.

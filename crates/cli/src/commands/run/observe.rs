@@ -13,6 +13,7 @@ use selvedge_runtime::{Options, Session};
 
 use super::watch::Watch;
 use crate::catalogue;
+use crate::checking::{Checking, NativeChecking};
 use crate::control::program::ControlledProgram;
 use crate::deadline::Deadline;
 use crate::exit::Failure;
@@ -25,16 +26,22 @@ pub(crate) fn observe_run(
     program: &ControlledProgram,
     suppressions: Suppressions,
     deadline: &Deadline,
+    checking: Option<Checking>,
 ) -> Result<Report, Failure> {
     let analyses = catalogue::beside_program(registry::defaults(Purpose::Run), Settings::default());
     let symbolizer = SharedSymbolizer::new(&program.root);
+    let checks = checking.is_some();
+    let sources = [program.root.clone()];
+    let checking = checking.map(|c| NativeChecking::new(c, symbolizer.clone(), &sources));
     let mut watch =
-        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, Journal::default());
+        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, Journal::default())
+            .checking(checking);
     let setup = &program.setup;
     let mut command = Command::new(&setup.program);
     command.args(&setup.arguments).current_dir(&setup.directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let options = Options { races: program.is_instrumented(), ..Options::default() };
+    let options =
+        Options { races: program.is_instrumented(), accesses: checks, ..Options::default() };
     let session = Session::start(command, program.form, program.libraries(), options)?;
     let pid = i32::try_from(session.pid()).ok().and_then(Pid::from_raw);
     let mut symbols = Symbols::default();
