@@ -66,6 +66,8 @@ pub(crate) enum Failure {
     Store(#[from] StoreError),
     #[error("{0}")]
     Usage(String),
+    #[error("{0}")]
+    Undecided(String),
 }
 
 /// Why a file is not a program that can be observed.
@@ -100,6 +102,7 @@ impl Failure {
             | Failure::Unobservable { .. }
             | Failure::Endless { .. }
             | Failure::Gone(_)
+            | Failure::Undecided(_)
             | Failure::Session(_) => Exit::NotRun,
             Failure::Interrupted => Exit::Interrupted,
             _ => Exit::Usage,

@@ -10,8 +10,12 @@ use selvedge_runtime::Libraries;
 
 use crate::exit::Failure;
 
-const HEADER: &str = include_str!("../../../runtime/include/selvedge.h");
-const THREAD_SAFETY: &str = include_str!("../../../runtime/include/selvedge-thread-safety.h");
+/// What programs may include.
+const HEADERS: [(&str, &str); 3] = [
+    ("selvedge.h", include_str!("../../../runtime/include/selvedge.h")),
+    ("selvedge-thread-safety.h", include_str!("../../../runtime/include/selvedge-thread-safety.h")),
+    ("selvedge.hpp", include_str!("../../../runtime/include/selvedge.hpp")),
+];
 
 /// The symbols that an executable must export for libraries that it loads later.
 const EXPORTED: &str = "{
@@ -34,7 +38,7 @@ pub(crate) const RUSTC: &str = "selvedge-rustc";
 #[derive(Clone, Debug)]
 pub(crate) struct Toolbox {
     pub(crate) libraries: Libraries,
-    /// Directory of `selvedge.h`.
+    /// Directory of `selvedge.h` and `selvedge.hpp`.
     pub(crate) include: PathBuf,
     /// `selvedge cc` and `selvedge c++` as one path, for build tools that take no arguments.
     pub(crate) cc: PathBuf,
@@ -53,8 +57,9 @@ impl Toolbox {
         let libraries = Libraries::install(&directory).map_err(failed)?;
         let include = directory.join("include");
         fs::create_dir_all(&include).map_err(failed)?;
-        put(&include.join("selvedge.h"), HEADER).map_err(failed)?;
-        put(&include.join("selvedge-thread-safety.h"), THREAD_SAFETY).map_err(failed)?;
+        for (name, text) in HEADERS {
+            put(&include.join(name), text).map_err(failed)?;
+        }
         let exported = directory.join("exported.list");
         put(&exported, EXPORTED).map_err(failed)?;
         let [cc, cxx, rustc] = [CC, CXX, RUSTC].map(|name| directory.join(name));

@@ -2,6 +2,7 @@
 
 pub(crate) mod determinism;
 pub(crate) mod discipline;
+mod observed;
 mod paste;
 
 use crate::args::{Infer, InferCommand};
