@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod confirm;
+mod discipline;
 mod measure;
 mod noninterference;
 mod passes;
@@ -21,6 +22,7 @@ fn main() -> std::process::ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["confirm", rest @ ..] => confirm::run(rest),
+        ["discipline", rest @ ..] => discipline::run(rest),
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
         ["noninterference", rest @ ..] => noninterference::run(rest),
@@ -33,7 +35,7 @@ fn main() -> std::process::ExitCode {
                 "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
             );
             eprintln!(
-                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs"
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | discipline [ROUNDS]"
             );
             std::process::ExitCode::from(2)
         }

@@ -52,10 +52,10 @@ pub struct FastTrack {
 
 /// An access as it is remembered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Mark {
-    epoch: Epoch,
-    site: SiteId,
-    locks: LockSet,
+pub(crate) struct Mark {
+    pub(crate) epoch: Epoch,
+    pub(crate) site: SiteId,
+    pub(crate) locks: LockSet,
 }
 
 impl Default for Mark {
@@ -74,10 +74,10 @@ type Cell = Accesses<Mark>;
 
 /// A pair of accesses to report.
 #[derive(Debug)]
-struct Race {
-    bytes: Range,
-    earlier: Mark,
-    earlier_role: Role,
+pub(crate) struct Race {
+    pub(crate) bytes: Range,
+    pub(crate) earlier: Mark,
+    pub(crate) earlier_role: Role,
 }
 
 impl Default for FastTrack {
@@ -145,33 +145,50 @@ impl FastTrack {
 
     #[cold]
     fn report(&mut self, event: &Event, role: Role, out: &mut Findings) {
-        let held = self.held.locks(self.held.set(event.thread));
         for race in self.races.drain(..) {
-            let earlier = race.earlier;
-            if out.again(NAME, Kind::DataRace, earlier.site, event.site) {
-                continue;
-            }
-            let places = vec![
-                Place {
-                    thread: self.order.owner(earlier.epoch),
-                    site: earlier.site,
-                    role: race.earlier_role,
-                    held: self.held.locks(earlier.locks).to_vec(),
-                },
-                Place { thread: event.thread, site: event.site, role, held: held.to_vec() },
-            ];
-            out.report(Finding {
-                kind: Kind::DataRace,
-                status: Status::Observed,
-                verdict: None,
-                analyses: vec![NAME],
-                subject: Subject::Memory(race.bytes),
-                places,
-                target: Some(Target::Race { first: earlier.site, second: event.site }),
-                occurrences: 1,
-            });
+            report(&race, event, role, &self.order, &self.held, out);
         }
     }
+}
+
+/// Reports a race of an earlier access with `event`.
+#[cold]
+pub(crate) fn report(
+    race: &Race,
+    event: &Event,
+    role: Role,
+    order: &Order,
+    held: &HeldLocks,
+    out: &mut Findings,
+) {
+    let earlier = race.earlier;
+    if out.again(NAME, Kind::DataRace, earlier.site, event.site) {
+        return;
+    }
+    let places = vec![
+        Place {
+            thread: order.owner(earlier.epoch),
+            site: earlier.site,
+            role: race.earlier_role,
+            held: held.locks(earlier.locks).to_vec(),
+        },
+        Place {
+            thread: event.thread,
+            site: event.site,
+            role,
+            held: held.locks(held.set(event.thread)).to_vec(),
+        },
+    ];
+    out.report(Finding {
+        kind: Kind::DataRace,
+        status: Status::Observed,
+        verdict: None,
+        analyses: vec![NAME],
+        subject: Subject::Memory(race.bytes),
+        places,
+        target: Some(Target::Race { first: earlier.site, second: event.site }),
+        occurrences: 1,
+    });
 }
 
 impl Analysis for FastTrack {

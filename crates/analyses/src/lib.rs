@@ -19,9 +19,11 @@ mod common;
 pub mod aerodrome;
 pub mod atomizer;
 pub mod contention;
+pub mod discipline;
 pub mod entry;
 pub mod fasttrack;
 pub mod goodlock;
+pub mod hominy;
 pub mod hybrid;
 pub mod lockregions;
 pub mod lockset;
@@ -32,7 +34,7 @@ pub mod singletrack;
 pub mod velodrome;
 pub mod views;
 
-pub use common::{conflicts, held, order, shadow};
+pub use common::{conflicts, devices, held, order, paths, shadow};
 pub use pipeline::Pipeline;
 pub use registry::{ANALYSES, Entry};
 

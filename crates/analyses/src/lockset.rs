@@ -31,11 +31,11 @@
 //! Cost: O(1) per access and eight bytes that it touches, after the first refinement by a given set of
 //! held locks. Memory: some hundred bytes for eight bytes touched, and the distinct sets of locks.
 
-use rustc_hash::FxHashMap;
-use selvedge_model::{Access, Event, Findings, LockId, Op, SiteId, ThreadId};
+use selvedge_model::{Access, Event, Findings, Op, SiteId, ThreadId};
 
 use crate::Analysis;
-use crate::common::held::{HeldLocks, LockSet, exclude_each_other, protects};
+use crate::common::candidates::{CandidateSets, Candidates};
+use crate::common::held::{HeldLocks, exclude_each_other};
 use crate::common::past::{self, Past};
 use crate::common::shadow::Shadow;
 use crate::entry::{Entry, Needs};
@@ -152,80 +152,6 @@ impl Lockset {
             }
             variable.remember(now);
         });
-    }
-}
-
-/// An interned set of candidate locks.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Candidates(u32);
-
-impl Candidates {
-    const NONE: Candidates = Candidates(0);
-}
-
-/// The sets of candidate locks, and the refinements made before.
-#[derive(Debug)]
-struct CandidateSets {
-    // invariant: the locks of a set ascend, and set 0 is empty.
-    sets: Vec<Box<[LockId]>>,
-    numbers: FxHashMap<Box<[LockId]>, Candidates>,
-    refined: FxHashMap<(Option<Candidates>, LockSet, bool), Candidates>,
-}
-
-impl Default for CandidateSets {
-    fn default() -> CandidateSets {
-        CandidateSets {
-            sets: vec![Box::default()],
-            numbers: FxHashMap::from_iter([(Box::default(), Candidates::NONE)]),
-            refined: FxHashMap::default(),
-        }
-    }
-}
-
-impl CandidateSets {
-    fn clear(&mut self) {
-        self.sets.truncate(1);
-        self.numbers.retain(|_, &mut number| number == Candidates::NONE);
-        self.refined.clear();
-    }
-
-    /// The locks of `from` that protect an access under the locks of `set`; `None` stands for all locks.
-    fn refine(
-        &mut self,
-        from: Option<Candidates>,
-        set: LockSet,
-        write: bool,
-        held: &HeldLocks,
-    ) -> Candidates {
-        if from == Some(Candidates::NONE) || set == LockSet::EMPTY {
-            return Candidates::NONE;
-        }
-        if let Some(&known) = self.refined.get(&(from, set, write)) {
-            return known;
-        }
-        let candidate = |lock| from.is_none_or(|c| self.sets[c.0 as usize].contains(lock));
-        let mut left: Vec<LockId> = held
-            .locks(set)
-            .iter()
-            .filter(|h| protects(h.mode, write) && candidate(&h.lock))
-            .map(|h| h.lock)
-            .collect();
-        left.sort_unstable();
-        left.dedup();
-        let refined = self.number(left);
-        self.refined.insert((from, set, write), refined);
-        refined
-    }
-
-    fn number(&mut self, locks: Vec<LockId>) -> Candidates {
-        let locks = locks.into_boxed_slice();
-        if let Some(&number) = self.numbers.get(&locks) {
-            return number;
-        }
-        let number = Candidates(self.sets.len() as u32);
-        self.sets.push(locks.clone());
-        self.numbers.insert(locks, number);
-        number
     }
 }
 

@@ -84,6 +84,9 @@ pub(crate) struct Check {
     pub(crate) analyses: Vec<String>,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
+    /// A specification of disciplines to check: runs the analysis `discipline`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) discipline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -133,6 +136,9 @@ pub(crate) struct RunOptions {
     pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
+    /// A specification of disciplines to check: runs the analysis `discipline`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) discipline: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -205,6 +211,9 @@ pub(crate) struct Test {
     pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
+    /// A specification of disciplines to check in the native runs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) discipline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) budget: Budget,
     #[command(flatten)]
@@ -532,6 +541,55 @@ pub(crate) struct Infer {
 pub(crate) enum InferCommand {
     /// Infer what deterministic blocks promise: which results are the same whenever which inputs are
     Determinism(InferDeterminism),
+    /// Infer how each shared variable is kept free of races
+    Discipline(InferDiscipline),
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+A line for each variable: `thread-local` (one thread), `read-shared` (only reads), `guarded-by LOCK` (held at every
+access) are phases; `fork`, `join` and `via lock|atomic|barrier|semaphore NAME` say what orders the next phase after
+the one before. The text is a specification that `--discipline` checks. Races found on the way are findings.")]
+pub(crate) struct InferDiscipline {
+    /// Trace files, text (.std) or binary (.svt); `-` is standard input
+    #[arg(value_name = "TRACE", conflicts_with = "command")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Native runs to merge
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) runs: u64,
+    /// Controlled executions as well; they show variables with static storage
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) schedules: u64,
+    /// Only variables of this name; `*` matches anything
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) variable: Vec<String>,
+    /// Also variables that only one thread ever touches
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Write a specification to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) emit: Option<PathBuf>,
+    /// Write copies of the sources to this directory, with a comment beside each declaration
+    #[arg(long, value_name = "DIR", requires = "command")]
+    pub(crate) annotate: Option<PathBuf>,
+    /// Write the same as a unified diff, for `patch -p1`
+    #[arg(long, value_name = "FILE", requires = "command")]
+    pub(crate) patch: Option<PathBuf>,
+    /// Attributes of clang's thread safety analysis instead of comments, where clang can say the same
+    #[arg(long)]
+    pub(crate) clang: bool,
+    /// How to print what was inferred
+    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
+    pub(crate) format: &'static Format,
+    /// Exit with 1 if there is a finding of this status or a surer one
+    #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
+    pub(crate) fail_on: FailOn,
+    /// Directories to search for source files, besides the paths recorded at build time
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Args, Debug)]

@@ -20,6 +20,12 @@ pub(crate) struct ForRun {
 }
 
 impl ForRun {
+    /// The same, but every access is needed if `all`.
+    pub(crate) fn needing(self, all: bool) -> ForRun {
+        let accesses = if all { Accesses::All } else { self.accesses };
+        ForRun { accesses, ..self }
+    }
+
     /// What has to be observed for them.
     pub(crate) fn options(&self, function_regions: bool) -> Options {
         Options {

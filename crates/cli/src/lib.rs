@@ -7,6 +7,7 @@
 
 mod args;
 mod catalogue;
+mod checking;
 mod commands;
 mod control;
 mod deadline;

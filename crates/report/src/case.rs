@@ -200,6 +200,12 @@ pub enum Note {
         holder: Option<Holder>,
     },
     NotReplayed(NotReplayed),
+    /// Which step of its variable's discipline an access breaks, and what it lacks.
+    Broken {
+        thread: String,
+        step: String,
+        lacks: Lacks,
+    },
     /// A suspected violation happened, and did not change the result.
     NoEffect,
     /// Turning round this race, and nothing else, changes the value.
@@ -213,6 +219,21 @@ pub enum Note {
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
+}
+
+/// What an access lacks to follow a discipline.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Lacks {
+    /// The lock is not held in a mode that guards the access.
+    Lock(String),
+    /// It writes where threads only read.
+    OnlyReads,
+    /// Another thread has the variable.
+    Ownership,
+    /// Nothing of these orders it.
+    Order(Vec<String>),
 }
 
 /// The holder of what a thread waits for.

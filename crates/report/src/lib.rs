@@ -36,10 +36,11 @@ pub mod old;
 mod resolve;
 pub mod sources;
 pub mod summary;
+mod variable;
 pub mod words;
 
 pub use case::{
-    Case, Control, Diverged, Failure, Given, Happened, Harm, Holder, How, Lock, Memory,
+    Case, Control, Diverged, Failure, Given, Happened, Harm, Holder, How, Lacks, Lock, Memory,
     NotReplayed, Note, Order, Outcome, Place, Region, Role, State, Subject, Watched, Which,
 };
 pub use explain::{Executed, Explanation, Story, explain, explain_execution};
@@ -49,3 +50,4 @@ pub use interleaving::{Act, Chance, Elided, End, Interleaving, Row, Verb};
 pub use layout::{Line, Span, Style, beside, layout};
 pub use sources::Sources;
 pub use summary::{Bound, Effort, Remark, Report, Stats, Stopped};
+pub use variable::{Exception, Other, Variable};

@@ -2,7 +2,7 @@
 
 use selvedge_model::{Keep, Uncontrolled};
 
-use crate::{Case, Failure, Outcome};
+use crate::{Case, Failure, Outcome, Variable};
 
 /// Everything that a command found.
 #[derive(Clone, Default, Debug)]
@@ -11,6 +11,9 @@ use crate::{Case, Failure, Outcome};
 pub struct Report {
     pub cases: Vec<Case>,
     pub stats: Stats,
+    /// What was inferred about variables, if that was asked.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub variables: Option<Vec<Variable>>,
 }
 
 /// What was analysed.

@@ -7,8 +7,8 @@ pub use outside::{divergence, remark, stopped};
 use selvedge_model::{Ended, Kind, Mode, Site};
 
 use crate::case::{
-    Case, Failure, Given, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome,
-    Place, Region, Role, State, Subject, Which,
+    Case, Failure, Given, Happened, Harm, Holder, Lacks, Lock, Memory, NotReplayed, Note, Order,
+    Outcome, Place, Region, Role, State, Subject, Which,
 };
 
 /// What a kind of finding is called in sentences.
@@ -53,7 +53,7 @@ fn what(of: Kind, subject: &Subject) -> String {
         _ => {
             let preposition = match of {
                 Kind::Deadlock => "between",
-                Kind::DataRace | Kind::HighLevelRace => "on",
+                Kind::DataRace | Kind::HighLevelRace | Kind::DisciplineViolation => "on",
                 _ => "in",
             };
             format!("{kind} {preposition} {}", quoted(subject))
@@ -334,6 +334,23 @@ pub fn note(of: &Note) -> String {
             format!("thread {thread} waits for {what}{holder}, at {at}")
         }
         Note::NotReplayed(why) => not_replayed(why),
+        Note::Broken { thread, step, lacks } => match lacks {
+            Lacks::Lock(lock) => {
+                format!("thread {thread} does not hold `{lock}`, which `{step}` demands")
+            }
+            Lacks::OnlyReads => format!("thread {thread} writes, but `{step}` allows only reads"),
+            Lacks::Ownership => {
+                format!(
+                    "another thread has the variable: `{step}` is for one thread, and no further step lets thread {thread} have it"
+                )
+            }
+            Lacks::Order(devices) => {
+                format!(
+                    "nothing of {} between, which `{step}` needs to follow the accesses of other threads",
+                    list(devices)
+                )
+            }
+        },
         Note::NoEffect => "another thread ran in between, but the result did not change".to_owned(),
         Note::CausedBy { kind, subject, sites } => {
             let sites: Vec<String> = sites.iter().map(ToString::to_string).collect();

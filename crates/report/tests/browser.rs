@@ -9,9 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{cases, shown};
-use selvedge_report::{
-    Act, Case, Format, How, Interleaving, Report, Row, Sources, Stats, Verb, View,
-};
+use selvedge_report::{Act, Case, Format, How, Interleaving, Report, Row, Sources, Verb, View};
 
 /// Runs `script`, whose value is what the function returns, after the page has been set up.
 fn seen(page: &str, script: &str) -> serde_json::Value {
@@ -107,7 +105,7 @@ fn large() -> Case {
 
 #[test]
 fn a_large_interleaving_has_arrows_between_the_threads() {
-    let report = Report { cases: vec![large()], stats: Stats::default() };
+    let report = Report { cases: vec![large()], ..Report::default() };
     let sources = Sources::new(|_| Some(common::SOURCE.to_owned()));
     let mut view = View { sources, width: 100, all: true };
     let page = Format::named("html").expect("a format").show(&report, &mut view);

@@ -45,8 +45,7 @@ fn a_condition_without_a_name_is_not_named() {
 fn what_the_version_before_stored_is_read() {
     let old: Vec<old::Finding> =
         serde_json::from_str(include_str!("fixtures/store-2.json")).expect("the old form");
-    let report =
-        Report { cases: old.into_iter().map(Case::from).collect(), stats: Stats::default() };
+    let report = Report { cases: old.into_iter().map(Case::from).collect(), ..Report::default() };
     for case in &report.cases {
         let stored = serde_json::to_string(case).expect("cases serialise");
         assert_eq!(&serde_json::from_str::<Case>(&stored).expect(&stored), case);

@@ -118,7 +118,7 @@ fn hostile_report() -> Report {
             *site = case.places[1].site.clone();
         }
     }
-    Report { cases: vec![case], stats: Stats::default() }
+    Report { cases: vec![case], ..Report::default() }
 }
 
 fn hostile(format: &str) -> String {
@@ -131,7 +131,7 @@ fn hostile(format: &str) -> String {
 fn empty(format: &str) -> String {
     let stats = Stats { analyses: vec!["races".to_owned()], ..Stats::default() };
     let mut view = View { sources: Sources::new(|_| None), width: 100, all: true };
-    Format::named(format).expect("a format").show(&Report { cases: Vec::new(), stats }, &mut view)
+    Format::named(format).expect("a format").show(&Report { stats, ..Report::default() }, &mut view)
 }
 
 #[test]

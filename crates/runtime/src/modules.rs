@@ -22,7 +22,7 @@ pub struct Module {
 }
 
 /// The code of a program.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Modules {
     by_start: BTreeMap<u64, Module>,
     /// First address of each image in memory, code and data, and the first address after it.

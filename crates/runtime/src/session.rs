@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use selvedge_explore::Abstraction;
-use selvedge_model::{Event, FirstRace, SiteId, Symbols, ThreadId};
+use selvedge_model::{BarrierId, Event, FirstRace, LockId, SemaphoreId, SiteId, Symbols, ThreadId};
 use selvedge_specs::{BlockExecution, ThreadName};
 
 use crate::blocks::{Blocks, BlocksSeen};
@@ -55,11 +55,19 @@ impl Default for Options {
     }
 }
 
+/// What helps if there is no memory.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::OutOfMemory => "; raise `ulimit -v`",
+        _ => "",
+    }
+}
+
 /// Why a program could not be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No shared memory.
-    #[error("cannot create shared memory: {0}")]
+    #[error("cannot create shared memory: {0}{advice}", advice = advice(.0))]
     Memory(#[source] io::Error),
     /// The program did not start.
     #[error("cannot run {program}: {source}")]
@@ -158,6 +166,16 @@ pub trait Observe {
         let _ = (thread, from);
     }
 
+    /// Something that synchronizes was used for the first time, at this place and address.
+    fn object(&mut self, object: Object, addr: u64, site: SiteId) {
+        let _ = (object, addr, site);
+    }
+
+    /// What is mapped into the program has changed.
+    fn mapped(&mut self, modules: &Modules) {
+        let _ = modules;
+    }
+
     /// A deterministic block has ended.
     fn block(&mut self, execution: BlockExecution<SiteId>, symbols: &Symbols) {
         let _ = (execution, symbols);
@@ -167,6 +185,15 @@ pub trait Observe {
     fn named(&mut self, thread: ThreadId, name: &str) {
         let _ = (thread, name);
     }
+}
+
+/// Something that synchronizes and lies at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Object {
+    Lock(LockId),
+    Barrier(BarrierId),
+    Semaphore(SemaphoreId),
 }
 
 impl<F: FnMut(&Event, &Symbols)> Observe for F {
@@ -306,6 +333,8 @@ struct Host<'a> {
     /// Races whose place among the events has not come yet, the last one first.
     pending: Vec<NativeRace>,
     events: Vec<Event>,
+    /// How many locks, barriers and semaphores have been told.
+    told: [usize; 3],
     blocks: Blocks,
     /// Names of threads that are the same in every execution.
     recognised: Recognised,
@@ -336,6 +365,7 @@ impl<'a> Host<'a> {
             next_race: 0,
             pending: Vec::new(),
             events: Vec::new(),
+            told: [0; 3],
             blocks: Blocks::default(),
             recognised,
         }
@@ -346,6 +376,7 @@ impl<'a> Host<'a> {
         if len != self.maps_len {
             self.maps_len = len;
             self.modules = Modules::parse(&self.shm.maps());
+            self.observer.mapped(&self.modules);
         }
     }
 
@@ -398,10 +429,12 @@ impl<'a> Host<'a> {
         self.pass_races(|stamp| record.stamp > stamp);
         let Host { shm, symbols, resolver, modules, places, decoder, events, observer, .. } = self;
         let (blocks, recognised) = (&mut self.blocks, &self.recognised);
+        let told = &mut self.told;
         let (text, race) = (&|at, len| shm.text(at, len), &|number| shm.race(number));
         let mut names = Names { symbols, modules, resolver: &mut **resolver, text, race, places };
         decoder.record(thread, record, &mut names, events);
         name_locks(decoder, &mut names);
+        tell_objects(decoder, told, &mut **observer);
         let thread_id = ThreadId(thread);
         let code = (record.pc(), decoder.last_callers());
         if record.kind() == Some(RecordKind::Fork) {
@@ -444,6 +477,22 @@ fn name_locks(decoder: &Decoder, names: &mut Names<'_>) {
         let unnamed = || format!("lock {id} ({})", names.symbols.site(site));
         let name = name.unwrap_or_else(unnamed).into();
         names.symbols.locks.push(name);
+    }
+}
+
+/// Passes on where new objects lie.
+fn tell_objects(decoder: &Decoder, told: &mut [usize; 3], observer: &mut dyn Observe) {
+    let makes: [fn(u32) -> Object; 3] = [
+        |n| Object::Lock(LockId(n)),
+        |n| Object::Barrier(BarrierId(n)),
+        |n| Object::Semaphore(SemaphoreId(n)),
+    ];
+    let tables = [&decoder.locks, &decoder.barriers, &decoder.semaphores];
+    for ((table, make), told) in tables.into_iter().zip(makes).zip(told) {
+        for &(addr, site) in &table.all()[*told..] {
+            observer.object(make(*told as u32), addr, site);
+            *told += 1;
+        }
     }
 }
 

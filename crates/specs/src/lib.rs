@@ -11,6 +11,7 @@
 
 pub mod block;
 pub mod determin;
+pub mod discipline;
 pub mod history;
 pub mod predicate;
 pub mod states;

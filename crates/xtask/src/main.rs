@@ -24,7 +24,7 @@ usage: cargo xtask TASK
   test --quick   run the checks and tests for every change, in less than two minutes
   bless [NAME…]  run the tests that have snapshots, and accept what they show now
   bench NAME … [--record]
-                 measure one of: trace, races, tsan, confirm, rust, noninterference;
+                 measure one of: trace, races, tsan, confirm, rust, noninterference, discipline;
                  --record writes what it prints into docs/benchmarks.md
   instructions [--record]
                  count the instructions of small kernels, and compare with the record or write it
@@ -33,7 +33,7 @@ usage: cargo xtask TASK
                  once, and run each RUNS times (default: 10)
   real [NAME…]   download real programs and crates, check their results, and compare the findings
                  with those of ThreadSanitizer
-  fuzz [SECONDS] run a fuzzer on both trace readers (needs cargo-fuzz)
+  fuzz [SECONDS] run a fuzzer on every reader of files (needs cargo-fuzz)
   port [NAME…]   run the tests of other crates under the selvedge crate, by changing their imports
   tidy           only check the source tree itself
   setup          only install what is missing";
@@ -97,7 +97,7 @@ fn fuzz(seconds: &str) -> Outcome {
     if !shell::succeeds("cargo", &["fuzz", "--version"]) {
         return Err("cargo-fuzz is not installed: cargo install cargo-fuzz".into());
     }
-    for target in ["text", "binary"] {
+    for target in ["text", "binary", "discipline"] {
         let limit = format!("-max_total_time={seconds}");
         // Coverage instrumentation is a nightly feature; this lets the stable compiler use it.
         let args = ["fuzz", "run", "--fuzz-dir", "fuzz", target, "--", &limit];

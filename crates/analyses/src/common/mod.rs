@@ -6,6 +6,8 @@
 //! | [`held`] | which thread holds which locks |
 //! | [`shadow`] | something remembered for every byte of memory |
 //! | [`conflicts`] | which operations conflict with which earlier ones |
+//! | [`devices`], [`paths`] | what ordered two events, by itself or together |
+//! | `candidates` | the locks held at all accesses so far |
 //! | `accesses` | the last accesses to some memory, as FastTrack keeps them |
 //! | `past` | the accesses to some memory that may still race |
 //! | `transactions` | which transactions come before which |
@@ -16,10 +18,13 @@ mod ops;
 
 pub(crate) mod accesses;
 pub(crate) mod bits;
+pub(crate) mod candidates;
 pub mod conflicts;
+pub mod devices;
 pub mod held;
 pub mod order;
 pub(crate) mod past;
+pub mod paths;
 pub(crate) mod role;
 pub mod shadow;
 pub(crate) mod transactions;

@@ -136,6 +136,23 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
         }
     }
 
+    /// Shows the states of all bytes to `visit`, each with the bytes that it stands for, in the order of
+    /// addresses.
+    pub fn each_with_bytes(&mut self, mut visit: impl FnMut(Range, &mut T)) {
+        let mut pages: Vec<(u64, u32)> = self.by_number.iter().map(|(&n, &i)| (n, i)).collect();
+        pages.sort_unstable();
+        for (number, index) in pages {
+            let first = number * PAGE_GRANULES as u64;
+            for (granule, number) in self.pages[index as usize].iter_mut().zip(first..) {
+                if granule.mask != 0 {
+                    visit(bytes_of(granule.mask, number), &mut granule.state);
+                    let rest = granule.rest.iter_mut().flat_map(|rest| rest.iter_mut());
+                    rest.for_each(|(mask, state)| visit(bytes_of(*mask, number), state));
+                }
+            }
+        }
+    }
+
     /// How many pages have been allocated, a measure of memory.
     pub fn pages(&self) -> usize {
         self.pages.len()

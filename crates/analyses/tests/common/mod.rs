@@ -32,7 +32,7 @@ pub(crate) fn executions(shape: Shape) -> impl Strategy<Value = Vec<Event>> {
 }
 
 /// Where the memory of variable `n` starts.
-fn address(n: u64) -> u64 {
+pub(crate) fn address(n: u64) -> u64 {
     0x100 + n * 8
 }
 

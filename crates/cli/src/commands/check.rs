@@ -7,6 +7,7 @@ use selvedge_report::{Bound, Case, Report};
 
 use crate::args::Check;
 use crate::catalogue;
+use crate::checking::Checking;
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
 use crate::program::claims::Renamed;
@@ -38,6 +39,7 @@ fn analyse_into(args: &Check, report: &mut Report) -> Result<(), Failure> {
 
 fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure> {
     let mut pipeline = catalogue::select(&args.analyses, &args.regions)?;
+    let mut checking = args.discipline.as_deref().map(Checking::load).transpose()?;
     let mut renamed = Renamed::new(args.regions.claims());
     let mut input = Input::open(path)?;
     let mut batch = Vec::new();
@@ -47,6 +49,9 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
         events += batch.len() as u64;
         renamed.change(&mut batch, input.reader().symbols());
         pipeline.on_events(&batch);
+        if let Some(checking) = &mut checking {
+            batch.iter().for_each(|event| checking.on_trace(event, input.reader().symbols()));
+        }
         if outcome.is_err() || batch.is_empty() {
             break outcome;
         }
@@ -57,6 +62,10 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     report.stats.threads += symbols.threads.entries().len();
     report.stats.traces += 1;
     report.stats.analyses = pipeline.names().map(ToOwned::to_owned).collect();
+    if let Some(checking) = checking {
+        report.stats.analyses.push(checking.name().to_owned());
+        checking.finish().into_iter().for_each(|case| report.add(case));
+    }
     let trace = path.display().to_string();
     report.stats.bounds.extend(pipeline.bounds().map(|b| bound(b, Some(trace.clone()))));
     let findings = pipeline.take_findings();

@@ -155,6 +155,7 @@ fn build(program: &Path) -> String {
 pub(crate) struct Native {
     program: ControlledProgram,
     claims: Claims,
+    names_data: bool,
     debugger: Option<Debugger>,
     /// The engine no longer needs the results of running executions.
     interrupt: Arc<AtomicBool>,
@@ -168,6 +169,7 @@ impl Native {
         Native {
             program: program.clone(),
             claims: Claims::default(),
+            names_data: false,
             debugger: None,
             interrupt: Arc::default(),
             stop: Arc::clone(stop),
@@ -177,6 +179,11 @@ impl Native {
     /// Treats functions as regions.
     pub(crate) fn claiming(self, claims: Claims) -> Native {
         Native { claims, ..self }
+    }
+
+    /// Names objects down to the data that lies there.
+    pub(crate) fn naming_data(self) -> Native {
+        Native { names_data: true, ..self }
     }
 
     /// Runs the program under gdb, without a time limit.
@@ -211,7 +218,10 @@ impl Factory for Native {
         };
         let mut controlled =
             Controlled::new(&setup.program, &setup.arguments, libraries, settings)?;
-        let symbolizer = SharedSymbolizer::new(root).claiming(self.claims.clone());
+        let mut symbolizer = SharedSymbolizer::new(root).claiming(self.claims.clone());
+        if self.names_data {
+            symbolizer = symbolizer.naming_data();
+        }
         controlled.resolve_with(Box::new(symbolizer));
         Ok(controlled)
     }

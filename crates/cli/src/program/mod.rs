@@ -7,6 +7,8 @@
 //! | [`toolbox`] | the embedded files that building and running programs needs |
 //! | [`compiler`] | `selvedge cc` and `selvedge c++` |
 //! | [`symbolize`] | from addresses to places in the source and names of variables |
+//! | [`heap`] | the heap blocks in use |
+//! | [`names`] | what memory is called in the source |
 //! | [`claims`] | regions by function name and by locks |
 //! | [`suppress`] | suppression files |
 //! | [`pattern`] | patterns for names |
@@ -15,6 +17,8 @@ pub(crate) mod claims;
 pub(crate) mod compiler;
 pub(crate) mod elf;
 pub(crate) mod form;
+pub(crate) mod heap;
+pub(crate) mod names;
 pub(crate) mod pattern;
 pub(crate) mod suppress;
 pub(crate) mod symbolize;

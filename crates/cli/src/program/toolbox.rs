@@ -11,8 +11,9 @@ use selvedge_runtime::Libraries;
 use crate::exit::Failure;
 
 /// What programs may include.
-const HEADERS: [(&str, &str); 2] = [
+const HEADERS: [(&str, &str); 3] = [
     ("selvedge.h", include_str!("../../../runtime/include/selvedge.h")),
+    ("selvedge-thread-safety.h", include_str!("../../../runtime/include/selvedge-thread-safety.h")),
     ("selvedge.hpp", include_str!("../../../runtime/include/selvedge.hpp")),
 ];
 

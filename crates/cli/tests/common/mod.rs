@@ -38,7 +38,7 @@ impl Project {
     /// Copies a source into the project, so that its paths are the project's.
     pub(crate) fn source(&self, name: &str) {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
-        fs::copy(from, self.0.join(name)).unwrap();
+        fs::copy(from, self.0.join(Path::new(name).file_name().unwrap())).unwrap();
     }
 
     /// Builds `program` of one Rust source, as a crate of its own.
@@ -60,6 +60,7 @@ impl Project {
     /// Builds `program` of one C source.
     pub(crate) fn build(&self, source: &str, options: &[&str]) {
         self.source(source);
+        let source = Path::new(source).file_name().unwrap().to_str().unwrap();
         let mut args = vec!["cc", "-g", "-O1", source, "-o", "program"];
         args.extend(options);
         self.call(env!("CARGO_BIN_EXE_selvedge"), &args);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use selvedge_model::{FindingId, Frame, Mode, Verdict};
+use selvedge_model::{FindingId, Frame, Mode, Site, Verdict};
 use selvedge_specs::Value;
 
 use super::{Format, View};
@@ -19,6 +19,8 @@ struct Document<'a> {
     version: u32,
     tool: &'static str,
     findings: Vec<Finding<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variables: Option<Vec<Variable<'a>>>,
     stats: Stats<'a>,
 }
 
@@ -51,6 +53,40 @@ struct Finding<'a> {
     after: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     orders: Vec<Order<'a>>,
+}
+
+/// A variable and its inferred discipline.
+#[derive(Serialize)]
+struct Variable<'a> {
+    variable: &'a str,
+    discipline: Option<&'a str>,
+    instances: u64,
+    accesses: u64,
+    threads: usize,
+    locks: &'a [String],
+    clang: Option<&'a str>,
+    race: Option<&'a str>,
+    others: &'a [crate::Other],
+    exceptions: Vec<Exception<'a>>,
+    sites: Vec<At<'a>>,
+}
+
+/// A place without a lock that nearly all others hold.
+#[derive(Serialize)]
+struct Exception<'a> {
+    lock: &'a str,
+    #[serde(flatten)]
+    at: At<'a>,
+}
+
+/// A place alone.
+#[derive(Serialize)]
+struct At<'a> {
+    site: String,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    column: Option<u32>,
+    function: Option<&'a str>,
 }
 
 /// A value that differs; null where an execution did not come to it.
@@ -143,6 +179,7 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
         version: VERSION,
         tool: "selvedge",
         findings: report.sorted().into_iter().map(finding).collect(),
+        variables: report.variables.as_ref().map(|all| all.iter().map(variable).collect()),
         stats: Stats {
             traces: report.stats.traces,
             events: report.stats.events,
@@ -161,6 +198,38 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
     let mut text = serde_json::to_string_pretty(&document).expect("strings and numbers serialise");
     text.push('\n');
     text
+}
+
+fn variable(of: &crate::Variable) -> Variable<'_> {
+    Variable {
+        variable: &of.variable,
+        discipline: of.discipline.as_deref(),
+        instances: of.instances,
+        accesses: of.accesses,
+        threads: of.threads,
+        locks: &of.locks,
+        clang: of.clang.as_deref(),
+        race: of.race.as_deref(),
+        others: &of.others,
+        exceptions: of
+            .exceptions
+            .iter()
+            .map(|e| Exception { lock: &e.lock, at: at(&e.site) })
+            .collect(),
+        sites: of.sites.iter().map(at).collect(),
+    }
+}
+
+fn at(site: &Site) -> At<'_> {
+    let frame = site.frame();
+    let number = |n: u32| Some(n).filter(|&n| n > 0);
+    At {
+        site: site.to_string(),
+        file: frame.map(|f| &*f.file),
+        line: frame.and_then(|f| number(f.line)),
+        column: frame.and_then(|f| number(f.column)),
+        function: frame.map(|f| &*f.function).filter(|f| !f.is_empty()),
+    }
 }
 
 fn finding(case: &Case) -> Finding<'_> {

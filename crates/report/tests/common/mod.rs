@@ -314,7 +314,7 @@ pub(crate) fn bounds() -> Vec<Bound> {
 pub(crate) fn shown(format: &str, width: usize) -> String {
     let control = Effort { schedules: 10, seconds: 2.0, remarks: remarks(), ..Effort::default() };
     let stats = Stats { bounds: bounds(), control: Some(control), ..Stats::default() };
-    let report = Report { cases: cases(), stats };
+    let report = Report { cases: cases(), stats, ..Report::default() };
     let sources = Sources::new(|file| (file == "bank.c").then(|| SOURCE.to_owned()));
     let mut view = View { sources, width, all: true };
     let format = Format::named(format).expect("a format");

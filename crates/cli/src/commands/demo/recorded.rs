@@ -88,6 +88,7 @@ fn show(example: &Example, directory: &Path) -> Result<(), Failure> {
     let report = check::analyse_all(&Check {
         traces: vec![trace],
         analyses,
+        discipline: None,
         regions: RegionOptions::default(),
         output: output.clone(),
     })?;

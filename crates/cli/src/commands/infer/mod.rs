@@ -1,6 +1,7 @@
 //! `selvedge infer`: what contract does a program keep? One file for each kind of contract.
 
 pub(crate) mod determinism;
+pub(crate) mod discipline;
 mod observed;
 mod paste;
 
@@ -11,5 +12,6 @@ use crate::exit::{Exit, Failure};
 pub(crate) fn run(args: &Infer) -> Result<Exit, Failure> {
     match &args.command {
         InferCommand::Determinism(args) => determinism::run(args),
+        InferCommand::Discipline(args) => discipline::run(args),
     }
 }

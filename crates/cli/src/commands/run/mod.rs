@@ -5,10 +5,9 @@
 //! killed or exits early, the report still comes.
 
 mod ending;
-mod heap;
 mod held_before;
 pub(crate) mod observe;
-mod signals;
+pub(crate) mod signals;
 mod watch;
 
 use std::ffi::OsString;
@@ -22,6 +21,7 @@ use selvedge_runtime::{Form, Outcome, Session};
 
 use crate::args::{Output, Run};
 use crate::catalogue;
+use crate::checking::{Checking, NativeChecking};
 use crate::exit::{Exit, Failure};
 use crate::program::elf::Program;
 use crate::program::form::{form, mode, only_synchronization, sight};
@@ -36,6 +36,7 @@ use watch::Watch;
 pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;
     let suppressions = Suppressions::load(&args.options.suppressions)?;
+    let checking = args.options.discipline.as_deref().map(Checking::load).transpose()?;
     let program = Program::find(Path::new(&args.command[0])).map_err(Failure::Program)?;
     let form = form(&program)?;
     let here = std::env::current_dir()?;
@@ -47,9 +48,14 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let journal =
         Journal::begin(store::open(&directory), &words(&args.command), mode(form), &sight);
     let claims = args.options.regions.claims();
+    let analyses = analyses.needing(checking.is_some());
     let options = analyses.options(!claims.is_empty());
     let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
-    let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal);
+    let mut source = args.options.source.clone();
+    source.push(root);
+    let checking = checking.map(|c| NativeChecking::new(c, symbolizer.clone(), &source));
+    let mut watch =
+        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal).checking(checking);
 
     let mut command = Command::new(&program.path);
     command.args(&args.command[1..]);
@@ -75,8 +81,6 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     note_limits(&mut watch, &outcome);
     let report = watch.finish(&symbols, &outcome);
 
-    let mut source = args.options.source.clone();
-    source.push(root);
     let output = Output {
         format: args.options.format,
         fail_on: args.options.fail_on,

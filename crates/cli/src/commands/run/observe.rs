@@ -13,6 +13,7 @@ use selvedge_runtime::Session;
 
 use super::watch::Watch;
 use crate::catalogue;
+use crate::checking::{Checking, NativeChecking};
 use crate::control::program::ControlledProgram;
 use crate::deadline::Deadline;
 use crate::exit::Failure;
@@ -25,12 +26,17 @@ pub(crate) fn observe_run(
     program: &ControlledProgram,
     suppressions: Suppressions,
     deadline: &Deadline,
+    checking: Option<Checking>,
 ) -> Result<Report, Failure> {
     let analyses = catalogue::beside_program(registry::defaults(Purpose::Run), Settings::default());
+    let analyses = analyses.needing(checking.is_some());
     let options = analyses.options(false);
     let symbolizer = SharedSymbolizer::new(&program.root);
+    let sources = [program.root.clone()];
+    let checking = checking.map(|c| NativeChecking::new(c, symbolizer.clone(), &sources));
     let mut watch =
-        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, Journal::default());
+        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, Journal::default())
+            .checking(checking);
     let setup = &program.setup;
     let mut command = Command::new(&setup.program);
     command.args(&setup.arguments).current_dir(&setup.directory);

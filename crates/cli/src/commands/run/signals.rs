@@ -13,16 +13,16 @@ use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
 /// Signals that no longer end this process.
-pub(super) struct Held(SignalsInfo<WithOrigin>);
+pub(crate) struct Held(SignalsInfo<WithOrigin>);
 
 /// Holds signals back until [`Held::forward_to`].
-pub(super) fn hold() -> io::Result<Held> {
+pub(crate) fn hold() -> io::Result<Held> {
     SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map(Held)
 }
 
 impl Held {
     /// Forwards the signals to a process for as long as this process runs.
-    pub(super) fn forward_to(mut self, process: u32) {
+    pub(crate) fn forward_to(mut self, process: u32) {
         let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) else { return };
         thread::spawn(move || {
             for origin in self.0.forever() {

@@ -6,15 +6,16 @@ use std::path::Path;
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
 use selvedge_model::{
-    Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, Symbols, ThreadId,
+    Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, SiteId, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
-use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome, crash, races};
+use selvedge_runtime::{Epoch, Modules, NativeRace, Object, Observe, Outcome, crash, races};
 
 use super::ending;
-use super::heap::Heap;
 use super::held_before::HeldBefore;
+use crate::checking::NativeChecking;
 use crate::commands::check;
+use crate::program::heap::Heap;
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::{self, SharedSymbolizer};
 use crate::store::Journal;
@@ -33,6 +34,7 @@ pub(super) struct Watch {
     suppressions: Suppressions,
     suppressed: BTreeSet<FindingId>,
     journal: Journal,
+    checking: Option<NativeChecking>,
     report: Report,
     ended: Option<Ended>,
     heap: Heap,
@@ -64,6 +66,7 @@ impl Watch {
             suppressions,
             suppressed: BTreeSet::new(),
             journal,
+            checking: None,
             report: Report::default(),
             ended: None,
             heap: Heap::default(),
@@ -73,6 +76,11 @@ impl Watch {
             synchronized: false,
             races: BTreeMap::new(),
         }
+    }
+
+    /// Also checks disciplines.
+    pub(super) fn checking(self, checking: Option<NativeChecking>) -> Watch {
+        Watch { checking, ..self }
     }
 
     /// Whether the program did anything besides starting, ending and allocating memory.
@@ -122,6 +130,11 @@ impl Watch {
     pub(super) fn finish(mut self, symbols: &Symbols, outcome: &Outcome) -> Watched {
         self.pipeline.finish();
         self.report_new(symbols);
+        if let Some(checking) = self.checking.take() {
+            let (name, cases) = checking.finish();
+            self.report.stats.analyses.push(name.to_owned());
+            cases.into_iter().for_each(|case| self.add(case, &[]));
+        }
         self.final_counts(outcome);
         let stats = &mut self.report.stats;
         stats.traces = 1;
@@ -268,6 +281,9 @@ impl Observe for Watch {
             _ => self.synchronized = true,
         }
         self.held.on_event(event);
+        if let Some(checking) = &mut self.checking {
+            checking.on_event(event, symbols);
+        }
         self.pipeline.on_event(event);
         if self.pipeline.has_news() {
             self.report_new(symbols);
@@ -309,6 +325,18 @@ impl Observe for Watch {
 
     fn locks_changed(&mut self, thread: ThreadId, from: Epoch) {
         self.held_before.change(thread, from, self.held.set(thread));
+    }
+
+    fn object(&mut self, object: Object, addr: u64, site: SiteId) {
+        if let Some(checking) = &mut self.checking {
+            checking.object(object, addr, site);
+        }
+    }
+
+    fn mapped(&mut self, modules: &Modules) {
+        if let Some(checking) = &mut self.checking {
+            checking.mapped(modules);
+        }
     }
 
     fn named(&mut self, thread: ThreadId, name: &str) {

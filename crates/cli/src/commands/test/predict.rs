@@ -8,6 +8,7 @@ use selvedge_report::{Bound, Case, Report};
 use selvedge_runtime::Controlled;
 
 use crate::args::Test;
+use crate::checking::Checking;
 use crate::commands::check;
 use crate::commands::run::observe::observe_run;
 use crate::control::cases::Predicted;
@@ -29,7 +30,8 @@ pub(super) fn predict(
 ) -> Result<(Observation<Controlled>, Vec<Predicted>, Report), Failure> {
     let mut seen = Report::default();
     for _ in 0..args.observe {
-        let one = observe_run(program, suppressions.clone(), deadline)?;
+        let checking = args.discipline.as_deref().map(Checking::load).transpose()?;
+        let one = observe_run(program, suppressions.clone(), deadline, checking)?;
         seen.stats.events += one.stats.events;
         seen.stats.threads = seen.stats.threads.max(one.stats.threads);
         seen.stats.bounds.extend(one.stats.bounds);

@@ -61,6 +61,11 @@ struct Compiler {
 /// Compiles or links. The exit code is the compiler's own.
 pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failure> {
     const OPTION: &str = "--selvedge-compiler=";
+    const INCLUDE: &str = "--selvedge-print-include-dir";
+    if args.iter().any(|a| a == INCLUDE) {
+        println!("{}", Toolbox::unpack()?.include.display());
+        return Ok(ExitCode::SUCCESS);
+    }
     let (own, args): (Vec<OsString>, Vec<OsString>) =
         args.into_iter().partition(|a| a.to_string_lossy().starts_with(OPTION));
     let chosen = own.last().map(|a| OsString::from(&a.to_string_lossy()[OPTION.len()..]));

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use object::{Endianness, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarg
 use selvedge_model::Frame;
 use selvedge_runtime::Module;
 
-use super::types::Types;
+use super::types::{Member, Types};
 
 /// A variable that is not larger has no parts worth naming.
 const SCALAR: u64 = 8;
@@ -145,17 +145,49 @@ impl Binary {
     /// The variable around an address, with the element or member that lies there.
     pub(super) fn variable(&self, address: u64) -> Option<String> {
         let (symbol, offset) = within(&self.variables, address)?;
-        let name = demangled(&symbol.name);
-        // Compilers number the static variables of functions: `counter.0`.
-        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let name = plain.strip_suffix('.').filter(|n| !n.is_empty()).unwrap_or(&name).to_owned();
-        let types =
-            (symbol.size > SCALAR).then(|| self.types.get_or_init(|| Types::open(&self.path)));
-        Some(match types.and_then(|types| types.as_ref()?.part(address - offset, offset)) {
+        let name = variable_name(&symbol.name);
+        let types = (symbol.size > SCALAR).then(|| self.types()).flatten();
+        Some(match types.and_then(|types| types.part(address - offset, offset)) {
             Some(part) => name + &part,
             None if offset == 0 => name,
             None => format!("{name}+{offset}"),
         })
+    }
+
+    /// The same, down to the data that lies there.
+    pub(super) fn data(&self, address: u64) -> Option<String> {
+        let (symbol, offset) = within(&self.variables, address)?;
+        let name = without_hash(&variable_name(&symbol.name)).to_owned();
+        Some(match self.types().and_then(|types| types.data(address - offset, offset)) {
+            Some(part) => name + &part,
+            None if offset == 0 => name,
+            None => format!("{name}+{offset}"),
+        })
+    }
+
+    /// The memory of the variable around an address.
+    pub(super) fn extent(&self, address: u64) -> Option<selvedge_model::Range> {
+        let (symbol, offset) = within(&self.variables, address)?;
+        Some(selvedge_model::Range { start: address - offset, len: symbol.size })
+    }
+
+    /// The members of all structures, if there is debug information.
+    pub(super) fn members(&self) -> Option<&[Member]> {
+        self.types().map(Types::members)
+    }
+
+    /// The structures that the variables of functions are or point to.
+    pub(super) fn locals(&self) -> HashMap<(String, String), String> {
+        self.types().map(Types::locals).unwrap_or_default()
+    }
+
+    /// Where a variable or a member is declared.
+    pub(super) fn declaration(&self, name: &str) -> Option<(PathBuf, u64)> {
+        self.types()?.declaration(name)
+    }
+
+    fn types(&self) -> Option<&Types> {
+        self.types.get_or_init(|| Types::open(&self.path)).as_ref()
     }
 
     /// Whether an instruction that ends at `address` is a call, and of which function.
@@ -208,6 +240,14 @@ pub(super) enum Call<'a> {
     Unknown,
     /// A call of the function with this symbol.
     Of(&'a str),
+}
+
+/// The name of a variable as it stands in the source.
+fn variable_name(symbol: &str) -> String {
+    let name = demangled(symbol);
+    // Compilers number the static variables of functions: `counter.0`.
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    plain.strip_suffix('.').filter(|n| !n.is_empty()).unwrap_or(&name).to_owned()
 }
 
 fn within(symbols: &BTreeMap<u64, Symbol>, address: u64) -> Option<(&Symbol, u64)> {

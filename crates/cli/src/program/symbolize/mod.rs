@@ -15,12 +15,22 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use selvedge_model::{Frame, Site};
+use selvedge_model::{Frame, Range, Site};
 use selvedge_runtime::{CallBefore, FunctionRegion, LockPart, Module, Modules, Registers, Resolve};
 
 use crate::program::claims::Claims;
 
 use binary::{Binary, Call};
+pub(crate) use types::Member;
+
+/// The structures of a program.
+#[derive(Default)]
+pub(crate) struct Structures {
+    /// Their members.
+    pub(crate) members: Vec<Member>,
+    /// Which of them a variable of a function is or points to, by the names of both.
+    pub(crate) locals: HashMap<(String, String), String>,
+}
 
 /// Resolves addresses of one program.
 pub(crate) struct Symbolizer {
@@ -33,6 +43,8 @@ pub(crate) struct Symbolizer {
     tries: HashSet<Site>,
     /// Which functions are regions.
     claims: Claims,
+    /// Objects are named down to the data that lies there.
+    names_data: bool,
 }
 
 impl Symbolizer {
@@ -44,6 +56,7 @@ impl Symbolizer {
             sites: HashMap::new(),
             tries: HashSet::new(),
             claims: Claims::default(),
+            names_data: false,
         }
     }
 
@@ -119,6 +132,43 @@ impl Symbolizer {
         binary.variable(addr.checked_sub(binary.bias(&module))?)
     }
 
+    /// The data with static storage at `addr`: a variable, or an element or member of one.
+    pub(crate) fn data(&mut self, addr: u64, modules: &Modules) -> Option<String> {
+        let module = modules.iter().filter(|m| m.base <= addr).max_by_key(|m| m.base)?.clone();
+        let binary = self.binary(&module);
+        binary.data(addr.checked_sub(binary.bias(&module))?)
+    }
+
+    /// The memory of the variable with static storage at `addr`.
+    pub(crate) fn extent(&mut self, addr: u64, modules: &Modules) -> Option<Range> {
+        let module = modules.iter().filter(|m| m.base <= addr).max_by_key(|m| m.base)?.clone();
+        let binary = self.binary(&module);
+        let bias = binary.bias(&module);
+        let Range { start, len } = binary.extent(addr.checked_sub(bias)?)?;
+        Some(Range { start: start.wrapping_add(bias), len })
+    }
+
+    /// The members of all structures of the program and its own libraries; `None` without debug information.
+    pub(crate) fn members(&mut self, modules: &Modules) -> Option<Structures> {
+        let mut files = HashSet::new();
+        let mut all: Option<Structures> = None;
+        let systems = |m: &Module| m.path.starts_with("/usr/lib") || m.path.starts_with("/lib");
+        for module in modules.iter().filter(|m| !systems(m) && files.insert(m.path.clone())) {
+            let binary = self.binary(module);
+            if let Some(members) = binary.members() {
+                let all = all.get_or_insert_default();
+                all.members.extend_from_slice(members);
+                all.locals.extend(binary.locals());
+            }
+        }
+        all
+    }
+
+    /// Where a variable or a member of the program in a file is declared: the source file and the line.
+    pub(crate) fn declaration(program: &Path, name: &str) -> Option<(PathBuf, u64)> {
+        Binary::open(program).declaration(name)
+    }
+
     /// The functions that are regions.
     fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {
         if let Some(kinds) = self.claims.of_all() {
@@ -186,6 +236,12 @@ impl SharedSymbolizer {
         self
     }
 
+    /// Names objects down to the data that lies there.
+    pub(crate) fn naming_data(self) -> SharedSymbolizer {
+        self.borrow_mut().names_data = true;
+        self
+    }
+
     /// The symbolizer itself.
     pub(crate) fn borrow_mut(&self) -> RefMut<'_, Symbolizer> {
         self.0.borrow_mut()
@@ -231,7 +287,11 @@ impl Resolve for SharedSymbolizer {
     }
 
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
-        self.borrow_mut().variable(addr, modules)
+        let mut symbolizer = self.borrow_mut();
+        match symbolizer.names_data {
+            true => symbolizer.data(addr, modules),
+            false => symbolizer.variable(addr, modules),
+        }
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! Debug information has the types of variables. From the type of the whole, elements and members are
 //! followed down to the offset. What cannot be told apart by an offset alone (the members of a union, the
-//! first member of a structure and the structure) is called by the whole.
+//! first member of a structure and the structure) is called by the whole, unless the reader asks for data:
+//! then it is the first member, down to locks and other things that synchronize.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gimli::{
@@ -29,6 +31,45 @@ pub(super) struct Types {
     units: Vec<Unit<Reader>>,
     /// By the address of the variable.
     variables: HashMap<u64, At>,
+    /// The members of all structures; read when they are first asked for.
+    members: OnceCell<Vec<Member>>,
+}
+
+/// A member of a structure, or of a structure in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Member {
+    /// The structure, without `struct`, and its size.
+    pub(crate) of: String,
+    pub(crate) size: u64,
+    /// How to get to the member: `pair.a`.
+    pub(crate) path: String,
+    /// Where in the structure it lies.
+    pub(crate) from: u64,
+    pub(crate) len: u64,
+    /// Whether it is a lock, or synchronizes otherwise.
+    pub(crate) synchronizes: bool,
+}
+
+impl Member {
+    /// The last name of the path.
+    pub(crate) fn name(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or(&self.path)
+    }
+
+    /// Whether it is at an offset in a block of structures.
+    pub(crate) fn is_at(&self, offset: u64) -> bool {
+        self.size > 0 && (self.from..self.from + self.len).contains(&(offset % self.size))
+    }
+}
+
+/// Structures within structures whose members are listed.
+const NESTED: usize = 3;
+
+/// Whether a type synchronizes, by its name: what is inside is of no interest.
+fn synchronizes(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let words = ["mutex", "rwlock", "spinlock", "sem_t", "barrier", "cond_t", "condvar", "atomic"];
+    words.iter().any(|word| name.contains(word))
 }
 
 impl Types {
@@ -41,10 +82,14 @@ impl Types {
             Ok(Reader::new(Arc::from(&*data.unwrap_or_default()), RunTimeEndian::Little))
         };
         let dwarf = Dwarf::load(section).ok()?;
-        let mut types = Types { dwarf, units: Vec::new(), variables: HashMap::new() };
+        let mut types =
+            Types { dwarf, units: Vec::new(), variables: HashMap::new(), members: OnceCell::new() };
         let mut headers = types.dwarf.units();
         while let Ok(Some(header)) = headers.next() {
             types.units.extend(types.dwarf.unit(header));
+        }
+        if types.units.is_empty() {
+            return None;
         }
         for unit in 0..types.units.len() {
             let found = types.variables_of(unit).unwrap_or_default();
@@ -81,19 +126,272 @@ impl Types {
     /// What lies at an offset in the variable that begins at an address, to be read after its name.
     pub(super) fn part(&self, variable: u64, offset: u64) -> Option<String> {
         let of = self.type_of(*self.variables.get(&variable)?)?;
-        self.within(of, offset, DEPTH)
+        self.within(of, offset, DEPTH, false)
     }
 
-    fn within(&self, at: At, offset: u64, depth: usize) -> Option<String> {
+    /// The same, down to the data that lies there.
+    pub(super) fn data(&self, variable: u64, offset: u64) -> Option<String> {
+        let of = self.type_of(*self.variables.get(&variable)?)?;
+        self.within(of, offset, DEPTH, true)
+    }
+
+    /// The members of all structures.
+    pub(super) fn members(&self) -> &[Member] {
+        self.members.get_or_init(|| {
+            let mut found = Vec::new();
+            (0..self.units.len()).for_each(|unit| {
+                let _ = self.members_of(unit, &mut found);
+            });
+            found
+        })
+    }
+
+    /// Where a variable or a member is declared: `stats.hits`, `account.balance`. The line is that of the last
+    /// name.
+    pub(super) fn declaration(&self, name: &str) -> Option<(PathBuf, u64)> {
+        let mut parts = name.split('.').map(|part| part.trim_end_matches("[]"));
+        let head = parts.next()?;
+        let mut at = self.declared(head)?;
+        for part in parts {
+            let of = self.element(self.type_of(at).unwrap_or(at));
+            let mut children = self.children(of).into_iter().map(|(_, child)| child);
+            at = children.find(|&child| self.name(child).as_deref() == Some(part))?;
+        }
+        let entry = self.entry(at)?;
+        let line = entry.attr(gimli::DW_AT_decl_line)?.udata_value()?;
+        let file = entry.attr_value(gimli::DW_AT_decl_file)?;
+        let AttributeValue::FileIndex(index) = file else { return None };
+        Some((self.file(at.0, index)?, line))
+    }
+
+    /// The variable with static storage, or else the structure, of a name.
+    fn declared(&self, name: &str) -> Option<At> {
+        let last = name.rsplit("::").next()?;
+        let mut variables: Vec<At> = self.variables.values().copied().collect();
+        variables.sort_unstable_by_key(|(unit, offset)| (*unit, offset.0));
+        let mut named = variables.into_iter().filter_map(|at| {
+            let declared = self.entry(at)?.attr_value(gimli::DW_AT_specification);
+            Some(declared.and_then(|of| self.referred(at.0, &of)).unwrap_or(at))
+        });
+        if let Some(at) = named.find(|&at| self.name(at).as_deref() == Some(last)) {
+            return Some(at);
+        }
+        for unit in 0..self.units.len() {
+            let mut entries = self.units[unit].entries();
+            while let Ok(Some(entry)) = entries.next_dfs() {
+                let at = (unit, entry.offset());
+                let is_type = matches!(
+                    entry.tag(),
+                    gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_typedef
+                );
+                if is_type
+                    && self.name(at).as_deref() == Some(last)
+                    && self.size(at, DEPTH).is_some()
+                {
+                    return Some(at);
+                }
+            }
+        }
+        None
+    }
+
+    /// The structure behind type definitions and arrays.
+    fn element(&self, at: At) -> At {
+        let mut at = self.plain(at);
+        for _ in 0..DEPTH {
+            match (self.entry(at).map(|e| e.tag()), self.type_of(at)) {
+                (Some(gimli::DW_TAG_array_type), Some(of)) => at = self.plain(of),
+                _ => return at,
+            }
+        }
+        at
+    }
+
+    /// The path of a source file.
+    fn file(&self, unit: usize, index: u64) -> Option<PathBuf> {
+        let of = &self.units[unit];
+        let program = of.line_program.as_ref()?;
+        let file = program.header().file(index)?;
+        let text = |value| {
+            let text = self.dwarf.attr_string(of, value).ok()?;
+            Some(String::from_utf8_lossy(text.bytes()).into_owned())
+        };
+        let mut path = PathBuf::new();
+        if let Some(directory) = &of.comp_dir {
+            path.push(String::from_utf8_lossy(directory.bytes()).into_owned());
+        }
+        if let Some(directory) = file.directory(program.header()) {
+            path.push(text(directory)?);
+        }
+        path.push(text(file.path_name())?);
+        Some(path)
+    }
+
+    fn members_of(&self, unit: usize, found: &mut Vec<Member>) -> gimli::Result<()> {
+        let mut entries = self.units[unit].entries();
+        while let Some(entry) = entries.next_dfs()? {
+            let at = match entry.tag() {
+                gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => (unit, entry.offset()),
+                // A structure without a name has that of its type definition.
+                gimli::DW_TAG_typedef => {
+                    let named = (unit, entry.offset());
+                    match self.type_of(named) {
+                        Some(of) if self.name(of).is_none() => {
+                            self.list_members(named, of, found);
+                            continue;
+                        }
+                        _ => continue,
+                    }
+                }
+                _ => continue,
+            };
+            self.list_members(at, at, found);
+        }
+        Ok(())
+    }
+
+    fn list_members(&self, named: At, of: At, found: &mut Vec<Member>) {
+        let is_structure = |at| {
+            self.entry(at).is_some_and(|e| {
+                e.tag() == gimli::DW_TAG_structure_type || e.tag() == gimli::DW_TAG_class_type
+            })
+        };
+        let (Some(name), Some(size)) = (self.name(named), self.size(of, DEPTH)) else { return };
+        if !is_structure(of) || size == 0 || synchronizes(&name) {
+            return;
+        }
+        let mut parts = Vec::new();
+        self.parts(of, "", 0, NESTED, &mut parts);
+        found.extend(parts.into_iter().map(|part| Member { of: name.clone(), size, ..part }));
+    }
+
+    /// The members inside a structure or union, each with its place and size.
+    fn parts(&self, at: At, prefix: &str, base: u64, depth: usize, found: &mut Vec<Member>) {
+        for (tag, child) in self.children(at) {
+            let is_part = tag == gimli::DW_TAG_member || tag == gimli::DW_TAG_inheritance;
+            let Some(entry) = self.entry(child).filter(|_| is_part) else { continue };
+            // The members of a union have no place of their own.
+            let from = entry.attr(gimli::DW_AT_data_member_location);
+            let from = base + from.and_then(gimli::Attribute::udata_value).unwrap_or(0);
+            let Some(of) = self.type_of(child).map(|of| self.plain(of)) else { continue };
+            let len = self.size(of, DEPTH).unwrap_or(0);
+            let opaque = self.type_of(child).and_then(|of| self.name(of));
+            let opaque = opaque.is_some_and(|name| synchronizes(&name));
+            let inside = match self.name(child) {
+                Some(name) => {
+                    let path = format!("{prefix}{name}");
+                    let (of, size) = (String::new(), 0);
+                    let synchronizes = opaque;
+                    found.push(Member { of, size, path: path.clone(), from, len, synchronizes });
+                    format!("{path}.")
+                }
+                None => prefix.to_owned(),
+            };
+            if depth > 0 && !opaque {
+                self.parts(of, &inside, from, depth - 1, found);
+            }
+        }
+    }
+
+    /// The structures that the parameters and variables of functions are or point to, by the function and the
+    /// variable.
+    pub(super) fn locals(&self) -> HashMap<(String, String), String> {
+        let mut found = HashMap::new();
+        for unit in 0..self.units.len() {
+            let mut entries = self.units[unit].entries();
+            while let Ok(Some(entry)) = entries.next_dfs() {
+                let at = (unit, entry.offset());
+                if entry.tag() == gimli::DW_TAG_subprogram
+                    && let Some(function) = self.name(at)
+                {
+                    self.locals_of(&function, at, DEPTH, &mut found);
+                }
+            }
+        }
+        found
+    }
+
+    fn locals_of(
+        &self,
+        function: &str,
+        at: At,
+        depth: usize,
+        found: &mut HashMap<(String, String), String>,
+    ) {
+        for (tag, child) in self.children(at) {
+            match tag {
+                gimli::DW_TAG_formal_parameter | gimli::DW_TAG_variable => {
+                    let of = self.type_of(child).and_then(|of| self.structure(of));
+                    if let (Some(name), Some(of)) = (self.name(child), of) {
+                        found.insert((function.to_owned(), name), of);
+                    }
+                }
+                gimli::DW_TAG_lexical_block if depth > 0 => {
+                    self.locals_of(function, child, depth - 1, found);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The name of the structure that a type is or points to.
+    fn structure(&self, mut at: At) -> Option<String> {
+        let mut named = None;
+        for _ in 0..DEPTH {
+            match self.entry(at)?.tag() {
+                gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => {
+                    return self.name(at).or(named);
+                }
+                gimli::DW_TAG_typedef => named = self.name(at),
+                gimli::DW_TAG_pointer_type
+                | gimli::DW_TAG_reference_type
+                | gimli::DW_TAG_const_type
+                | gimli::DW_TAG_volatile_type => {}
+                _ => return None,
+            }
+            at = self.type_of(at)?;
+        }
+        None
+    }
+
+    /// The type without type definitions and qualifiers.
+    fn plain(&self, mut at: At) -> At {
+        for _ in 0..DEPTH {
+            let Some(entry) = self.entry(at) else { return at };
+            match (entry.tag(), self.type_of(at)) {
+                (
+                    gimli::DW_TAG_typedef
+                    | gimli::DW_TAG_const_type
+                    | gimli::DW_TAG_volatile_type
+                    | gimli::DW_TAG_atomic_type,
+                    Some(of),
+                ) => at = of,
+                _ => return at,
+            }
+        }
+        at
+    }
+
+    fn name(&self, at: At) -> Option<String> {
+        let name = self.entry(at)?.attr_value(gimli::DW_AT_name)?;
+        let name = self.dwarf.attr_string(&self.units[at.0], name).ok()?;
+        Some(String::from_utf8_lossy(name.bytes()).into_owned())
+    }
+
+    fn within(&self, at: At, offset: u64, depth: usize, data: bool) -> Option<String> {
         let rest = || if offset == 0 { String::new() } else { format!("+{offset}") };
         if depth == 0 {
+            return Some(rest());
+        }
+        let opaque = || self.name(at).is_some_and(|name| synchronizes(&name));
+        if data && offset == 0 && opaque() {
             return Some(rest());
         }
         match self.entry(at)?.tag() {
             gimli::DW_TAG_typedef
             | gimli::DW_TAG_const_type
             | gimli::DW_TAG_volatile_type
-            | gimli::DW_TAG_atomic_type => self.within(self.type_of(at)?, offset, depth - 1),
+            | gimli::DW_TAG_atomic_type => self.within(self.type_of(at)?, offset, depth - 1, data),
             gimli::DW_TAG_array_type => {
                 let element = self.type_of(at)?;
                 let size = self.size(element, DEPTH).filter(|&size| size > 0)?;
@@ -105,17 +403,19 @@ impl Types {
                     indices.push_str(&format!("[{}]", index / below.max(1)));
                     index %= below.max(1);
                 }
-                Some(indices + &self.within(element, offset % size, depth - 1)?)
+                Some(indices + &self.within(element, offset % size, depth - 1, data)?)
             }
-            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type if offset > 0 => {
-                Some(self.member(at, offset, depth).unwrap_or_else(rest))
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type if offset > 0 || data => {
+                Some(self.member(at, offset, depth, data).unwrap_or_else(rest))
             }
+            // A byte of a number belongs to the number.
+            _ if data => Some(String::new()),
             _ => Some(rest()),
         }
     }
 
     /// The member of a structure around an offset.
-    fn member(&self, at: At, offset: u64, depth: usize) -> Option<String> {
+    fn member(&self, at: At, offset: u64, depth: usize, data: bool) -> Option<String> {
         if self.entry(at)?.tag() == gimli::DW_TAG_union_type {
             return None;
         }
@@ -131,10 +431,11 @@ impl Types {
             let name = match entry.attr_value(gimli::DW_AT_name) {
                 Some(name) => self.dwarf.attr_string(&self.units[at.0], name).ok()?,
                 // A base class, or a structure without a name, is called by what is inside.
-                None => return self.member(of, offset - from, depth.checked_sub(1)?),
+                None => return self.member(of, offset - from, depth.checked_sub(1)?, data),
             };
             let name = String::from_utf8_lossy(name.bytes()).into_owned();
-            return Some(format!(".{name}{}", self.within(of, offset - from, depth - 1)?));
+            let inside = self.within(of, offset - from, depth - 1, data)?;
+            return Some(format!(".{name}{inside}"));
         }
         None
     }

@@ -6,24 +6,24 @@ use selvedge_model::{Range, SiteId, ThreadId};
 
 /// A block, and the thread and place that allocated it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Block {
-    pub(super) range: Range,
-    pub(super) thread: ThreadId,
-    pub(super) site: SiteId,
+pub(crate) struct Block {
+    pub(crate) range: Range,
+    pub(crate) thread: ThreadId,
+    pub(crate) site: SiteId,
 }
 
 /// The blocks in use.
 #[derive(Default, Debug)]
-pub(super) struct Heap {
+pub(crate) struct Heap {
     blocks: BTreeMap<u64, Block>,
 }
 
 impl Heap {
-    pub(super) fn allocated(&mut self, range: Range, thread: ThreadId, site: SiteId) {
+    pub(crate) fn allocated(&mut self, range: Range, thread: ThreadId, site: SiteId) {
         self.blocks.insert(range.start, Block { range, thread, site });
     }
 
-    pub(super) fn freed(&mut self, range: Range) {
+    pub(crate) fn freed(&mut self, range: Range) {
         // An unmapped range may contain many blocks; a freed block is one.
         if self.blocks.remove(&range.start).is_none_or(|b| b.range.len < range.len) {
             let within: Vec<u64> =
@@ -35,7 +35,7 @@ impl Heap {
     }
 
     /// The block around an address.
-    pub(super) fn at(&self, addr: u64) -> Option<&Block> {
+    pub(crate) fn at(&self, addr: u64) -> Option<&Block> {
         let (_, block) = self.blocks.range(..=addr).next_back()?;
         (addr < block.range.end()).then_some(block)
     }

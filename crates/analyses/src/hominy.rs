@@ -1,0 +1,561 @@
+//! Infers the synchronization discipline of every variable: how the execution kept it free of races.
+//!
+//! Source: *Hominy Grits*, chapters 4 and 6 and appendix A; the language is
+//! [`selvedge_specs::discipline`]. The canonical form:
+//!
+//! 1. From the left, the phase that covers most accesses; among equals `guarded-by`, then `thread-local`,
+//!    then `read-shared`. Locks that are held at all accesses of a phase are all kept: which one is named is
+//!    decided when all variables are known (`selvedge_specs::discipline::merge`).
+//! 2. Before a phase of which an access must follow accesses of other threads from before the phase comes a
+//!    transition, unless the lock of the phase orders the first such access. Named is what orders alone ([`Devices`]): `fork`, else `join`, else the
+//!    device that the thread acquired last. If none does alone, those along a shortest way ([`Log`]), for
+//!    the last write and then for each read by the number of its thread.
+//! 3. `thread-local` after a transition is not written.
+//! 4. Repetitions are folded (`selvedge_specs::discipline::canon`).
+//! 5. A race ends the inference for its bytes. It is reported as [`races`](crate::fasttrack) reports it.
+//!
+//! Deviations. Hominy's EventSets collapse the events of a thread and so name devices that did not order
+//! (§6.2.2); the clocks of [`Devices`] do not. It updates the set of every variable at every synchronization
+//! (§6.2.3); here a synchronization touches the device and the thread, and what ordered two accesses is
+//! asked only where a phase begins. `guarded-by` means that the lock is held. Atomic accesses are
+//! synchronization, not accesses to data, but race with plain ones.
+//!
+//! **Guarantee**: the accesses seen satisfy the discipline that is inferred, unless it was cut
+//! ([`Instance::cut`]). Says nothing of executions that were not seen. A discipline is cut after 32 steps, and
+//! where several devices together ordered accesses between which lie more synchronizations than [`Log`]
+//! remembers.
+//!
+//! Cost: for an access in an epoch that has seen it, a comparison; otherwise look-ups in the state of the
+//! variable. Memory follows variables (about twice that of `races`), distinct histories and devices, not events.
+
+mod tables;
+
+use selvedge_model::{
+    Access, AtomicOp, Epoch, Event, Findings, LockId, Op, Range, Role, SiteId, ThreadId,
+};
+use selvedge_specs::discipline::canon::{Folded, Open, SequenceId, Sequences};
+use selvedge_specs::discipline::{DeviceKind, Step};
+
+use crate::common::accesses::{Accesses, Visit};
+use crate::common::candidates::{CandidateSets, Candidates};
+use crate::common::devices::{Device, Devices, Point};
+use crate::common::held::{HeldLocks, LockSet};
+use crate::common::order::{Edges, Order};
+use crate::common::paths::{Edge, Log};
+use crate::common::shadow::Shadow;
+use crate::fasttrack::{self, Mark, Race};
+use crate::{Analysis, Bound};
+use tables::{Places, Transitions};
+
+/// A discipline has at most so many steps.
+pub const STEPS: usize = 32;
+
+/// What is known of one instance of a variable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Instance {
+    /// Where it is.
+    pub bytes: Range,
+    /// What its accesses follow, up to the race if there was one.
+    pub steps: Vec<Folded<Open<Device>>>,
+    /// Whether there would have been more steps.
+    pub cut: bool,
+    /// The places of the first race.
+    pub race: Option<[SiteId; 2]>,
+    /// Where it was accessed, each place once for each thread and set of locks.
+    pub places: Vec<Seen>,
+    /// How many accesses were seen.
+    pub accesses: u64,
+}
+
+/// An access of an instance.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub struct Seen {
+    pub thread: ThreadId,
+    pub site: SiteId,
+    /// The locks that guard it: for a write those held exclusively.
+    pub locks: Vec<LockId>,
+}
+
+/// The inference.
+#[derive(Debug)]
+pub struct Hominy {
+    order: Order,
+    held: HeldLocks,
+    memory: Shadow<Cell>,
+    races: Vec<Race>,
+    inference: Inference,
+    finished: Vec<Instance>,
+}
+
+/// What all variables share.
+#[derive(Debug, Default)]
+struct Inference {
+    devices: Devices,
+    log: Log,
+    candidates: CandidateSets,
+    sequences: Sequences<Raw>,
+    transitions: Transitions,
+    places: Places,
+    cut: u64,
+}
+
+/// A step before locks are chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Raw {
+    ThreadLocal,
+    ReadShared,
+    Guarded(Candidates),
+    /// Not needed if the phase after it is guarded by one of these.
+    Transition(Edge, Candidates),
+}
+
+/// The state of some bytes.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Cell {
+    accesses: Accesses<Mark>,
+    /// The last access: its epoch, whether it wrote, and where it was.
+    last: Option<Last>,
+    /// The last write.
+    write: Option<Past>,
+    /// The last read since of each thread, by thread.
+    #[allow(clippy::box_collection)] // One word in a cell, which has no use for three.
+    reads: Option<Box<Vec<Past>>>,
+    steps: SequenceId,
+    phase: Phase,
+    places: u32,
+    count: u32,
+    cut: bool,
+    race: Option<[SiteId; 2]>,
+}
+
+/// An access that others may have to follow.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Past {
+    point: Point,
+    /// The how manieth access it was.
+    number: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Last {
+    epoch: Epoch,
+    site: SiteId,
+    locks: LockSet,
+    wrote: bool,
+}
+
+/// The phase that goes on: what it may still be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Phase {
+    thread: ThreadId,
+    /// All accesses so far are of one thread; are reads; are guarded by the candidates.
+    local: bool,
+    reads: bool,
+    guards: Candidates,
+    /// How many accesses came before it.
+    first: u32,
+    /// Whether one of its accesses had to follow accesses of other threads from before it; then what
+    /// ordered the first of these, and which locks did.
+    entered: bool,
+    before: u32,
+    unless: Candidates,
+}
+
+impl Default for Phase {
+    fn default() -> Phase {
+        Phase {
+            thread: ThreadId(0),
+            local: false,
+            reads: false,
+            guards: Candidates::NONE,
+            first: 0,
+            entered: false,
+            before: Transitions::NONE,
+            unless: Candidates::NONE,
+        }
+    }
+}
+
+impl Phase {
+    /// Whether it may be anything.
+    fn is_possible(&self) -> bool {
+        self.local || self.reads || self.guards != Candidates::NONE
+    }
+}
+
+/// An access to be taken in.
+#[derive(Clone, Copy)]
+struct Now {
+    thread: ThreadId,
+    write: bool,
+    epoch: Epoch,
+    site: SiteId,
+    locks: LockSet,
+}
+
+impl Default for Hominy {
+    fn default() -> Hominy {
+        Hominy {
+            order: Order::new(Edges::HAPPENS_BEFORE),
+            held: HeldLocks::default(),
+            memory: Shadow::default(),
+            races: Vec::new(),
+            inference: Inference::default(),
+            finished: Vec::new(),
+        }
+    }
+}
+
+impl Hominy {
+    /// The instances whose memory has been freed or given to something else since the last call; after
+    /// [`Analysis::finish`] also all others, by address.
+    pub fn take_instances(&mut self) -> Vec<Instance> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// The execution is over: shows all instances that are left, by address, without collecting them.
+    pub fn drain(&mut self, mut visit: impl FnMut(Instance)) {
+        let Hominy { memory, inference, .. } = self;
+        memory.each_with_bytes(|bytes, cell| {
+            inference.instance(bytes, cell).into_iter().for_each(&mut visit);
+        });
+    }
+
+    /// How many shadow pages are in use: the measure of its memory.
+    pub fn shadow_pages(&self) -> usize {
+        self.memory.pages()
+    }
+
+    #[inline]
+    fn access(&mut self, event: &Event, access: Access, write: bool) {
+        let Hominy { order, held, memory, races, inference, .. } = self;
+        let thread = order.thread(event.thread);
+        let locks = held.set(event.thread);
+        let epoch = thread.epoch();
+        let now = Now { thread: event.thread, write, epoch, site: event.site, locks };
+        memory.visit(access.range(), |bytes, cell| {
+            if cell.has_seen(now) {
+                return;
+            }
+            let mark = Mark { epoch, site: event.site, locks };
+            let visit = Visit { mark, clock: thread.clock() };
+            let check = if write { Accesses::on_write } else { Accesses::on_read };
+            if let Some((earlier, earlier_role)) = check(&mut cell.accesses, visit) {
+                cell.race.get_or_insert([earlier.site, event.site]);
+                races.push(Race { bytes, earlier, earlier_role });
+            }
+            inference.take(cell, now, held);
+        });
+    }
+
+    fn atomic(&mut self, event: &Event, access: Access, op: AtomicOp) {
+        let Hominy { order, held, memory, races, .. } = self;
+        let thread = order.thread(event.thread);
+        let locks = held.set(event.thread);
+        let mark = Mark { epoch: thread.epoch(), site: event.site, locks };
+        let visit = Visit { mark, clock: thread.clock() };
+        let check = if op.writes() { Accesses::on_atomic_store } else { Accesses::on_atomic_load };
+        memory.visit(access.range(), |bytes, cell| {
+            if let Some((earlier, earlier_role)) = check(&mut cell.accesses, visit) {
+                cell.race.get_or_insert([earlier.site, event.site]);
+                races.push(Race { bytes, earlier, earlier_role });
+            }
+        });
+    }
+
+    /// Ends the instances in a range. To free memory is to write to it.
+    fn end(&mut self, event: &Event, range: Range, frees: bool) {
+        let Hominy { order, memory, races, inference, finished, .. } = self;
+        let thread = order.thread(event.thread);
+        let mark = Mark { epoch: thread.epoch(), site: event.site, locks: LockSet::EMPTY };
+        let visit = Visit { mark, clock: thread.clock() };
+        memory.forget(range, |bytes, cell| {
+            if frees && let Some((earlier, earlier_role)) = cell.accesses.on_write(visit) {
+                cell.race.get_or_insert([earlier.site, event.site]);
+                races.push(Race { bytes, earlier, earlier_role });
+            }
+            finished.extend(inference.instance(bytes, cell));
+        });
+    }
+
+    fn on_synchronization(&mut self, event: &Event) -> Role {
+        self.order.acquire(event);
+        self.held.on_event(event);
+        let role = match event.op {
+            Op::Atomic(access, op) => {
+                self.atomic(event, access, op);
+                if op.writes() { Role::AtomicWrite } else { Role::AtomicRead }
+            }
+            Op::Free(range) => {
+                self.end(event, range, true);
+                Role::Free
+            }
+            Op::Alloc(range) => {
+                self.end(event, range, false);
+                Role::Write
+            }
+            // None of these is a side of a race.
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::Fence(_)
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!() => Role::Write,
+        };
+        self.order.release(event);
+        if self.inference.devices.on_event(event) {
+            self.inference.log.push(event);
+        }
+        role
+    }
+}
+
+impl Analysis for Hominy {
+    #[inline]
+    fn on_event(&mut self, event: &Event, out: &mut Findings) {
+        let role = match event.op {
+            Op::Read(access) => {
+                self.access(event, access, false);
+                Role::Read
+            }
+            Op::Write(access) => {
+                self.access(event, access, true);
+                Role::Write
+            }
+            Op::Atomic(..)
+            | Op::Fence(_)
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => self.on_synchronization(event),
+        };
+        for race in self.races.drain(..) {
+            fasttrack::report(&race, event, role, &self.order, &self.held, out);
+        }
+    }
+
+    fn finish(&mut self, _: &mut Findings) {
+        let Hominy { memory, inference, finished, .. } = self;
+        memory.each_with_bytes(|bytes, cell| finished.extend(inference.instance(bytes, cell)));
+    }
+
+    fn restart(&mut self) {
+        *self = Hominy::default();
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        let what = "steps of a variable's discipline are inferred";
+        let exceeded = self.inference.cut;
+        (exceeded > 0).then_some(Bound { what, limit: STEPS as u64, exceeded })
+    }
+}
+
+impl Cell {
+    /// Whether an access changes nothing: the thread made the last one, since then it has released no lock,
+    /// and if it writes now, it wrote then.
+    #[inline]
+    fn has_seen(&mut self, now: Now) -> bool {
+        let seen = self.last.is_some_and(|last| {
+            last.epoch == now.epoch
+                && last.site == now.site
+                && last.locks == now.locks
+                && (last.wrote || !now.write)
+        });
+        self.count += u32::from(seen && self.count < u32::MAX);
+        seen
+    }
+
+    /// The accesses of other threads, from before the phase, that an access must follow.
+    fn must_follow(&self, now: Now) -> Vec<Point> {
+        let reads = self.reads.iter().flat_map(|reads| reads.iter()).filter(|_| now.write);
+        let all = self.write.iter().chain(reads);
+        let before = |past: &&Past| past.number <= self.phase.first;
+        all.filter(before).map(|p| p.point).filter(|p| p.thread != now.thread).collect()
+    }
+
+    fn remember(&mut self, now: Now, point: Point) {
+        let wrote = now.write || self.last.is_some_and(|l| l.epoch == now.epoch && l.wrote);
+        self.last = Some(Last { epoch: now.epoch, site: now.site, locks: now.locks, wrote });
+        let past = Past { point, number: self.count };
+        if now.write {
+            self.write = Some(past);
+            self.reads = None;
+            return;
+        }
+        let reads = self.reads.get_or_insert_default();
+        match reads.binary_search_by_key(&point.thread, |p| p.point.thread) {
+            Ok(i) => reads[i] = past,
+            Err(i) => reads.insert(i, past),
+        }
+    }
+}
+
+impl Inference {
+    fn take(&mut self, cell: &mut Cell, now: Now, held: &HeldLocks) {
+        let guards = self.candidates.refine(None, now.locks, now.write, held);
+        cell.places = self.places.with(cell.places, now.thread, now.site, guards);
+        cell.count = cell.count.saturating_add(1);
+        if cell.race.is_none() && !cell.cut {
+            let phase = cell.phase;
+            let goes_on = Phase {
+                local: phase.local && phase.thread == now.thread,
+                reads: phase.reads && !now.write,
+                guards: match phase.guards {
+                    Candidates::NONE => Candidates::NONE,
+                    old => self.candidates.refine(Some(old), now.locks, now.write, held),
+                },
+                ..phase
+            };
+            if goes_on.is_possible() {
+                cell.phase = goes_on;
+            } else {
+                cell.steps = self.with_phase(cell.steps, &phase);
+                cell.phase = Phase {
+                    thread: now.thread,
+                    local: true,
+                    reads: !now.write,
+                    guards,
+                    first: cell.count - 1,
+                    ..Phase::default()
+                };
+            }
+            let known = cell.phase.entered || cell.phase.first == 0 || self.enter(cell, now);
+            cell.cut = !known || self.sequences.len(cell.steps) > STEPS;
+            self.cut += u64::from(cell.cut);
+        }
+        cell.remember(now, self.devices.point(now.thread));
+    }
+
+    /// Asks what ordered an access behind those from before the phase, if there are any that it must follow;
+    /// false if that is not known.
+    fn enter(&mut self, cell: &mut Cell, now: Now) -> bool {
+        let from = cell.must_follow(now);
+        if from.is_empty() {
+            return true;
+        }
+        let Some(before) = self.orders(&from, now.thread) else { return false };
+        let mut unless = self.candidates.locks(cell.phase.guards).to_vec();
+        unless.retain(|&lock| {
+            from.iter().all(|&p| self.devices.by(Device::Lock(lock), p, now.thread))
+        });
+        cell.phase.entered = true;
+        cell.phase.before = self.transitions.number(before);
+        cell.phase.unless = self.candidates.number(unless);
+        true
+    }
+
+    /// What orders all of `from` before the present of a thread.
+    fn orders(&self, from: &[Point], to: ThreadId) -> Option<Vec<Edge>> {
+        let devices = &self.devices;
+        if from.iter().all(|&p| devices.by_fork(p, to)) {
+            return Some(vec![Edge::Fork]);
+        }
+        if from.iter().all(|&p| devices.by_join(p, to)) {
+            return Some(vec![Edge::Join]);
+        }
+        if let Some(device) = devices.latest(from, to) {
+            return Some(vec![Edge::Via(device)]);
+        }
+        let mut edges = Vec::new();
+        for &point in from {
+            for edge in self.log.shortest(point, to, |_| true)? {
+                if !edges.contains(&edge) {
+                    edges.push(edge);
+                }
+            }
+        }
+        Some(edges)
+    }
+
+    /// The steps of a sequence and of a phase that has ended.
+    fn with_phase(&mut self, mut steps: SequenceId, phase: &Phase) -> SequenceId {
+        if !phase.is_possible() {
+            return steps;
+        }
+        let guarded = phase.guards != Candidates::NONE;
+        let unless =
+            if guarded { self.common(phase.unless, phase.guards) } else { Candidates::NONE };
+        if unless == Candidates::NONE || unless != phase.guards {
+            for &edge in self.transitions.edges(phase.before) {
+                steps = self.sequences.push(steps, Raw::Transition(edge, unless));
+            }
+        }
+        let step = match phase {
+            _ if guarded => Raw::Guarded(phase.guards),
+            phase if phase.local => Raw::ThreadLocal,
+            _ => Raw::ReadShared,
+        };
+        let transition = matches!(self.sequences.last(steps), Some(Raw::Transition(..)));
+        if step == Raw::ThreadLocal && transition {
+            return steps;
+        }
+        self.sequences.push(steps, step)
+    }
+
+    /// The locks of both sets.
+    fn common(&mut self, some: Candidates, others: Candidates) -> Candidates {
+        let mut locks = self.candidates.locks(some).to_vec();
+        locks.retain(|lock| self.candidates.locks(others).contains(lock));
+        self.candidates.number(locks)
+    }
+
+    fn instance(&mut self, bytes: Range, cell: &Cell) -> Option<Instance> {
+        cell.last?;
+        let raced = cell.race.is_some();
+        let steps =
+            if cell.cut || raced { cell.steps } else { self.with_phase(cell.steps, &cell.phase) };
+        let mut parts = self.sequences.items(steps);
+        parts.truncate(STEPS);
+        let steps = parts.into_iter().map(|part| match part {
+            Folded::Once(raw) => Folded::Once(self.open(raw)),
+            Folded::Repeat(block) => {
+                Folded::Repeat(block.into_iter().map(|raw| self.open(raw)).collect())
+            }
+        });
+        let steps = steps.collect();
+        let places = self.places.all(cell.places).into_iter().map(|(thread, site, locks)| Seen {
+            thread,
+            site,
+            locks: self.candidates.locks(locks).to_vec(),
+        });
+        Some(Instance {
+            bytes,
+            steps,
+            cut: cell.cut,
+            race: cell.race,
+            places: places.collect(),
+            accesses: u64::from(cell.count),
+        })
+    }
+
+    fn open(&self, raw: Raw) -> Open<Device> {
+        let locks = |set| self.candidates.locks(set).iter().map(|&l| Device::Lock(l)).collect();
+        let step = match raw {
+            Raw::ThreadLocal => Step::ThreadLocal,
+            Raw::ReadShared => Step::ReadShared,
+            Raw::Guarded(set) => Step::GuardedBy(locks(set)),
+            Raw::Transition(Edge::Fork, _) => Step::Fork,
+            Raw::Transition(Edge::Join, _) => Step::Join,
+            Raw::Transition(Edge::Via(device), _) => Step::Via(kind(device), vec![device]),
+        };
+        let unless = match raw {
+            Raw::Transition(_, unless) => locks(unless),
+            Raw::ThreadLocal | Raw::ReadShared | Raw::Guarded(_) => Vec::new(),
+        };
+        Open { step, unless }
+    }
+}
+
+fn kind(device: Device) -> DeviceKind {
+    match device {
+        Device::Lock(_) => DeviceKind::Lock,
+        Device::Atomic(_) => DeviceKind::Atomic,
+        Device::Barrier(_) => DeviceKind::Barrier,
+        Device::Semaphore(_) => DeviceKind::Semaphore,
+    }
+}

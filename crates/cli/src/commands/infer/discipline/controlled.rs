@@ -1,0 +1,62 @@
+//! Inference from controlled executions, under random schedules.
+//!
+//! Memory has numbers there instead of addresses, so that only variables with static storage have names that
+//! agree with those of native runs; others are left out.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge_analyses::Analysis;
+use selvedge_analyses::hominy::Hominy;
+use selvedge_engine::executor::execute;
+use selvedge_engine::{Ask, Noted};
+use selvedge_explore::{Plan, Rng};
+use selvedge_model::Findings;
+use selvedge_report::Case;
+
+use super::{Seen, traces};
+use crate::control::program::{ControlledProgram, Native};
+use crate::exit::Failure;
+use crate::program::names::{self, array};
+
+/// The longest time for one execution.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Infers from executions under random schedules.
+pub(super) fn infer(command: &[OsString], schedules: u64, seen: &mut Seen) -> Result<(), Failure> {
+    if schedules == 0 {
+        return Ok(());
+    }
+    let program = ControlledProgram::find(command, PATIENCE)?;
+    let stop = Arc::default();
+    let mut executor = Native::new(&program, &stop).naming_data().executor()?;
+    let mut strategy = Plan::from("random").strategy();
+    for number in 0..schedules {
+        let ask = Ask { noted: Noted::Accesses, seed: number, ..Ask::default() };
+        let rng = Rng::of_execution(0, number);
+        let execution = execute(&mut executor, &mut *strategy, rng, &ask)?;
+        let Some(execution) = execution else { break };
+        let symbols = executor.named(&execution.events);
+        let mut hominy = Hominy::default();
+        let mut findings = Findings::default();
+        hominy.on_events(&execution.events, &mut findings);
+        hominy.finish(&mut findings);
+        for found in hominy.take_instances() {
+            let name = traces::variable(&symbols, found.bytes);
+            if name.starts_with("memory ") || name.starts_with("0x") {
+                continue;
+            }
+            let element = names::element(&name).map(|(element, _)| element);
+            let named = traces::named(&found, &symbols, |device| {
+                names::seen_from(&traces::device_name(&symbols, *device), element)
+            });
+            seen.merger.add(&array(&name, false), named);
+        }
+        findings.iter().for_each(|f| seen.report.add(Case::new(f, &symbols)));
+        let stats = &mut seen.report.stats;
+        stats.traces += 1;
+        stats.events += execution.events.len() as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,430 @@
+//! What the memory of a native run is called in the source.
+//!
+//! | memory | name |
+//! | --- | --- |
+//! | static storage | the variable with its member: `stats.hits` |
+//! | an element of an array | the array: `grid`; inside one, `slots[].count` |
+//! | the heap | `TYPE.member`: the source text at an access has `variable->member`, and debug information the type of the variable; or it names a member whose offset fits the block |
+//! | an allocated array | what it is assigned to where it is allocated |
+//! | anything else | where it was allocated, or the function that used it |
+//!
+//! A lock in the object that the variable belongs to is `this.lock`, an element of an array of locks `locks[]`.
+//!
+//! *Guarantee*: a member is named only if its offset fits the block, unless the block holds many such structures,
+//! as those of a program with its own allocator do. Which of several members that fit is meant is a guess, made by
+//! how many places agree.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::PathBuf;
+
+use selvedge_analyses::devices::Device;
+use selvedge_model::{Range, Site, SiteId, Symbols, ThreadId};
+use selvedge_runtime::{Modules, Object};
+
+use super::heap::{Block, Heap};
+use super::symbolize::{Member, SharedSymbolizer, Structures};
+
+/// A variable by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    /// The object that it is a member of, with the name of its type.
+    object: Option<(Range, String)>,
+    /// The element of an array with static storage that it is a member of: `floors[2]`.
+    element: Option<String>,
+}
+
+/// Names the memory of one run.
+pub(crate) struct Names {
+    symbolizer: SharedSymbolizer,
+    pub(crate) modules: Modules,
+    pub(crate) heap: Heap,
+    /// Where devices lie, and the place that used them first.
+    devices: HashMap<Device, (u64, SiteId)>,
+    /// Directories of source files.
+    directories: Vec<PathBuf>,
+    files: HashMap<String, Option<Vec<String>>>,
+    members: Option<Members>,
+    /// Arrays whose elements have no members: where each ends, and its name.
+    arrays: BTreeMap<u64, (u64, String)>,
+    /// Whether there is no debug information.
+    pub(crate) lacks_types: bool,
+}
+
+/// The members of all structures, by their last name and by structure.
+struct Members {
+    all: Vec<Member>,
+    by_name: HashMap<String, Vec<usize>>,
+    by_type: HashMap<String, Vec<usize>>,
+    locals: HashMap<(String, String), String>,
+}
+
+/// How many places name a member.
+type Votes<'a> = BTreeMap<(String, String), (usize, &'a Member)>;
+
+fn vote<'a>(votes: &mut Votes<'a>, members: impl Iterator<Item = &'a Member>) {
+    for member in members {
+        let key = (member.of.clone(), member.path.clone());
+        votes.entry(key).or_insert((0, member)).0 += 1;
+    }
+}
+
+/// The member that most places name; of equals the one whose structure fills the block, then the largest.
+fn best(votes: &Votes<'_>, block: Option<Block>) -> Option<Member> {
+    let whole = |m: &Member| block.is_some_and(|b| b.range.len % m.size == 0);
+    let order = |(count, m): &&(usize, &Member)| {
+        (*count, whole(m), m.size, std::cmp::Reverse((m.path.len(), m.of.clone())))
+    };
+    votes.values().max_by_key(order).map(|(_, member)| (*member).clone())
+}
+
+/// Whether a member may be at an offset in a block: of one structure, of an array of them, or of memory that
+/// the program hands out by itself.
+fn may_be_at(member: &Member, offset: Option<u64>, block: Option<Block>) -> bool {
+    const MANY: u64 = 16;
+    let (Some(block), Some(offset)) = (block, offset) else { return true };
+    let len = block.range.len;
+    len > MANY * member.size || len >= member.size && member.is_at(offset)
+}
+
+impl Members {
+    fn new(Structures { members: all, locals }: Structures) -> Members {
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_type: HashMap<String, Vec<usize>> = HashMap::new();
+        for (i, member) in all.iter().enumerate() {
+            by_name.entry(member.name().to_owned()).or_default().push(i);
+            by_type.entry(member.of.clone()).or_default().push(i);
+        }
+        Members { all, by_name, by_type, locals }
+    }
+
+    fn of(&self, structure: &str) -> impl Iterator<Item = &Member> {
+        self.by_type.get(structure).into_iter().flatten().map(|&i| &self.all[i])
+    }
+
+    /// The structure that a variable of a function is or points to.
+    fn local(&self, function: &str, variable: &str) -> Option<&str> {
+        self.locals.get(&(function.to_owned(), variable.to_owned())).map(String::as_str)
+    }
+
+    fn named(&self, name: &str) -> impl Iterator<Item = &Member> {
+        self.by_name.get(name).into_iter().flatten().map(|&i| &self.all[i])
+    }
+
+    /// The smallest member of a structure at an offset.
+    fn at(&self, of: &str, offset: u64) -> Option<&Member> {
+        let members = self.by_type.get(of).into_iter().flatten().map(|&i| &self.all[i]);
+        members.filter(|m| m.is_at(offset)).min_by_key(|m| m.len)
+    }
+}
+
+impl Names {
+    pub(crate) fn new(symbolizer: SharedSymbolizer, directories: &[PathBuf]) -> Names {
+        Names {
+            symbolizer,
+            modules: Modules::default(),
+            heap: Heap::default(),
+            devices: HashMap::new(),
+            directories: directories.to_vec(),
+            files: HashMap::new(),
+            members: None,
+            arrays: BTreeMap::new(),
+            lacks_types: false,
+        }
+    }
+
+    /// Something that synchronizes lies at an address.
+    pub(crate) fn object(&mut self, object: Object, addr: u64, site: SiteId) {
+        let device = match object {
+            Object::Lock(id) => Device::Lock(id),
+            Object::Barrier(id) => Device::Barrier(id),
+            Object::Semaphore(id) => Device::Semaphore(id),
+        };
+        self.devices.insert(device, (addr, site));
+    }
+
+    /// What the memory at an address is called that is accessed at these places.
+    pub(crate) fn variable(&mut self, addr: u64, places: &[Site], symbols: &Symbols) -> Named {
+        if let Some((_, (end, name))) = self.arrays.range(..=addr).next_back()
+            && addr < *end
+        {
+            return Named { name: name.clone(), object: None, element: None };
+        }
+        let data = self.symbolizer.borrow_mut().data(addr, &self.modules);
+        if let Some(name) = data {
+            self.remember_array(addr, &name);
+            let element = element(&name).map(|(element, _)| element.to_owned());
+            return Named { name: array(&name, false), object: None, element };
+        }
+        let block = self.heap.at(addr).copied();
+        let offset = block.map(|b| addr - b.range.start);
+        if let Some(member) = self.member(offset, block, places, false) {
+            let name = format!("{}.{}", member.of, member.path);
+            let object = block.zip(offset).map(|(block, offset)| {
+                let start = match member.is_at(offset) {
+                    true => block.range.start + offset / member.size * member.size,
+                    false => addr - member.from,
+                };
+                (Range { start, len: member.size }, member.of.clone())
+            });
+            return Named { name, object, element: None };
+        }
+        let name = match block {
+            Some(block) => self.allocated(block, symbols).unwrap_or_else(|| {
+                let offset = addr - block.range.start;
+                format!("heap block from {}+{offset}", symbols.site(block.site))
+            }),
+            None => match places.iter().find_map(Site::frame) {
+                Some(frame) => format!("stack of {}", frame.function),
+                None => "memory without a name".to_owned(),
+            },
+        };
+        let object = block.map(|b| (b.range, String::new()));
+        Named { name, object, element: None }
+    }
+
+    /// All elements of an array of numbers have the name of the array.
+    fn remember_array(&mut self, addr: u64, name: &str) {
+        if name.ends_with(']')
+            && !name.contains('.')
+            && let Some(range) = self.symbolizer.borrow_mut().extent(addr, &self.modules)
+        {
+            self.arrays.insert(range.start, (range.end(), array(name, false)));
+        }
+    }
+
+    /// What a device is called, seen from a variable.
+    pub(crate) fn device(&mut self, device: Device, of: &Named, symbols: &Symbols) -> String {
+        let place = match device {
+            Device::Atomic(addr) => Some((addr, None)),
+            Device::Lock(_) | Device::Barrier(_) | Device::Semaphore(_) => {
+                self.devices.get(&device).map(|(addr, site)| (*addr, Some(symbols.site(*site))))
+            }
+        };
+        let fallback = || match device {
+            Device::Lock(id) => symbols.lock(id),
+            Device::Barrier(id) => symbols.barrier(id),
+            Device::Semaphore(id) => symbols.semaphore(id),
+            Device::Atomic(_) => "atomic without a name".to_owned(),
+        };
+        let Some((addr, site)) = place else { return fallback() };
+        if let Some((object, of)) = &of.object
+            && (object.start..object.end()).contains(&addr)
+        {
+            let member = self.members().and_then(|m| m.at(of, addr - object.start));
+            if let Some(member) = member {
+                return format!("this.{}", member.path);
+            }
+        }
+        if let Some(name) = self.symbolizer.borrow_mut().data(addr, &self.modules) {
+            return seen_from(&name, of.element.as_deref());
+        }
+        let Some(block) = self.heap.at(addr).copied() else { return fallback() };
+        let offset = Some(addr - block.range.start);
+        let sites: Vec<Site> = site.into_iter().collect();
+        if let Some(member) = self.member(offset, Some(block), &sites, true) {
+            return format!("{}.{}", member.of, member.path);
+        }
+        match self.allocated(block, symbols) {
+            Some(name) => format!("{name}[]"),
+            None => fallback(),
+        }
+    }
+
+    /// The member that places name in the source, and that lies at an offset in a block. `lock` looks for
+    /// things that synchronize.
+    fn member(
+        &mut self,
+        offset: Option<u64>,
+        block: Option<Block>,
+        places: &[Site],
+        lock: bool,
+    ) -> Option<Member> {
+        let lines: Vec<(String, String)> =
+            places.iter().filter_map(|site| Some((function(site), self.line(site)?))).collect();
+        let members = self.members()?;
+        let wanted = |m: &&Member| !lock || m.synchronizes;
+        // The variable before `->` has a type.
+        let mut votes: Votes<'_> = BTreeMap::new();
+        for (function, line) in &lines {
+            for (variable, member) in accesses_in(line) {
+                let Some(of) = members.local(function, variable) else { continue };
+                let all = members.of(of).filter(|m| m.path == member || m.name() == member);
+                vote(&mut votes, all.filter(wanted).filter(|m| may_be_at(m, offset, block)));
+            }
+        }
+        if let Some(member) = best(&votes, block) {
+            return Some(member);
+        }
+        // Otherwise a member of that name must fit the block, and nothing else.
+        let fits = |m: &&Member| match (block, offset) {
+            (Some(block), Some(offset)) => block.range.len % m.size == 0 && m.is_at(offset),
+            _ => false,
+        };
+        for words in [members_in as fn(&str) -> Vec<&str>, words_in] {
+            for (_, line) in &lines {
+                let all = words(line).into_iter().flat_map(|w| members.named(w));
+                vote(&mut votes, all.filter(wanted).filter(fits));
+            }
+            if let Some(member) = best(&votes, block) {
+                return Some(member);
+            }
+        }
+        None
+    }
+
+    fn members(&mut self) -> Option<&Members> {
+        if self.members.is_none() && !self.lacks_types {
+            let all = self.symbolizer.borrow_mut().members(&self.modules);
+            self.lacks_types = all.is_none();
+            self.members = all.map(Members::new);
+        }
+        self.members.as_ref()
+    }
+
+    /// What a block is assigned to where it is allocated.
+    fn allocated(&mut self, block: Block, symbols: &Symbols) -> Option<String> {
+        let line = self.line(&symbols.site(block.site))?;
+        let (left, _) = line.split_once('=')?;
+        let left = left.trim_end().trim_end_matches([']', '[']).trim_end();
+        let name = left.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next()?;
+        let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        is_name.then(|| name.to_owned())
+    }
+
+    /// The line of source at a place.
+    fn line(&mut self, site: &Site) -> Option<String> {
+        let frame = site.frame()?;
+        let directories = &self.directories;
+        let lines = self.files.entry(frame.file.to_string()).or_insert_with(|| {
+            let below = directories.iter().map(|d| d.join(&*frame.file));
+            let mut candidates = std::iter::once(PathBuf::from(&*frame.file)).chain(below);
+            let text = candidates.find_map(|path| fs::read_to_string(path).ok())?;
+            Some(text.lines().map(str::to_owned).collect())
+        });
+        lines.as_ref()?.get(frame.line.checked_sub(1)? as usize).cloned()
+    }
+}
+
+/// What a thread of a native run is called.
+pub(crate) fn thread(id: ThreadId) -> String {
+    match id.0 {
+        0 => "main".to_owned(),
+        number => format!("T{number}"),
+    }
+}
+
+/// The name of the function of a place, without parameters and the path to it.
+fn function(site: &Site) -> String {
+    let name = site.frame().map_or("", |f| &*f.function);
+    let name = name.split('(').next().unwrap_or(name);
+    name.rsplit("::").next().unwrap_or(name).to_owned()
+}
+
+/// The variables before `->` and `.` in a line of source, each with the member after it.
+fn accesses_in(line: &str) -> Vec<(&str, &str)> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let arrows = line.match_indices("->").map(|(i, text)| (i, i + text.len()));
+    let dots = line.match_indices('.').map(|(i, text)| (i, i + text.len()));
+    let pair = |(end, start): (usize, usize)| {
+        let before = line[..end].trim_end();
+        let from = before.rfind(|c: char| !is_word(c)).map_or(0, |i| i + 1);
+        let after = line[start..].trim_start();
+        let to = after.find(|c: char| !is_word(c)).unwrap_or(after.len());
+        (&before[from..], &after[..to])
+    };
+    let pairs = arrows.chain(dots).map(pair);
+    pairs.filter(|(variable, member)| !variable.is_empty() && !member.is_empty()).collect()
+}
+
+/// The names after `->` and `.` in a line of source.
+fn members_in(line: &str) -> Vec<&str> {
+    let ends = line.match_indices("->").map(|(i, _)| i + 2);
+    let dots = line.match_indices('.').map(|(i, _)| i + 1);
+    let name = |at: usize| {
+        let rest = line[at..].trim_start();
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        &rest[..end]
+    };
+    let mut names: Vec<&str> = ends.chain(dots).map(name).collect();
+    names.retain(|n| n.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+    names.dedup();
+    names
+}
+
+/// All names in a line of source.
+fn words_in(line: &str) -> Vec<&str> {
+    let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.filter(|w| w.starts_with(|c: char| c.is_alphabetic() || c == '_')).collect()
+}
+
+/// What a device with static storage is called, seen from a member of an element of an array.
+pub(crate) fn seen_from(name: &str, from: Option<&str>) -> String {
+    match element(name) {
+        Some((same, member)) if from == Some(same) => format!("this.{member}"),
+        _ => array(name, true),
+    }
+}
+
+/// The element of an array that a name is a member of, and the member.
+pub(crate) fn element(name: &str) -> Option<(&str, &str)> {
+    let (element, member) = name.rsplit_once('.')?;
+    element.contains('[').then_some((element, member))
+}
+
+/// The name without indices: an element stands for its array, or, if it is a lock, for some element of it.
+pub(crate) fn array(name: &str, lock: bool) -> String {
+    let mut plain = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('[') {
+        plain.push_str(before);
+        let Some((index, after)) = after.split_once(']') else {
+            plain.push('[');
+            rest = after;
+            continue;
+        };
+        if index.bytes().all(|b| b.is_ascii_digit()) {
+            if !plain.ends_with("[]") {
+                plain.push_str("[]");
+            }
+        } else {
+            plain.push_str(&format!("[{index}]"));
+        }
+        rest = after;
+    }
+    plain.push_str(rest);
+    // What Rust's standard library has around data.
+    let mut plain = plain.as_str();
+    let wrappers = [".data", ".value", ".__0", ".inner", ".v", ".i"];
+    if plain.contains("::") {
+        while let Some(inner) = wrappers.iter().find_map(|w| plain.strip_suffix(w)) {
+            plain = inner;
+        }
+    }
+    if !lock {
+        plain = plain.trim_end_matches("[]");
+    }
+    plain.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_stand_for_their_array() {
+        assert_eq!(array("grid[2][1]", false), "grid");
+        assert_eq!(array("slots[3].count", false), "slots[].count");
+        assert_eq!(array("locks[7]", true), "locks[]");
+        assert_eq!(array("app::TABLE[3].data.value", false), "app::TABLE");
+        assert_eq!(array("shape.data", false), "shape.data");
+    }
+
+    #[test]
+    fn members_are_found_in_the_text() {
+        assert_eq!(members_in("  it->nbytes += other.size + 1.5;"), ["nbytes", "size"]);
+        assert_eq!(members_in("p -> next"), ["next"]);
+        assert_eq!(accesses_in("if (it->prev) a.b = 1;"), [("it", "prev"), ("a", "b")]);
+    }
+}
