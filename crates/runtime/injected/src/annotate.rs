@@ -8,6 +8,7 @@ use core::ffi::{c_char, c_int};
 use crate::abi::with_pc;
 use crate::primitives;
 use crate::regions;
+use crate::report;
 use crate::sync;
 use crate::thread;
 use crate::values;
@@ -143,6 +144,55 @@ unsafe extern "C" fn happens_before(_file: *const c_char, _line: c_int, addr: us
 unsafe extern "C" fn happens_after(_file: *const c_char, _line: c_int, addr: usize, pc: usize) {
     // SAFETY: only the address is used.
     unsafe { annotated_acquire(addr, pc) };
+}
+
+unsafe extern "C" fn rwlock_acquired(
+    _file: *const c_char,
+    _line: c_int,
+    lock: usize,
+    writes: isize,
+    pc: usize,
+) {
+    primitives::said_acquired(lock, if writes == 0 { wire::SHARED } else { 0 }, pc);
+}
+
+unsafe extern "C" fn rwlock_releasing(
+    _file: *const c_char,
+    _line: c_int,
+    lock: usize,
+    writes: isize,
+    pc: usize,
+) {
+    primitives::said_releasing(lock, if writes == 0 { wire::SHARED } else { 0 }, pc);
+}
+
+unsafe extern "C" fn rwlock_destroy(_file: *const c_char, _line: c_int, lock: usize, pc: usize) {
+    primitives::destroying(lock, pc);
+}
+
+with_pc! {
+    AnnotateRWLockAcquired => rwlock_acquired, "r8";
+    AnnotateRWLockReleased => rwlock_releasing, "r8";
+    AnnotateRWLockDestroy => rwlock_destroy, "rcx";
+}
+
+simply! {
+    /// A lock is known from its first use on.
+    fn AnnotateRWLockCreate(_file: *const c_char, _line: c_int, _lock: usize) {}
+    fn AnnotateRWLockCreateStatic(_file: *const c_char, _line: c_int, _lock: usize) {}
+    fn AnnotateBenignRace(_file: *const c_char, _line: c_int, addr: usize, _why: *const c_char) {
+        report::allow(addr, 1);
+    }
+    fn AnnotateBenignRaceSized(
+        _file: *const c_char, _line: c_int, addr: usize, len: usize, _why: *const c_char
+    ) {
+        report::allow(addr, len);
+    }
+    fn WTFAnnotateBenignRaceSized(
+        _file: *const c_char, _line: c_int, addr: usize, len: usize, _why: *const c_char
+    ) {
+        report::allow(addr, len);
+    }
 }
 
 with_pc! {

@@ -18,7 +18,7 @@ use crate::errno::Errno;
 use crate::rings;
 use crate::sync::{self, Object};
 use crate::thread::{self, Busy, Thread};
-use crate::wire::{ALL, FUTEX, RecordKind, SHARED};
+use crate::wire::{ALL, FUTEX, OF_STD, RecordKind, SHARED};
 
 /// The thread has acquired a lock that excludes all others.
 pub fn acquired(lock: usize, pc: usize) {
@@ -100,11 +100,17 @@ pub fn rwlock_releasing(lock: usize, pc: usize) {
     t.tick();
 }
 
+/// Where a lock of the program's own making releases. What is said of a lock stays, whatever atomic operations
+/// there do, except of a lock of Rust's standard library, of which atomics are a part.
+fn said_key(lock: usize, flags: u8) -> usize {
+    if flags & OF_STD != 0 { lock } else { lock | sync::ANNOTATED }
+}
+
 /// The program says that it has acquired a lock of its own making; `flags` as in its record.
 pub fn said_acquired(lock: usize, flags: u8, pc: usize) {
     let Some(t) = thread::me() else { return };
     if control::of(t).is_none() {
-        sync::acquire(t, lock);
+        sync::acquire(t, said_key(lock, flags));
     }
     rings::acquired(t, flags, pc, lock);
 }
@@ -115,7 +121,7 @@ pub fn said_releasing(lock: usize, flags: u8, pc: usize) {
     rings::releasing(t, flags, pc, lock);
     if control::of(t).is_none() {
         // Readers must not replace what a writer released.
-        sync::release_also(t, lock);
+        sync::release_also(t, said_key(lock, flags));
     }
 }
 

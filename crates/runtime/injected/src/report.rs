@@ -2,7 +2,7 @@
 //!
 //! Without a host the pairs are only counted, and the count is printed when the program ends.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::rings;
 use crate::shadow::Cell;
@@ -17,6 +17,25 @@ static SEEN: [AtomicU64; PAIRS] = [const { AtomicU64::new(0) }; PAIRS];
 static RECORD: [AtomicU32; PAIRS] = [const { AtomicU32::new(0) }; PAIRS];
 /// Pairs found in a process without a host.
 pub static UNREPORTED: AtomicU32 = AtomicU32::new(0);
+
+/// Memory on which the program says that races do no harm: first address, and first address after it.
+static ALLOWED: [(AtomicUsize, AtomicUsize); 256] =
+    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 256];
+
+/// Races on these bytes are not reported from now on.
+pub fn allow(addr: usize, len: usize) {
+    for (start, end) in &ALLOWED {
+        if start.compare_exchange(0, addr, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return end.store(addr + len, Ordering::Release);
+        }
+    }
+}
+
+fn is_allowed(addr: usize) -> bool {
+    ALLOWED.iter().take_while(|(start, _)| start.load(Ordering::Acquire) != 0).any(
+        |(start, end)| addr >= start.load(Ordering::Acquire) && addr < end.load(Ordering::Acquire),
+    )
+}
 
 /// Where the pair's entry is, and whether it is new. None when the table is full.
 fn entry(key: u64) -> Option<(usize, bool)> {
@@ -61,6 +80,9 @@ pub fn race(
 ) {
     #[cfg(test)]
     crate::fasttrack::tests::found(t, earlier, addr, len, pc);
+    if is_allowed(addr) {
+        return;
+    }
     if !first && rings::shared().is_some_and(|s| s.header.flags & wire::NO_RACES != 0) {
         return;
     }

@@ -4,7 +4,7 @@
 
 use core::ffi::c_int;
 
-use super::real;
+use super::{memory, real};
 use crate::abi::with_pc;
 use crate::primitives::{self, barrier_made, destroying};
 
@@ -13,6 +13,7 @@ unsafe extern "C" fn wait(barrier: usize, pc: usize) -> c_int {
     // SAFETY: the number of parties is the third int of the program's barrier.
     let parties = || unsafe { ((barrier + PARTIES) as *const u32).read() };
     let real = || real!(pthread_barrier_wait(barrier) as fn(usize) -> c_int);
+    memory::uses(barrier, pc);
     primitives::barrier(barrier, parties, pc, real)
 }
 
@@ -28,6 +29,7 @@ unsafe extern "C" fn init(barrier: usize, attr: usize, count: u32, pc: usize) ->
 unsafe extern "C" fn destroy(barrier: usize, pc: usize) -> c_int {
     // The real call first: it waits until all threads have left.
     let result = real!(pthread_barrier_destroy(barrier) as fn(usize) -> c_int);
+    memory::destroys(barrier, pc);
     destroying(barrier, pc);
     result
 }

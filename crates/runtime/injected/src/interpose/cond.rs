@@ -7,7 +7,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::real;
+use super::{memory, real};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
 use crate::primitives::{self, acquired, destroying, notifying, releasing};
@@ -52,6 +52,7 @@ pub fn wait(
     (deadline, timed_out): (u64, c_int),
     real: impl FnOnce() -> c_int,
 ) -> c_int {
+    memory::uses(cond, pc);
     let (unlock, relock) = (|| unlock(mutex), || relock(mutex));
     let controlled = primitives::wait_on_condition(cond, mutex, deadline, pc, unlock, relock);
     if let Some(notified) = controlled {
@@ -122,11 +123,13 @@ unsafe extern "C" fn clockwait(
 }
 
 unsafe extern "C" fn signal(cond: usize, pc: usize) -> c_int {
+    memory::uses(cond, pc);
     notifying(cond, false, pc);
     real!(pthread_cond_signal @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn broadcast(cond: usize, pc: usize) -> c_int {
+    memory::uses(cond, pc);
     notifying(cond, true, pc);
     real!(pthread_cond_broadcast @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
 }
@@ -136,6 +139,7 @@ unsafe extern "C" fn init(cond: usize, attr: usize, _pc: usize) -> c_int {
 }
 
 unsafe extern "C" fn destroy(cond: usize, pc: usize) -> c_int {
+    memory::destroys(cond, pc);
     destroying(cond, pc);
     real!(pthread_cond_destroy @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
 }

@@ -33,6 +33,30 @@ pub fn writes(addr: usize, len: usize, pc: usize) {
     }
 }
 
+/// A synchronization object is used: that conflicts with destroying it. Called before what the use releases, and
+/// after what it acquires.
+pub fn uses(object: usize, pc: usize) {
+    if instrumented(pc)
+        && let Some(t) = thread::me().filter(|t| is_unrecorded(t))
+    {
+        fasttrack::atomic(t, object, 1, false, pc);
+    }
+}
+
+/// A synchronization object is about to be destroyed.
+pub fn destroys(object: usize, pc: usize) {
+    if instrumented(pc)
+        && let Some(t) = thread::me().filter(|t| is_unrecorded(t))
+    {
+        fasttrack::range(t, object, 1, true, pc);
+    }
+}
+
+/// Whether accesses stay in the program. Analyses know the events of the objects themselves.
+fn is_unrecorded(t: &thread::Thread) -> bool {
+    !t.record_accesses && !t.record_racy && !crate::control::is_on()
+}
+
 unsafe extern "C" fn copy(to: usize, from: usize, len: usize, pc: usize) -> usize {
     reads(from, len, pc);
     writes(to, len, pc);

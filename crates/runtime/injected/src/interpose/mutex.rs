@@ -4,7 +4,7 @@
 
 use core::ffi::c_int;
 
-use super::{real, waits_for};
+use super::{memory, real, waits_for};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
 use crate::primitives::{acquired, destroying, made, releasing};
@@ -40,6 +40,7 @@ fn locked(lock: usize, result: c_int, pc: usize) {
     }
     if result == 0 || result == OWNER_DEAD {
         acquired(lock, pc);
+        memory::uses(lock, pc);
     }
 }
 
@@ -53,11 +54,13 @@ waits_for! {
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
+    memory::uses(lock, pc);
     releasing(lock, pc);
     real!(pthread_mutex_unlock(lock) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn spin_unlock(lock: usize, pc: usize) -> c_int {
+    memory::uses(lock, pc);
     releasing(lock, pc);
     real!(pthread_spin_unlock(lock) as fn(usize) -> c_int)
 }
@@ -71,6 +74,7 @@ unsafe extern "C" fn init(lock: usize, attributes: usize, pc: usize) -> c_int {
 }
 
 unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
+    memory::destroys(lock, pc);
     let result = real!(pthread_mutex_destroy(lock) as fn(usize) -> c_int);
     if result == 0 {
         destroying(lock, pc);
@@ -79,6 +83,7 @@ unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
 }
 
 unsafe extern "C" fn spin_destroy(lock: usize, pc: usize) -> c_int {
+    memory::destroys(lock, pc);
     destroying(lock, pc);
     real!(pthread_spin_destroy(lock) as fn(usize) -> c_int)
 }

@@ -4,7 +4,7 @@
 
 use core::ffi::c_int;
 
-use super::{real, waits_for};
+use super::{memory, real, waits_for};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
 use crate::primitives::{destroying, rwlock_acquired, rwlock_releasing};
@@ -54,11 +54,13 @@ waits_for! {
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
+    memory::uses(lock, pc);
     rwlock_releasing(lock, pc);
     real!(pthread_rwlock_unlock(lock) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
+    memory::destroys(lock, pc);
     destroying(lock, pc);
     real!(pthread_rwlock_destroy(lock) as fn(usize) -> c_int)
 }

@@ -4,7 +4,7 @@
 
 use core::ffi::c_int;
 
-use super::{real, waits_for};
+use super::{memory, real, waits_for};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
 use crate::primitives::{self, destroying};
@@ -48,6 +48,7 @@ waits_for! {
 }
 
 unsafe extern "C" fn post(semaphore: usize, pc: usize) -> c_int {
+    memory::uses(semaphore, pc);
     primitives::post(
         semaphore,
         pc,
@@ -57,6 +58,7 @@ unsafe extern "C" fn post(semaphore: usize, pc: usize) -> c_int {
 }
 
 unsafe extern "C" fn destroy(semaphore: usize, pc: usize) -> c_int {
+    memory::destroys(semaphore, pc);
     destroying(semaphore, pc);
     real!(sem_destroy(semaphore) as fn(usize) -> c_int)
 }
