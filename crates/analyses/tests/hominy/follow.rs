@@ -124,8 +124,8 @@ impl Maker {
             DeviceKind::Barrier => {
                 let round = self.round;
                 self.round += 1;
-                [from, to].map(|t| self.emit(t, Op::Arrive(BarrierId(0), round)));
-                [from, to].map(|t| self.emit(t, Op::Leave(BarrierId(0), round)));
+                [from, to].iter().for_each(|&t| self.emit(t, Op::Arrive(BarrierId(0), round)));
+                [from, to].iter().for_each(|&t| self.emit(t, Op::Leave(BarrierId(0), round)));
                 0
             }
             DeviceKind::Semaphore => {
