@@ -11,6 +11,8 @@ pub struct Entry {
     pub about: &'static str,
     /// The accesses of a native program that it needs.
     pub accesses: Accesses,
+    /// Whether it looks at atomic operations and fences.
+    pub atomics: bool,
     /// What an execution must contain for it to have anything to say.
     pub needs: Needs,
     /// The commands that run it unless the user chooses.
@@ -126,6 +128,7 @@ impl Entry {
             name,
             about,
             accesses: Accesses::All,
+            atomics: true,
             needs: Needs::Nothing,
             default_in: &[],
             in_program: false,

@@ -296,6 +296,7 @@ impl Lives {
 pub const ENTRY: Entry = Entry {
     default_in: &[Purpose::Check, Purpose::Run, Purpose::Test, Purpose::Crate],
     accesses: Accesses::None,
+    atomics: false,
     needs: Needs::NestedLocks,
     ..Entry::of(NAME, "locks that threads may wait for in a circle (iGoodlock)", || {
         Box::<Goodlock>::default()

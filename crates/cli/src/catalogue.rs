@@ -15,6 +15,8 @@ pub(crate) struct ForRun {
     pub(crate) in_program: Vec<&'static str>,
     /// Which accesses the recorded analyses need.
     accesses: Accesses,
+    /// Whether they look at atomic operations.
+    atomics: bool,
 }
 
 impl ForRun {
@@ -28,6 +30,7 @@ impl ForRun {
     pub(crate) fn options(&self, function_regions: bool) -> Options {
         Options {
             synchronization: true,
+            atomics: self.atomics,
             accesses: self.accesses == Accesses::All,
             racy_accesses: self.accesses == Accesses::Racy,
             function_regions,
@@ -56,11 +59,13 @@ pub(crate) fn beside_program(entries: Vec<&'static Entry>, settings: Settings) -
     let (inside, recorded): (Vec<&Entry>, Vec<&Entry>) =
         entries.into_iter().partition(|e| e.in_program);
     let accesses = recorded.iter().map(|e| e.accesses).max().unwrap_or(Accesses::None);
+    let atomics = recorded.iter().any(|e| e.atomics);
     let settings = Settings { filtered: accesses == Accesses::Racy, ..settings };
     ForRun {
         recorded: started(recorded, settings),
         in_program: inside.iter().map(|e| e.name).collect(),
         accesses,
+        atomics,
     }
 }
 

@@ -39,6 +39,11 @@ pub trait States {
 
     /// Where an execution that was remembered comes from.
     fn origin(&mut self, id: ExecutionId) -> Origin;
+
+    /// All executions have been added, and none differed.
+    fn finish(&mut self) -> Result<(), Box<Wrong>> {
+        Ok(())
+    }
 }
 
 /// Where an execution comes from.
@@ -198,6 +203,16 @@ impl<P: Clone> Determinism<P> {
                 number,
                 points: points.clone(),
             });
+        }
+    }
+
+    /// All executions have been added. What does not differ is kept, if states are kept at all.
+    pub fn finish(&mut self) {
+        if self.violations.is_empty()
+            && self.wrong.is_none()
+            && let Err(wrong) = self.states.finish()
+        {
+            self.wrong = Some(*wrong);
         }
     }
 

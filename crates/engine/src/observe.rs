@@ -3,17 +3,24 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use selvedge_analyses::contention;
 use selvedge_analyses::pipeline::{Pipeline, Reached};
 use selvedge_analyses::registry::{Entry, Settings};
 use selvedge_explore::rng::derive;
 use selvedge_explore::{RandomWalk, Rng};
-use selvedge_model::{Finding, FindingId, Keep, Schedule, Site, Status, Symbols, merge};
+use selvedge_model::{
+    Finding, FindingId, Keep, Kind, Role, Schedule, Site, Status, Subject, Symbols, Target, merge,
+};
 
+use crate::blocks::Blocks;
 use crate::confirm::Prediction;
 use crate::ending::Ending;
 use crate::executor::{Ask, Execution, Executor, Noted, Points, execute};
 use crate::harm::Left;
 use crate::replay::unforced;
+
+/// The largest number of orders of synchronization to try.
+const ORDERS: usize = 32;
 
 /// The results of observed executions.
 pub struct Observation<X: Executor> {
@@ -35,6 +42,8 @@ pub struct Observation<X: Executor> {
     pub bounds: Vec<Reached>,
     /// After how many events an execution was cut off, if one was.
     pub cut_off: Option<usize>,
+    /// How many conflicts `determinism` saw in blocks that ensure something.
+    pub conflicts: u64,
 }
 
 /// A finding of the analyses.
@@ -69,6 +78,7 @@ pub fn observe<X: Executor>(
         threads: 0,
         bounds: Vec::new(),
         cut_off: None,
+        conflicts: 0,
     };
     let ask = Ask { seed, noted: Noted::Accesses, ..Ask::default() };
     for number in 0..executions {
@@ -83,6 +93,10 @@ pub fn observe<X: Executor>(
         };
         pipeline.restart();
         pipeline.start(analyses.iter().copied());
+        if execution.blocks.ensures() {
+            // What is ensured says whether an order of synchronization matters.
+            pipeline.start([&contention::ENTRY]);
+        }
         observation.take(executor, &execution, &mut pipeline);
         // A program whose execution is too long to record would exceed the limit again.
         if execution.cut_off {
@@ -113,7 +127,14 @@ impl<X: Executor> Observation<X> {
         let names = executor.names();
         let symbols = Arc::new(executor.named(execution));
         for finding in pipeline.take_findings() {
-            self.add(finding, &symbols, &names);
+            match conflict(&finding, &symbols, &execution.blocks) {
+                // What the block ensures says whether the conflict matters.
+                Some(pair) => {
+                    self.conflicts += 1;
+                    pair.into_iter().for_each(|pair| self.add(pair, &symbols, &names));
+                }
+                None => self.add(finding, &symbols, &names),
+            }
         }
         if self.baseline.is_none() {
             let ending = Ending::of(executor, execution);
@@ -127,6 +148,13 @@ impl<X: Executor> Observation<X> {
         if let Some(known) = self.seen.iter_mut().find(|s| s.id == id) {
             // Keep the first target: its names belong to its own execution.
             merge(&mut known.finding, finding, Keep::First);
+            return;
+        }
+        let is_order =
+            |s: &&Seen<_, _>| matches!(s.finding.target, Some(Target::Contention { .. }));
+        if matches!(finding.target, Some(Target::Contention { .. }))
+            && self.seen.iter().filter(is_order).count() >= ORDERS
+        {
             return;
         }
         let prediction = finding.target.as_ref().map(|target| {
@@ -148,7 +176,7 @@ impl<X: Executor> Observation<X> {
     pub fn racing(&self) -> X::Points {
         let mut points = X::Points::default();
         for seen in &self.seen {
-            let is_race = matches!(seen.finding.target, Some(selvedge_model::Target::Race { .. }));
+            let is_race = matches!(seen.finding.target, Some(Target::Race { .. }));
             if let Some(prediction) = &seen.prediction
                 && is_race
                 && seen.finding.status >= Status::Predicted
@@ -158,4 +186,32 @@ impl<X: Executor> Observation<X> {
         }
         points
     }
+}
+
+/// If the finding is a conflict in a block that ensures something: the pair to try in both orders, as far as the
+/// finding has one.
+fn conflict(finding: &Finding, symbols: &Symbols, blocks: &Blocks) -> Option<Option<Finding>> {
+    let Subject::Region(region) = finding.subject else { return None };
+    let name = &*symbols.region(region)?.name;
+    let ensures = blocks.executions.iter().any(|b| &*b.block == name && b.ensures());
+    if finding.kind != Kind::DeterminismViolation || !ensures {
+        return None;
+    }
+    let [first, second] = &finding.places[..] else { return Some(None) };
+    let is_plain = |role| matches!(role, Role::Read | Role::Write | Role::Free);
+    let is_atomic = |role| matches!(role, Role::AtomicRead | Role::AtomicWrite);
+    let (sites, roles) = ((first.site, second.site), [first.role, second.role]);
+    let (kind, target) = match roles {
+        [Role::Acquire(_), Role::Acquire(_)] => {
+            (Kind::HighLevelRace, Target::Contention { first: sites.0, second: sites.1 })
+        }
+        [a, b] if is_atomic(a) && is_atomic(b) => {
+            (Kind::HighLevelRace, Target::Contention { first: sites.0, second: sites.1 })
+        }
+        [a, b] if (is_plain(a) || is_atomic(a)) && (is_plain(b) || is_atomic(b)) => {
+            (Kind::DataRace, Target::Race { first: sites.0, second: sites.1 })
+        }
+        _ => return Some(None),
+    };
+    Some(Some(Finding { kind, target: Some(target), status: Status::Predicted, ..finding.clone() }))
 }

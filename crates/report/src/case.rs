@@ -459,6 +459,11 @@ impl Case {
         }
     }
 
+    /// Whether it is worth reporting: the order of two acquisitions or atomics is, if it is confirmed and harmful.
+    pub fn is_finding(&self) -> bool {
+        !matches!(self.target, Some(Target::Contention { .. })) || self.status == Status::Confirmed
+    }
+
     /// The places that make the finding.
     pub fn critical(&self) -> Vec<Site> {
         match self.aim() {

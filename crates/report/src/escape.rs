@@ -36,6 +36,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// The longest text that a report shows; a name or message may be of any length.
+#[cfg(feature = "formats")]
 const LONGEST: usize = 4096;
 
 /// The text, safe to show and not longer than a page.

@@ -433,6 +433,24 @@ pub fn program_ended(of: Ended) -> String {
     }
 }
 
+/// What was seen of processes that the program started, of which some went on when it had ended.
+pub fn children(all: usize, running: usize) -> Vec<String> {
+    let of = |n: usize| match n {
+        1 => "1 child process was".to_owned(),
+        n => format!("{n} child processes were"),
+    };
+    let mut lines = Vec::new();
+    if all > 0 {
+        lines.push(format!("{} observed for data races only", of(all)));
+    }
+    if running > 0 {
+        let still =
+            "still running when the program ended; what they did after that was not observed";
+        lines.push(format!("{} {still}", of(running)));
+    }
+    lines
+}
+
 /// `1 finding`, `2 findings`.
 pub fn count(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }

@@ -56,3 +56,4 @@ pub use modules::{
 pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;
 pub use session::{Error, Object, Observe, Options, Outcome, Session};
+pub use shm::Children;

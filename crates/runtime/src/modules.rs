@@ -36,8 +36,13 @@ impl Modules {
         let text = String::from_utf8_lossy(text);
         let mut bases: BTreeMap<&str, u64> = BTreeMap::new();
         let mut modules = Modules { images: images(&text), ..Modules::default() };
+        let mut last = None;
         for line in text.lines() {
             let Some((start, end, offset, code, path)) = parse_line(line) else { continue };
+            // The pieces of an image follow each other. Another process may have it elsewhere.
+            if last.replace(path) != Some(path) && offset == 0 {
+                bases.insert(path, start);
+            }
             let base = *bases.entry(path).and_modify(|b| *b = start.min(*b)).or_insert(start);
             if code {
                 let path = PathBuf::from(path);
@@ -262,6 +267,19 @@ impl Resolve for ByModule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_where_each_process_has_it() {
+        let text = b"555555554000-555555555000 r--p 00000000 fe:00 12 /usr/bin/prog\n\
+            555555555000-555555556000 r-xp 00001000 fe:00 12 /usr/bin/prog\n\
+            7ffff7fc1000-7ffff7fc3000 r-xp 00000000 fe:00 13 /lib/libc.so.6\n\
+            560000000000-560000001000 r--p 00000000 fe:00 12 /usr/bin/prog\n\
+            560000001000-560000002000 r-xp 00001000 fe:00 12 /usr/bin/prog\n";
+        let modules = Modules::parse(text);
+        let base = |pc| modules.find(pc).map(|m| m.base);
+        assert_eq!(base(0x5555_5555_5010), Some(0x5555_5555_4000));
+        assert_eq!(base(0x5600_0000_1010), Some(0x5600_0000_0000));
+    }
 
     #[test]
     fn the_map_is_understood() {

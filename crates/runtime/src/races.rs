@@ -8,7 +8,7 @@ use crate::earlier::restore;
 use crate::epoch::Epoch;
 use crate::modules::{Modules, Resolve};
 use crate::shm::Shm;
-use crate::wire::{AccessKind, FRAMES, Side};
+use crate::wire::{AccessKind, FRAMES, Side, THREAD_BITS};
 
 /// One side of a race.
 #[derive(Clone, Debug)]
@@ -55,6 +55,12 @@ pub struct NativeRace {
     pub past: Vec<Call>,
     /// It was found between the event with this stamp and the next.
     pub stamp: u64,
+}
+
+/// The child process of a thread that is not one of the program itself, and the thread's number there.
+pub fn in_child(thread: ThreadId) -> Option<(u32, u32)> {
+    let (process, number) = (thread.0 >> THREAD_BITS, thread.0 & ((1 << THREAD_BITS) - 1));
+    (process != 0).then_some((process, number))
 }
 
 /// How often each of the races happened.

@@ -21,7 +21,7 @@ use crate::modules::{Modules, Resolve};
 use crate::names::{Names as Recognised, origin, static_place};
 use crate::places::{Names, Places};
 use crate::races::{self, NativeRace};
-use crate::shm::{RegionTable, Shm};
+use crate::shm::{Children, RegionTable, Shm};
 use crate::wire::{self, Failure, Header, RecordKind};
 
 /// What to observe.
@@ -29,6 +29,8 @@ use crate::wire::{self, Failure, Header, RecordKind};
 pub struct Options {
     /// Synchronization and atomics become events.
     pub synchronization: bool,
+    /// Atomic operations and fences become events, and not only those that may be part of a lock.
+    pub atomics: bool,
     /// Accesses that pass the filter become events too.
     pub accesses: bool,
     /// Accesses to memory on which a race has happened become events: analyses behind a race-free filter
@@ -44,6 +46,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             synchronization: true,
+            atomics: true,
             accesses: false,
             racy_accesses: false,
             function_regions: false,
@@ -130,6 +133,8 @@ pub struct Outcome {
     pub modules: Modules,
     /// Where a signal ended it, if one did and that is known.
     pub crash: Option<Crash>,
+    /// Other processes, which the program started.
+    pub children: Children,
 }
 
 /// Takes the events of a run.
@@ -210,6 +215,7 @@ impl Session {
         let any = options.synchronization || options.accesses || options.racy_accesses;
         for (wanted, flag) in [
             (any, wire::RECORD_SYNC),
+            (options.atomics || options.accesses || options.racy_accesses, wire::RECORD_ATOMICS),
             (options.accesses, wire::RECORD_ACCESSES),
             (options.racy_accesses, wire::RECORD_RACY),
             (options.function_regions, wire::FUNCTION_REGIONS),
@@ -295,6 +301,7 @@ impl Session {
             blocks: BlocksSeen::default(),
             modules: Modules::parse(&self.shm.maps()),
             crash: None,
+            children: self.shm.children(),
         })
     }
 }

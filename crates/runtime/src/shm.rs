@@ -34,6 +34,18 @@ pub struct RaceRecord {
     pub count: u32,
 }
 
+/// Processes that an observed program started, directly or not, and that carry the runtime. Only races are
+/// looked for in them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Children {
+    /// How many there were, with those in which nothing was looked for because there were too many.
+    pub all: usize,
+    /// How many of those were not observed.
+    pub beyond: usize,
+    /// How many went on when the program had ended.
+    pub running: usize,
+}
+
 /// A mapping of [`Shared`] that the program under test maps as well.
 #[derive(Debug)]
 pub struct Shm {
@@ -131,6 +143,15 @@ impl Shm {
                 count,
             }
         })
+    }
+
+    /// The processes that the program has started.
+    pub fn children(&self) -> Children {
+        let shared = self.shared();
+        let all = shared.header.processes.load(Ordering::Acquire) as usize;
+        let numbers = shared.processes.iter().take(all).map(|pid| pid.load(Ordering::Acquire));
+        let running = numbers.filter(|&pid| is_running(pid)).count();
+        Children { all, beyond: all.saturating_sub(wire::PROCESSES), running }
     }
 
     /// Tells the program which functions are regions. Returns how many pieces there was no room for.
@@ -275,6 +296,14 @@ impl Drop for Shm {
         // SAFETY: our own mapping of this size; `self` is going away, and so are all references into it.
         unsafe { libc::munmap(self.at.cast(), size_of::<Shared>()) };
     }
+}
+
+/// Whether a process exists that has not ended. One that has may be there until its parent asks.
+fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The state follows the name, which may contain anything.
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 fn check(result: i32) -> io::Result<i32> {

@@ -4,10 +4,12 @@
 //! each with a strategy and a seed of its own, and takes results in the order of their numbers. So the
 //! same seed gives the same answer on any number of cores.
 
+mod kept;
 mod running;
 mod violation;
 
 use std::panic::Location;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +39,7 @@ pub struct Explore {
     attempts: u64,
     minimise: usize,
     stall: Duration,
+    states: Option<PathBuf>,
     replay: Option<Result<Vec<Schedule>, ScheduleError>>,
 }
 
@@ -54,6 +57,7 @@ impl Default for Explore {
             attempts: ATTEMPTS,
             minimise: 400,
             stall: Duration::from_secs(30),
+            states: None,
             replay: None,
         }
     }
@@ -204,6 +208,14 @@ impl Explore {
     /// deterministic blocks ensure.
     pub fn replay(mut self, schedule: &str) -> Explore {
         self.replay = Some(schedules(schedule));
+        self
+    }
+
+    /// Keeps what deterministic blocks assume and ensure in a file, and compares with what is there: so a block
+    /// is a regression test. What differs from the file fails the check, and the file stays as it is; delete it if
+    /// the new results are the right ones.
+    pub fn states(mut self, path: impl Into<PathBuf>) -> Explore {
+        self.states = Some(path.into());
         self
     }
 

@@ -391,3 +391,39 @@ fn the_number_of_cores_changes_nothing() {
     let text = |jobs| violation(explore().jobs(jobs), || pushes(|_| {})).to_string();
     assert_eq!(text(1), text(3));
 }
+
+#[test]
+fn states_in_a_file_make_a_block_a_regression_test() {
+    fn body(answer: u32) -> impl Fn() + Send + Sync + 'static {
+        move || {
+            deterministic("answer", || {
+                selvedge::assume("question", &6);
+                selvedge::ensure("answer", &answer);
+                selvedge::ensure("set", &HashSet::from([answer, 7]));
+            });
+        }
+    }
+    let directory = std::env::temp_dir().join(format!("selvedge-states-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("answers");
+    let explore = || explore().schedules(5).states(&path);
+    passes(explore(), body(42));
+    passes(explore(), body(42));
+    let before = std::fs::read(&path).unwrap();
+    let failure = explore().run(body(43)).expect_err("the answer has changed");
+    assert_eq!(failure.case.status, Status::Observed, "the other build cannot be replayed");
+    assert_eq!(failure.case.states[0].first, Given::Value(42.into()));
+    assert!(failure.to_string().contains("kept in "), "{failure}");
+    assert_eq!(std::fs::read(&path).unwrap(), before, "the file keeps what was right");
+    let refused = |text: &[u8]| {
+        std::fs::write(&path, text).unwrap();
+        let check = AssertUnwindSafe(|| explore().run(body(42)));
+        let payload = catch_unwind(check).expect_err("the file is not one of states");
+        payload.downcast_ref::<String>().expect("a message").clone()
+    };
+    let newer = refused(b"selvedge states 2\n");
+    assert!(newer.contains("the first line must be `selvedge states 1`"), "{newer}");
+    let damaged = refused(b"selvedge states 1\n01ff\n");
+    assert!(damaged.contains("answers"), "{damaged}");
+    std::fs::remove_dir_all(&directory).unwrap();
+}

@@ -34,7 +34,10 @@ impl Host<WatchList> for Watcher<'_> {
 
     fn attempted(&mut self, index: usize, attempted: &Attempted) {
         if attempted.confirmed.is_some() {
-            self.journal.add(&self.predicted[index].after(attempted));
+            let case = self.predicted[index].after(attempted);
+            if case.is_finding() {
+                self.journal.add(&case);
+            }
         }
     }
 

@@ -14,13 +14,15 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use selvedge_analyses::registry::{self, Settings};
 use selvedge_engine::campaign::{Problem, Settled, Undirected, explain};
+use selvedge_engine::determinism;
 use selvedge_engine::observe::observe;
 use selvedge_engine::{
-    Attempted, Budget, Campaign, Confirmer, Effort, Found, Harm, Heartbeat, Host, Key, Prediction,
-    Search, Sought, executor::Factory, replay,
+    Attempted, Budget, Campaign, Cause, Confirmer, Effort, Found, Harm, Heartbeat, Host, Key,
+    Prediction, Run, Search, Sought, causes, executor::Factory, replay,
 };
 use selvedge_explore::{Plan, Trivial};
-use selvedge_model::{FindingId, Kind};
+use selvedge_model::{FindingId, Kind, Site};
+use selvedge_specs::Kept;
 use simulated::Programs;
 use system::{Instr, Program};
 
@@ -48,12 +50,19 @@ struct Told {
     attempted: Vec<Tried>,
     failures: Vec<(FindingId, u64, u64, String)>,
     executions: u64,
+    /// The values that differ, and the places of the races that decide them.
+    violations: Vec<(String, Vec<(Kind, Vec<String>)>)>,
 }
 
 const EFFORT: Effort = Effort { executions: 50, time: std::time::Duration::from_secs(60) };
 
 fn campaign(program: &Program, seed: u64, jobs: usize) -> Told {
-    let factory = Arc::new(Programs(Arc::new(program.clone())));
+    ensuring(program, None, seed, jobs)
+}
+
+/// The campaign on a program that ensures the value of a variable at its end.
+fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) -> Told {
+    let factory = Arc::new(Programs(Arc::new(program.clone()), variable));
     let budget = Budget { seed, schedules: 60, jobs, attempts: 5 };
     let mut campaign = Campaign::new(Arc::clone(&factory), budget);
     let mut executor = campaign.executor().expect("a simulation");
@@ -105,7 +114,26 @@ fn campaign(program: &Program, seed: u64, jobs: usize) -> Told {
         let settled = campaign.settle(&mut executor, failure, EFFORT).expect("a simulation");
         assert!(matches!(settled, Settled::Shown(_)), "{failure:?} does not replay");
     }
+    let mut violations = Vec::new();
+    for violation in &campaign.determinism.violations {
+        let settled = violation.settle(&mut executor, EFFORT).expect("a simulation");
+        let determinism::Settled::Shown(shown) = settled else {
+            panic!("{violation:?} does not replay: {settled:?}")
+        };
+        let value = |side: &Option<(Kept, Site)>| {
+            let kept = side.as_ref().expect("both ensure it").0.clone();
+            kept.value.expect("it is kept").to_string()
+        };
+        let mut values =
+            [value(&shown.differing.first.first), value(&shown.differing.first.second)];
+        assert_ne!(values[0], values[1]);
+        values.sort();
+        let causes = causes(&mut executor, violation, &shown).expect("a simulation");
+        let cause = |c: &Cause| (c.finding.kind, c.sites().iter().map(Site::to_string).collect());
+        violations.push((values.join(" "), causes.iter().map(cause).collect()));
+    }
     Told {
+        violations,
         predictions: predictions.iter().map(|p| (p.id, p.kind)).collect(),
         attempted: attempted
             .iter()
@@ -198,6 +226,36 @@ fn the_number_of_cores_changes_nothing() {
     }
 }
 
+#[test]
+fn a_value_that_depends_on_the_schedule_is_found_with_the_order_that_decides_it() {
+    let racy: Program = vec![vec![Inc(8), Store(0, 1)], vec![Inc(8), Store(0, 2)]];
+    let told = ensuring(&racy, Some(0), 1, 2);
+    let [(values, causes)] = &told.violations[..] else { panic!("{told:?}") };
+    assert_eq!(values, "1 2");
+    let [(kind, sites)] = &causes[..] else { panic!("{causes:?}") };
+    assert_eq!((*kind, sites.len()), (Kind::HighLevelRace, 2), "the counter 8 is no cause");
+    // The directed part of the campaign finds the same order, and no other.
+    let tried = told.predictions.iter().zip(&told.attempted);
+    let orders: Vec<Option<Harm>> =
+        tried.filter(|(p, _)| p.1 == Kind::HighLevelRace).map(|(_, a)| a.2).collect();
+    assert!(
+        orders.contains(&Some(Harm::State)) && orders.contains(&Some(Harm::Nothing)),
+        "{told:?}"
+    );
+    assert_eq!(ensuring(&racy, Some(0), 1, 1), told, "the number of cores decides");
+    let twin: Program = vec![vec![Inc(8), Inc(0)], vec![Inc(8), Inc(0)]];
+    assert_eq!(ensuring(&twin, Some(0), 1, 2).violations, []);
+}
+
+#[test]
+fn a_program_without_two_results_ensures_them_whatever_its_output() {
+    // The output has the variable 1 as well, which depends on the schedule.
+    let program: Program = vec![vec![Put(3, 1), Inc(0)], vec![Get(3), StoreNext(1), Inc(0)]];
+    assert_eq!(harms(&ensuring(&program, None, 1, 1)), [Some(Harm::Output)]);
+    let told = ensuring(&program, Some(0), 1, 1);
+    assert_eq!((harms(&told), told.violations), (vec![Some(Harm::Nothing)], vec![]));
+}
+
 fn instr() -> impl Strategy<Value = Vec<Instr>> {
     prop_oneof![
         (0..3u64).prop_map(|x| vec![Inc(x)]),
@@ -227,7 +285,7 @@ proptest! {
         let told = campaign(&program, seed, 2);
         prop_assert_eq!(&campaign(&program, seed, 3), &told, "the number of cores decides");
         let all = every_ending(&program);
-        let factory = Programs(Arc::new(program.clone()));
+        let factory = Programs(Arc::new(program.clone()), None);
         let mut fresh = factory.make(Heartbeat::default()).expect("a simulation");
         for ((id, kind), (_, _, harm, schedule)) in told.predictions.iter().zip(&told.attempted) {
             let Some(schedule) = schedule else { continue };
@@ -250,9 +308,48 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// A difference is confirmed only if the program has two results, and each side is one of them; and where it has
+    /// one result only, no race or order is harmful for a value.
+    #[test]
+    fn values_differ_only_where_the_program_has_two_results(
+        program in program(), seed in 0..1000u64, variable in 0..3u64
+    ) {
+        let told = ensuring(&program, Some(variable), seed, 2);
+        let mut values: Vec<String> = Vec::new();
+        every_execution(&program, Some(variable), |run| {
+            for call in run.blocks.executions.iter().flat_map(|b| &b.calls) {
+                let value = call.value.value.as_ref().expect("it is kept").to_string();
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        });
+        for (differing, _) in &told.violations {
+            prop_assert!(differing.split(' ').all(|v| values.iter().any(|known| known == v)));
+        }
+        if values.len() < 2 {
+            prop_assert_eq!(&told.violations, &vec![]);
+            prop_assert!(told.attempted.iter().all(|a| a.2 != Some(Harm::State)));
+        }
+    }
+}
+
 /// How the program can end, by trying every schedule.
 fn every_ending(program: &Program) -> Vec<Key> {
-    let factory = Arc::new(Programs(Arc::new(program.clone())));
+    let mut keys = Vec::new();
+    every_execution(program, None, |run| {
+        if !keys.contains(&run.ending.key) {
+            keys.push(run.ending.key);
+        }
+    });
+    keys
+}
+
+fn every_execution(program: &Program, variable: Option<u64>, mut each: impl FnMut(&Run)) {
+    let factory = Arc::new(Programs(Arc::new(program.clone()), variable));
     let plan: Plan = "dpor".parse().expect("a strategy");
     let search = Search {
         strategy: Arc::new(move |_| plan.strategy()),
@@ -267,14 +364,10 @@ fn every_ending(program: &Program) -> Vec<Key> {
         repeat: false,
         stall: None,
     };
-    let mut keys = Vec::new();
     let each = |_, step: selvedge_engine::search::Step| {
-        if !keys.contains(&step.run.ending.key) {
-            keys.push(step.run.ending.key);
-        }
+        each(&step.run);
         std::ops::ControlFlow::Continue(())
     };
     let searched = search.run(&factory, || false, each).expect("a simulation");
     assert_eq!(searched.coverage, selvedge_explore::Coverage::Complete);
-    keys
 }

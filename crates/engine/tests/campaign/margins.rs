@@ -88,7 +88,7 @@ fn programs() -> [Program; 5] {
 fn shares_agree_with_the_probability_by_enumeration() {
     const SAMPLES: u64 = 400;
     for (number, program) in programs().into_iter().enumerate() {
-        let factory = Programs(Arc::new(program));
+        let factory = Programs(Arc::new(program), None);
         let mut executor = factory.make(Heartbeat::default()).expect("a simulation");
         let failing = (0..1000).find_map(|n| {
             let mut walk = RandomWalk::default();

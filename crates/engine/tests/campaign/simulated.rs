@@ -11,18 +11,23 @@ use selvedge_model::{
     Blocked, Failure, Finding, Kind, LockId, Mode, Op, Role, Site, SiteId, Symbols, ThreadId,
 };
 
+use selvedge_engine::Blocks;
+use selvedge_specs::{BlockExecution, Call, Key, Predicate, ThreadName, Value, Word};
+
 use crate::system::{self, Program};
 
 /// Runs one program.
 pub(crate) struct Simulated {
     program: Arc<Program>,
+    ensured: Option<u64>,
     heartbeat: Heartbeat,
     /// Which sites have become places that the tests of the engine can name.
     symbols: Symbols,
     ids: HashMap<SiteId, SiteId>,
 }
 
-pub(crate) struct Programs(pub(crate) Arc<Program>);
+/// A program, and the variable whose value it ensures at its end, if any.
+pub(crate) struct Programs(pub(crate) Arc<Program>, pub(crate) Option<u64>);
 
 impl Factory for Programs {
     type Executor = Simulated;
@@ -40,7 +45,7 @@ impl Factory for Programs {
             let label = format!("{}.c:{}", site.0 / 1000, site.0 % 1000 + 1);
             ids.insert(site, SiteId(symbols.sites.intern(Site::parse(&label))));
         }
-        Ok(Simulated { program, heartbeat, symbols, ids })
+        Ok(Simulated { program, ensured: self.1, heartbeat, symbols, ids })
     }
 
     fn interrupt(&self, _on: bool) {}
@@ -127,7 +132,7 @@ impl Executor for Simulated {
             releases_matter: false,
             cut_off: end.cut,
             uncontrolled: Vec::new(),
-            blocks: Arc::default(),
+            blocks: Arc::new(self.blocks(&end)),
         })
     }
 
@@ -161,6 +166,22 @@ impl Executor for Simulated {
         let again = self.run(&mut replay, ask)?;
         assert_eq!(again.difference(execution), None, "the simulation is deterministic");
         Ok(None)
+    }
+}
+
+impl Simulated {
+    /// The whole program is a block, which ensures the variable.
+    fn blocks(&self, end: &system::Outcome) -> Blocks {
+        let Some(variable) = self.ensured.filter(|_| !end.deadlock && !end.cut) else {
+            return Blocks::default();
+        };
+        let value = end.vars.iter().find(|(x, _)| *x == variable).map_or(0, |(_, v)| *v);
+        let key = Key { word: Word::Ensure, name: "v".into(), thread: ThreadName(0), nth: 0 };
+        let site = Site::parse("ensure.c:1");
+        let (predicate, value) = (Predicate::Exact, Value::from(value).into());
+        let calls = vec![Call { key, predicate, value, site: site.clone() }];
+        let executions = vec![BlockExecution { block: "program".into(), site, calls }];
+        Blocks { executions, ..Blocks::default() }
     }
 }
 

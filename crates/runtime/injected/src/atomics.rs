@@ -2,7 +2,8 @@
 //!
 //! The operation and the change of the location's clock happen under the lock of the location's
 //! stripe, so that a thread that reads a value also finds the clock that was published with it. Relaxed
-//! operations on locations to which no thread has released need no lock.
+//! operations on locations to which no thread has released need no lock, and neither does a load that sees
+//! again what the thread has seen before ([`Seen`]). What no analysis asks for is not recorded.
 //!
 //! Widths up to 8 bytes are the compiler's atomics; 16 bytes use `cmpxchg16b`.
 
@@ -13,7 +14,7 @@ use crate::control::{self, Want};
 use crate::fasttrack;
 use crate::rings;
 use crate::sync::{self, Object};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Seen, Thread};
 use crate::wire::{RecordKind, order};
 
 fn acquires(mo: u8) -> bool {
@@ -47,7 +48,7 @@ fn before_write(t: &mut Thread, object: &mut Object, mo: u8, update: bool) {
     }
 }
 
-fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce() -> T) -> T {
+fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl Fn() -> T) -> T {
     let Some(t) = thread::me() else { return operation() };
     if let Some(c) = control::of(t) {
         return control::atomic(c, t, &Want::with(RecordKind::Load, mo, pc, addr, len), |t| {
@@ -56,20 +57,66 @@ fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce() 
             (value, false)
         });
     }
-    let value = if sync::may_exist(addr) || t.ring.is_open() {
-        sync::with_existing(t, addr, |t, object| {
+    if t.record_atomics || t.record_accesses {
+        let value = sync::with_existing(t, addr, |t, object| {
             let value = operation();
             after_read(t, object, mo);
             rings::record(t, RecordKind::Load, mo, pc, addr, len);
             value
-        })
+        });
+        if acquires(mo) {
+            sync::synchronized(t);
+        }
+        fasttrack::atomic(t, addr, len, false, pc);
+        return value;
+    }
+    load_unrecorded(t, addr, len, mo, pc, operation)
+}
+
+/// A load of which no analysis wants to know: one that sees again what the thread saw before takes no lock and
+/// changes nothing.
+fn load_unrecorded<T>(
+    t: &mut Thread,
+    addr: usize,
+    len: usize,
+    mo: u8,
+    pc: usize,
+    operation: impl Fn() -> T,
+) -> T {
+    let seen = *t.seen(addr);
+    let known = seen.addr == addr && (seen.acquired || !acquires(mo));
+    let before = sync::version(addr);
+    let mut value = operation();
+    if known && seen.version == before && sync::version(addr) == before {
+        if seen.epoch == t.epoch && fasttrack::words(addr) == Some(seen.words) {
+            return value;
+        }
     } else {
-        operation()
-    };
-    if acquires(mo) {
-        sync::synchronized(t);
+        let mut acquired = acquires(mo);
+        let mut version = before;
+        if sync::may_exist(addr) {
+            value = sync::with_existing(t, addr, |t, object| {
+                let value = operation();
+                acquired |= object.is_none();
+                after_read(t, object, mo);
+                version = sync::version(addr);
+                value
+            });
+        } else {
+            acquired = true;
+        }
+        let _busy = thread::Busy::new(t);
+        *t.seen(addr) = Seen { addr, version, acquired, epoch: 0, words: (0, 0) };
     }
     fasttrack::atomic(t, addr, len, false, pc);
+    if (addr & 7) + len <= 8
+        && t.ignore == 0
+        && let Some(words) = fasttrack::words(addr)
+    {
+        let epoch = t.epoch;
+        let seen = t.seen(addr);
+        (seen.epoch, seen.words) = (epoch, words);
+    }
     value
 }
 
@@ -84,13 +131,15 @@ fn store(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce()) {
     }
     fasttrack::atomic(t, addr, len, true, pc);
     let matters = releases(mo) || !t.fence_released.is_empty() || sync::may_exist(addr);
-    if !matters && !t.ring.is_open() {
+    if !matters && !t.record_atomics {
         return operation();
     }
     sync::with(t, addr, |t, object| {
         before_write(t, object, mo, false);
         operation();
-        rings::record(t, RecordKind::Store, mo, pc, addr, len);
+        if t.record_atomics {
+            rings::record(t, RecordKind::Store, mo, pc, addr, len);
+        }
     });
     if releases(mo) {
         t.tick();
@@ -117,8 +166,8 @@ fn update<T>(
             (value, wrote)
         });
     }
-    let matters =
-        releases(mo) || !t.fence_released.is_empty() || sync::may_exist(addr) || t.ring.is_open();
+    let recorded = t.record_atomics || t.ring.is_open() && rings::may_lock(strong) != 0;
+    let matters = releases(mo) || !t.fence_released.is_empty() || sync::may_exist(addr) || recorded;
     // The access belongs to the epoch that is published with it, and is noted before another thread can
     // see what was published: the thread that drops the last reference may free the place at once.
     let (value, wrote) = if matters {
@@ -130,7 +179,9 @@ fn update<T>(
             if wrote {
                 before_write(t, object, mo, true);
             }
-            rings::record_update(t, (wrote, strong), mo, pc, addr, len);
+            if recorded {
+                rings::record_update(t, (wrote, strong), mo, pc, addr, len);
+            }
             (value, wrote)
         })
     } else {
@@ -153,7 +204,9 @@ pub fn thread_fence(mo: u8, pc: usize) {
     if control::of(t).is_none() {
         order_by_fence(t, mo);
     }
-    rings::record(t, RecordKind::Fence, mo, pc, 0, 0);
+    if t.record_atomics {
+        rings::record(t, RecordKind::Fence, mo, pc, 0, 0);
+    }
 }
 
 fn order_by_fence(t: &mut Thread, mo: u8) {

@@ -232,6 +232,15 @@ pub fn atomic(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
     }
 }
 
+/// The words of the granule at `addr`, if they cannot change without being different: of a private set the
+/// content may.
+#[inline]
+pub fn words(addr: usize) -> Option<(u64, u64)> {
+    let g = granule(addr);
+    let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
+    (!is_private(w)).then_some((w, r))
+}
+
 fn atomic_part(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
     let g = granule(addr);
     let bytes = shadow::bytes_of(addr, len);

@@ -60,12 +60,18 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     if UP.load(Ordering::Relaxed) {
         return;
     }
+    // A preloaded runtime leaves the process to the one that the program was linked with.
+    if sys::is_mapped(layout::PRESENCE) {
+        return;
+    }
     let shared = attach(envp);
     for (at, len) in layout::RESERVED {
         if !sys::reserve(at, len) {
             no_address_space(shared.map(|s| &s.header));
         }
     }
+    // SAFETY: reserved just now.
+    unsafe { (layout::PRESENCE as *mut u64).write(wire::MAGIC) };
     OWN_PID.store(sys::pid(), Ordering::Relaxed);
     let Some(main) = thread::create(&[]) else { fatal(b"selvedge: no thread block\n") };
     main.begin();
@@ -115,15 +121,22 @@ fn attach(envp: *const *const u8) -> Option<&'static Shared> {
             b"selvedge: this program was built with another version of selvedge; build it again\n",
         );
     }
-    // Only the process that the host started records; processes that it starts in turn do not.
+    // Only the process that the host started records, and may be under control. Processes that it starts in
+    // turn leave their races.
     let pid = sys::pid();
     let former =
         shared.header.program.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire);
-    if former.is_err_and(|p| p != pid) {
+    let follows = former.is_err_and(|p| p != pid);
+    if follows && number_from(envp, control::wire::ENV_FD.as_bytes()).is_some() {
         return None;
     }
     sys::leave_out_of_dumps((&raw const shared.values) as usize, wire::VALUES);
     rings::attach(at);
+    if follows {
+        let first = rings::follow();
+        thread::number_from(first.unwrap_or(u32::MAX << wire::THREAD_BITS));
+        return None;
+    }
     Some(shared)
 }
 
@@ -162,13 +175,14 @@ pub fn module(pc: usize) {
 /// after the program is gone.
 pub fn write_maps() {
     let Some(shared) = rings::shared() else { return };
+    begin_mapping(shared);
     // SAFETY: plain system calls on a file of our own; the buffer is the shared memory's text part,
     // which only grows and is published by its length.
     unsafe {
         let path = b"/proc/self/maps\0";
         let fd = sys::call(sys::OPEN, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
         if fd < 0 {
-            return;
+            return shared.header.mapping.store(0, Ordering::Release);
         }
         let mut len = shared.header.maps_len.load(Ordering::Relaxed) as usize;
         loop {
@@ -184,6 +198,18 @@ pub fn write_maps() {
         }
         sys::call(sys::CLOSE, [fd as usize, 0, 0, 0, 0, 0]);
         shared.header.maps_len.store(len as u32, Ordering::Release);
+    }
+    shared.header.mapping.store(0, Ordering::Release);
+}
+
+/// Waits until no other process appends to the maps. One that was killed meanwhile does not.
+fn begin_mapping(shared: &Shared) {
+    let (word, pid) = (&shared.header.mapping, sys::pid());
+    while let Err(other) = word.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire) {
+        if other == pid || !sys::alive(other) {
+            let _ = word.compare_exchange(other, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        sys::yield_now();
     }
 }
 

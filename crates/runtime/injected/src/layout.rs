@@ -21,6 +21,10 @@ pub const PAGES: usize = 0x3800_0000_0000;
 pub const PAGES_LEN: usize = 1 << (SPACE_BITS - 12);
 /// Call stack of threads that the runtime does not know: written, never read.
 pub const NOBODYS_STACK: usize = 0x4000_0000_0000;
+/// A page whose first word says that a runtime is in the process.
+pub const PRESENCE: usize = 0x4000_0080_0000;
+/// Size of the above.
+pub const PRESENCE_LEN: usize = 4096;
 /// Code places of cells whose bytes were accessed from several, see `places`.
 pub const MOSAICS: usize = 0x4000_0100_0000;
 /// Size of the above.
@@ -47,7 +51,8 @@ pub fn index(addr: usize) -> usize {
 }
 
 /// Everything that must be mapped before the first access.
-pub const RESERVED: [(usize, usize); 8] = [
+pub const RESERVED: [(usize, usize); 9] = [
+    (PRESENCE, PRESENCE_LEN),
     (SHADOW, SHADOW_LEN),
     (META, META_LEN),
     (PAGES, PAGES_LEN),

@@ -83,7 +83,8 @@ impl Regions {
 
 /// Whether functions are regions in this run.
 pub fn by_function() -> bool {
-    rings::shared().is_some_and(|s| s.header.flags & wire::FUNCTION_REGIONS != 0)
+    !rings::is_stopped()
+        && rings::shared().is_some_and(|s| s.header.flags & wire::FUNCTION_REGIONS != 0)
 }
 
 /// Waits until the host has said which functions of the modules known so far are regions.

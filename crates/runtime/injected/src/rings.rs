@@ -19,6 +19,7 @@ use crate::wire::{self, LANES, MAY_LOCK, RING, Raced, Record, RecordKind, Shared
 
 static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
 static STOPPED: AtomicBool = AtomicBool::new(false);
+static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// The memory shared with the host, if there is a host.
 pub fn shared() -> Option<&'static Shared> {
@@ -33,10 +34,40 @@ pub fn attach(at: usize) {
     SHARED.store(at as *mut Shared, Ordering::Release);
 }
 
-/// In the child of a fork: its threads record nothing, because the rings and the numbers of threads are the
-/// parent's.
+/// Whether threads record nothing any more.
+pub fn is_stopped() -> bool {
+    STOPPED.load(Ordering::Relaxed)
+}
+
+/// This process is another one than the host started: its threads record nothing, because the rings and the
+/// numbers of threads are that one's. Where its own numbers begin; nothing if there are too many processes.
+pub fn follow() -> Option<u32> {
+    STOPPED.store(true, Ordering::Relaxed);
+    Some((process(sys::pid())? + 1) << wire::THREAD_BITS)
+}
+
+/// The number of another process that takes part.
+pub fn process(pid: u32) -> Option<u32> {
+    let shared = shared()?;
+    let known = shared.header.processes.load(Ordering::Acquire) as usize;
+    let mut all = shared.processes.iter().take(known);
+    if let Some(number) = all.position(|p| p.load(Ordering::Acquire) == pid) {
+        return Some(number as u32);
+    }
+    let number = shared.header.processes.fetch_add(1, Ordering::AcqRel);
+    shared.processes.get(number as usize)?.store(pid, Ordering::Release);
+    Some(number)
+}
+
+/// In the child of a fork, which takes part only if it has more than one thread.
 pub fn after_fork() {
     STOPPED.store(true, Ordering::Relaxed);
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+/// Where the numbers of threads begin, if this is the child of a fork and starts its first thread.
+pub fn first_thread_after_fork() -> Option<u32> {
+    FORKED.swap(false, Ordering::Relaxed).then(follow)?
 }
 
 /// Where a thread's records go.

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use crate::clock::Clock;
 use crate::layout;
-use crate::sys::SpinLock;
+use crate::sys::{SpinGuard, SpinLock};
 use crate::thread::{Busy, Thread};
 
 /// A synchronization object.
@@ -40,9 +40,14 @@ pub struct Object {
 const STRIPES: usize = 1024;
 
 #[repr(align(64))]
-struct Stripe(SpinLock);
+struct Stripe {
+    lock: SpinLock,
+    /// Counts the changes of its objects. It has changed before what is stored with a change can be seen.
+    version: AtomicU32,
+}
 
-static LOCKS: [Stripe; STRIPES] = [const { Stripe(SpinLock::new()) }; STRIPES];
+static STRIPES_OF: [Stripe; STRIPES] =
+    [const { Stripe { lock: SpinLock::new(), version: AtomicU32::new(1) } }; STRIPES];
 
 struct Pool {
     lock: SpinLock,
@@ -60,8 +65,26 @@ static POOL: Global = Global(UnsafeCell::new(Pool { lock: SpinLock::new(), next:
 /// It is above the bits that tables are indexed with, so both are found at the same granule.
 pub const ANNOTATED: usize = 1 << 60;
 
-fn stripe(addr: usize) -> &'static SpinLock {
-    &LOCKS[(layout::index(addr) >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54].0
+fn stripe(addr: usize) -> &'static Stripe {
+    &STRIPES_OF[(layout::index(addr) >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54]
+}
+
+impl Stripe {
+    /// Locks it for a change.
+    fn change(&self) -> SpinGuard<'_> {
+        let guard = self.lock.lock();
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version.wrapping_add(1), Ordering::Release);
+        guard
+    }
+}
+
+/// A number that changes before anything is released at `addr` or forgotten there. A thread that has acquired
+/// what was there at some version, and reads a value while the version is still the same, has acquired what
+/// was released with the value.
+#[inline]
+pub fn version(addr: usize) -> u32 {
+    stripe(addr).version.load(Ordering::Acquire)
 }
 
 fn object(number: u32) -> *mut Object {
@@ -132,7 +155,7 @@ fn take() -> u32 {
 
 /// Forgets the objects of one granule for which `gone` says so.
 fn unlink(addr: usize, gone: impl Fn(usize) -> bool) {
-    let _stripe = stripe(addr).lock();
+    let _stripe = stripe(addr).change();
     let mut link: *mut u32 = head(addr).as_ptr();
     // SAFETY: links of the chain are touched only under the stripe's lock.
     unsafe {
@@ -181,7 +204,7 @@ pub fn forget(t: &mut Thread, addr: usize, len: usize) {
 /// Runs `f` with the object at `addr`, which is made if need be.
 pub fn with<R>(t: &mut Thread, addr: usize, f: impl FnOnce(&mut Thread, &mut Object) -> R) -> R {
     let _busy = Busy::new(t);
-    let _stripe = stripe(addr).lock();
+    let _stripe = stripe(addr).change();
     f(t, find_or_make(addr))
 }
 
@@ -192,7 +215,7 @@ pub fn with_existing<R>(
     f: impl FnOnce(&mut Thread, Option<&mut Object>) -> R,
 ) -> R {
     let _busy = Busy::new(t);
-    let _stripe = stripe(addr).lock();
+    let _stripe = stripe(addr).lock.lock();
     f(t, find(addr))
 }
 
@@ -291,8 +314,8 @@ pub fn synchronized(t: &mut Thread) {
 
 /// In the child of a fork: the threads that held locks do not exist here, so the locks are opened.
 pub fn after_fork() {
-    for stripe in &LOCKS {
-        stripe.0.reset();
+    for stripe in &STRIPES_OF {
+        stripe.lock.reset();
     }
     // SAFETY: the child has one thread.
     unsafe { (*POOL.0.get()).lock.reset() };

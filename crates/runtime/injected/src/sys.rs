@@ -11,7 +11,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    READ = 0; WRITE = 1; OPEN = 2; CLOSE = 3; FSTAT = 5; MMAP = 9; MUNMAP = 11; SIGACTION = 13; SIGPROCMASK = 14; MADVISE = 28;
+    READ = 0; WRITE = 1; OPEN = 2; CLOSE = 3; FSTAT = 5; MMAP = 9; MUNMAP = 11; SIGACTION = 13; SIGPROCMASK = 14; MSYNC = 26; MADVISE = 28;
     YIELD = 24; GETPID = 39; EXIT_GROUP = 231; KILL = 62; GETTID = 186; FUTEX = 202;
     GETRLIMIT = 97; PERSONALITY = 135; NANOSLEEP = 35;
 }
@@ -58,6 +58,13 @@ pub fn reserve(at: usize, len: usize) -> bool {
         call(MADVISE, [at, len, MADV_NOHUGEPAGE, 0, 0, 0]);
     }
     true
+}
+
+/// Whether the page at that address is mapped.
+pub fn is_mapped(at: usize) -> bool {
+    const ASYNC: usize = 1;
+    // SAFETY: it writes nothing, and fails if nothing is mapped there.
+    unsafe { call(MSYNC, [at, 1, ASYNC, 0, 0, 0]) == 0 }
 }
 
 /// Maps a descriptor shared; 0 on failure.

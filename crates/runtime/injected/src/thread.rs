@@ -90,6 +90,26 @@ impl Memo {
     }
 }
 
+/// An atomic load that changed nothing: as long as nothing is released at the address, and the granule's words
+/// are the same, the next one changes nothing either.
+#[derive(Clone, Copy, Default)]
+pub struct Seen {
+    /// Where; 0 if there was none.
+    pub addr: usize,
+    /// The version of [`sync`](crate::sync) whose releases the thread has acquired, or has for the next acquire
+    /// fence.
+    pub version: u32,
+    /// Whether it has acquired them.
+    pub acquired: bool,
+    /// The thread's epoch, and the granule's words after the load.
+    pub epoch: u64,
+    /// See `epoch`.
+    pub words: (u64, u64),
+}
+
+/// Entries of [`Thread::seen`], by address.
+const SEEN: usize = 16;
+
 /// Entries of [`Thread::memo`], in pairs: an entry may be in either place of its pair. When one is lost,
 /// the next construction makes another set, and all that follow from it are lost as well; so there are
 /// more than a loop needs.
@@ -130,6 +150,8 @@ pub struct Thread {
     known_used: bool,
     /// Accesses are recorded as well.
     pub record_accesses: bool,
+    /// Atomic operations are recorded, also those that cannot be part of a lock.
+    pub record_atomics: bool,
     /// Accesses to memory on which a race has happened are recorded as well.
     // invariant: implied by `record_accesses`.
     pub record_racy: bool,
@@ -145,6 +167,8 @@ pub struct Thread {
     pub joints: [Joint; JOINTS],
     /// See [`Memo`].
     pub memo: [Memo; MEMOS],
+    /// See [`Seen`].
+    pub seen: [Seen; SEEN],
     /// What the last release fence published.
     pub fence_released: Clock,
     /// What relaxed loads have read, for the next acquire fence.
@@ -446,6 +470,8 @@ impl Thread {
         let flags = crate::rings::shared().map_or(0, |s| s.header.flags);
         self.set_record_accesses(flags & wire::RECORD_ACCESSES != 0);
         self.record_racy = flags & (wire::RECORD_ACCESSES | wire::RECORD_RACY) != 0;
+        self.record_atomics =
+            self.ring.is_log() || self.ring.is_open() && flags & wire::RECORD_ATOMICS != 0;
         self.regions.reset(self.ring.is_open() && regions::by_function());
         set_innermost(0);
     }
@@ -455,6 +481,7 @@ impl Thread {
         self.ring.abandon();
         self.set_record_accesses(false);
         self.record_racy = false;
+        self.record_atomics = false;
         self.regions.reset(false);
         set_innermost(0);
     }
@@ -508,6 +535,12 @@ impl Thread {
         let pair = Memo::pair(memo.old, memo.cell);
         self.memo[pair + 1] = self.memo[pair];
         self.memo[pair] = memo;
+    }
+
+    /// The last load at an address, or what its entry has instead.
+    #[inline]
+    pub fn seen(&mut self, addr: usize) -> &mut Seen {
+        &mut self.seen[(addr >> 3) % SEEN]
     }
 
     /// Remembers that the set `word` names holds a plain access of this epoch to `bytes`.
@@ -596,8 +629,21 @@ impl Thread {
     }
 }
 
+/// The next thread has this number.
+pub fn number_from(first: u32) {
+    NUMBERS.store(first, Ordering::Relaxed);
+}
+
 /// A block for a new thread that starts with what `known` says. None if there are too many.
 pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
+    if let Some(first) = crate::rings::first_thread_after_fork() {
+        let t = current();
+        if !t.is_null() {
+            // SAFETY: the thread's own block.
+            unsafe { (*t).number = first };
+        }
+        NUMBERS.store(first + 1, Ordering::Relaxed);
+    }
     let index = free_block()?;
     // SAFETY: `free_block` claimed the block, so no other thread has it; zero bytes and the
     // leftovers of an ended thread are valid contents.
@@ -623,6 +669,8 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.ignore = 0;
     thread.set_record_accesses(false);
     thread.record_racy = false;
+    thread.record_atomics = false;
+    thread.seen = [Seen::default(); SEEN];
     thread.regions.reset(false);
     thread.busy = 0;
     thread.controlled = 0;

@@ -8,6 +8,8 @@
 //! What was written stays readable when the program crashes or is killed, because the memory belongs
 //! to the host as well.
 //!
+//! Processes that the program starts find the memory by the same variable. They write only races and maps.
+//!
 //! Changing anything here: raise [`VERSION`]; both sides refuse a version that is not theirs.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -38,7 +40,12 @@ pub const REGISTERS: usize = 17;
 /// Bytes of the last words that are kept of a crash.
 pub const SAID: usize = 512;
 /// Bytes for the text of the memory map.
-pub const MAPS: usize = 1 << 20;
+pub const MAPS: usize = 1 << 24;
+/// Other processes that may take part.
+pub const PROCESSES: usize = 1 << 11;
+/// Bits of a thread's number that tell it from others of its process; the rest is the process, 0 for the one
+/// that the host started.
+pub const THREAD_BITS: u32 = 20;
 /// Bytes for the names of marked regions.
 pub const TEXTS: usize = 1 << 20;
 /// Bytes for the values that an execution hands over. They take memory only where they are written.
@@ -56,6 +63,10 @@ pub const NO_RACES: u32 = 4;
 pub const RECORD_RACY: u32 = 8;
 /// Flag of [`Header::flags`]: functions are regions, and the program waits until it knows which.
 pub const FUNCTION_REGIONS: u32 = 16;
+
+/// Flag of [`Header::flags`]: atomic operations and fences are recorded, also those that cannot be part of a
+/// lock.
+pub const RECORD_ATOMICS: u32 = 32;
 
 /// Flag of a record of a lock: in shared mode.
 pub const SHARED: u8 = 1;
@@ -125,6 +136,10 @@ pub struct Header {
     pub functions_ready: AtomicU32,
     /// Valid entries of the table in use, and in the top bit which of the two that is.
     pub functions: AtomicU32,
+    /// How many other processes take part, see [`Shared::processes`].
+    pub processes: AtomicU32,
+    /// The process that appends to [`Shared::maps`], 0 if none does.
+    pub mapping: AtomicU32,
     /// Bytes of [`Shared::values`] that are given out.
     pub values_len: AtomicU64,
     /// The last stamp given out.
@@ -569,6 +584,9 @@ pub struct Shared {
     pub header: Header,
     /// How the program crashed, if it did.
     pub crash: Crash,
+    /// Processes that the program has started, directly or not, by their number less one. They look for races
+    /// and leave them here, but record no events.
+    pub processes: [AtomicU32; PROCESSES],
     #[allow(missing_docs)]
     pub lanes: [Lane; LANES],
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl Check {
         };
         let expired = || options.time.is_some_and(|time| begun.elapsed() >= time);
         let mut summary = Summary::default();
-        let mut determinism = violation::determinism();
+        let mut determinism = violation::determinism(options.states.as_deref());
         let mut found = None;
         let searched = search.run(&self.bodies, expired, |_, step| {
             summary.compare(&step, &mut determinism);
@@ -67,6 +67,9 @@ impl Check {
                 ControlFlow::Continue(())
             }
         });
+        if found.is_none() {
+            determinism.finish();
+        }
         violation::refuse(determinism.wrong.as_ref());
         if let Some(found) = found {
             return Err(self.explain(found));

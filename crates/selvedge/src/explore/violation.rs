@@ -1,16 +1,20 @@
 //! Two executions of a deterministic block that differ: replayed, explained and shown.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_engine::determinism::{Determinism, Settled, Shown, Violation};
 use selvedge_engine::replay::follow;
-use selvedge_engine::{Ask, Cause, Effort, InMemory, Noted, Replayed, Sought, Wrong, causes};
+use selvedge_engine::{
+    Ask, Cause, Effort, InMemory, Noted, Replayed, Sought, States, Wrong, causes,
+};
 use selvedge_model::{Schedule, Site};
 use selvedge_report::{Case, Given, Note, State, words};
 use selvedge_specs::{Difference, Kept};
 
+use super::kept::File;
 use super::{Check, Explore, Summary};
 use crate::failure::{Failure, case_in_words};
 use crate::report::{self, Report};
@@ -55,9 +59,14 @@ impl fmt::Display for Undecided {
     }
 }
 
-/// Nothing compared yet.
-pub(super) fn determinism() -> Determinism<()> {
-    Determinism::new(Box::<InMemory>::default(), Box::new(Callbacks))
+/// Nothing compared yet, except with what is kept in a file, if there is one.
+pub(super) fn determinism(kept: Option<&Path>) -> Determinism<()> {
+    let states: Box<dyn States> = match kept.map(File::open) {
+        Some(Ok(file)) => Box::new(file),
+        Some(Err(wrong)) => panic!("selvedge: {wrong}"),
+        None => Box::<InMemory>::default(),
+    };
+    Determinism::new(states, Box::new(Callbacks))
 }
 
 /// Panics if blocks were not used as they should be.
@@ -171,7 +180,7 @@ impl Check {
             };
             schedules.iter().map(again).collect()
         });
-        let mut determinism = determinism();
+        let mut determinism = determinism(None);
         let mut summary = Summary::default();
         for (number, replayed) in (1..).zip(&replayed) {
             let Replayed { execution, ending, .. } = replayed;

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
     }
     watch.ended(&program.path, &outcome, &mut symbols);
-    bounds(&outcome, &mut watch);
+    note_limits(&mut watch, &outcome);
     let report = watch.finish(&symbols, &outcome);
 
     let output = Output {
@@ -95,15 +95,20 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     for line in &report.remarks {
         anstream::eprintln!("{line}");
     }
-    if form == Form::Preloaded {
+    if form == Form::Preloaded && !outcome.instrumented {
         anstream::eprintln!("{}", only_synchronization(&program));
     }
     let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
-    Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
+    let unseen = outcome.children.running > 0 || outcome.children.beyond > 0;
+    Ok(match (failed, unseen) {
+        (true, _) => Exit::Findings.into(),
+        (false, true) => Exit::NotRun.into(),
+        (false, false) => ending::code(outcome.status),
+    })
 }
 
-/// Tells which limits the run reached.
-fn bounds(outcome: &Outcome, watch: &mut Watch) {
+/// Says which limits were reached.
+fn note_limits(watch: &mut Watch, outcome: &Outcome) {
     if outcome.lost > 0 {
         watch.bound(Bound::Events(outcome.lost));
     }

@@ -9,7 +9,7 @@ use selvedge_model::{
     Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, SiteId, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
-use selvedge_runtime::{Epoch, Modules, NativeRace, Object, Observe, Outcome, crash};
+use selvedge_runtime::{Epoch, Modules, NativeRace, Object, Observe, Outcome, crash, races};
 
 use super::ending;
 use super::held_before::HeldBefore;
@@ -147,6 +147,7 @@ impl Watch {
         if ended != Ended::Code(0) {
             remarks.push(words::program_ended(ended));
         }
+        remarks.extend(words::children(outcome.children.all, outcome.children.running));
         match self.suppressed.len() {
             0 => {}
             1 => remarks.push("1 finding was suppressed".to_owned()),
@@ -211,6 +212,12 @@ impl Watch {
 
     fn thread_name(&self, thread: ThreadId) -> String {
         let known = self.threads.get(&thread).and_then(|t| t.name.as_ref());
+        if let Some((process, number)) = races::in_child(thread) {
+            return match number {
+                0 => format!("main of child process {process}"),
+                _ => format!("T{number} of child process {process}"),
+            };
+        }
         match known {
             Some(name) => format!("T{} ({name})", thread.0),
             None if thread == ThreadId(0) => "main".to_owned(),

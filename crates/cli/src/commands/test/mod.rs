@@ -90,7 +90,7 @@ fn test(
         .filter(|(_, case)| case.status == Status::Confirmed)
         .map(|(p, _)| p.prediction.id)
         .collect();
-    report.cases = cases.into_iter().chain(report.cases).collect();
+    report.cases = cases.into_iter().filter(Case::is_finding).chain(report.cases).collect();
     let search = explore::search(&campaign, points, observation.releases);
     if search.schedules > 0 && deadline.stopped().is_none() {
         let undirected = Undirected { search, until_failure: false, known: known.clone() };
@@ -120,7 +120,7 @@ fn settled(
     let attempted: Vec<Attempted> =
         (0..predicted.len()).map(|i| attempted.get(i).unwrap_or(&untried).clone()).collect();
     let mut cases: Vec<Case> = predicted.iter().zip(&attempted).map(|(p, a)| p.after(a)).collect();
-    cases.iter().for_each(|case| journal.add(case));
+    cases.iter().filter(|case| case.is_finding()).for_each(|case| journal.add(case));
     let confirmed = cases.iter().any(|case| case.status == Status::Confirmed);
     if confirmed && deadline.signal().is_none() {
         let explained = native.executor().and_then(|mut executor| {

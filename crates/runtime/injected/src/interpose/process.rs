@@ -47,7 +47,11 @@ unsafe extern "C" fn do_daemon(keep_directory: c_int, keep_streams: c_int, pc: u
         match do_fork(pc) {
             -1 => return -1,
             0 => {}
-            _ => _exit(0),
+            child => {
+                // The host sees that there is a process that goes on.
+                crate::rings::process(child as u32);
+                _exit(0)
+            }
         }
         if setsid() == -1 {
             return -1;
