@@ -238,7 +238,6 @@ fn elements_with_locks_of_their_own() {
         &["--schedules", "10"],
         &[
             ("floors[].up", "thread-local; fork; guarded-by this.lock"),
-            ("floors[].waiting", "thread-local; fork; guarded-by this.lock"),
             ("served", "guarded-by count_lock; join"),
         ],
     );

@@ -65,7 +65,8 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         command.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
     }
     let signals = signals::hold().map_err(Failure::Output)?;
-    let session = Session::start(command, form, &toolbox.libraries, options)?;
+    let session = Session::start(command, form, &toolbox.libraries, options)
+        .inspect_err(|_| watch.was_not_observed())?;
     signals.forward_to(session.pid());
     let mut symbols = Symbols::default();
     let mut resolver = symbolizer.clone();

@@ -13,7 +13,6 @@ struct press {
 struct floor {
     pthread_mutex_t lock;
     struct press *up;
-    int waiting;
 };
 
 static struct floor floors[FLOORS];
@@ -26,10 +25,8 @@ static void *lift(void *unused) {
             struct floor *floor = &floors[i];
             pthread_mutex_lock(&floor->lock);
             struct press *taken = floor->up;
-            if (taken) {
+            if (taken)
                 floor->up = taken->next;
-                floor->waiting--;
-            }
             pthread_mutex_unlock(&floor->lock);
             if (!taken)
                 continue;
@@ -51,7 +48,6 @@ int main(void) {
             press->to = person;
             press->next = floors[i].up;
             floors[i].up = press;
-            floors[i].waiting++;
         }
     }
     for (int i = 0; i < LIFTS; i++)
