@@ -84,6 +84,17 @@ impl Blocks {
         self.executions.iter().any(BlockExecution::ensures)
     }
 
+    /// The first value that differs from that of another execution of the program, by the names of its block
+    /// and of itself.
+    pub fn changed(&self, other: &Blocks, judge: &mut dyn Judge) -> Option<(Box<str>, Box<str>)> {
+        match self.difference(other, judge)? {
+            (execution, Comparison::Differs { first, .. }) => {
+                Some((execution.block.clone(), first.key.name))
+            }
+            _ => None,
+        }
+    }
+
     fn occasions(&self) -> impl Iterator<Item = (Occasion<'_>, &BlockExecution<Site>)> {
         let mut counts: HashMap<(&str, Option<ThreadName>), usize> = HashMap::new();
         self.executions.iter().map(move |execution| {

@@ -101,6 +101,8 @@ pub struct Confirmed {
     pub orders: Vec<Order>,
     /// The most harm that was seen.
     pub harm: Harm,
+    /// The value that turning it round changes, if harm is that: the names of its block and of itself.
+    pub changes: Option<(Box<str>, Box<str>)>,
 }
 
 /// One order of the parts of a confirmed finding, and what it led to.
@@ -125,6 +127,8 @@ struct Aimed {
     /// Repeats it with the two sides swapped.
     turned: Option<Turned>,
     harm: Harm,
+    /// The value that differs from the execution with the two sides swapped.
+    changes: Option<(Box<str>, Box<str>)>,
 }
 
 impl Confirmer {
@@ -166,8 +170,9 @@ impl Confirmer {
         let harm = orders.iter().map(|o| o.harm).max().unwrap_or(Harm::Nothing);
         let shown = if harm > Harm::Nothing { worst } else { 0 };
         let schedule = seen[shown].run.schedule.clone();
+        let changes = seen[shown].changes.clone().filter(|_| harm == Harm::State);
         trial.runs.extend(seen.into_iter().map(|a| a.run));
-        trial.attempt = Attempt::Confirmed(Box::new(Confirmed { schedule, orders, harm }));
+        trial.attempt = Attempt::Confirmed(Box::new(Confirmed { schedule, orders, harm, changes }));
         Ok(trial)
     }
 
@@ -207,7 +212,8 @@ impl Confirmer {
             Target::Race { .. } | Target::Contention { .. } | Target::Split { .. } => true,
         };
         let reached = directed.reached() && is_predicted;
-        Ok(Aimed { reached, first, left, run, turned: directed.turned(), harm: Harm::Nothing })
+        let turned = directed.turned();
+        Ok(Aimed { reached, first, left, run, turned, harm: Harm::Nothing, changes: None })
     }
 
     fn run<X: Executor>(
@@ -290,10 +296,21 @@ impl Confirmer {
         let first = Some((symbols.thread(thread), symbols.site(site)));
         let run = Run::new(executor, execution);
         let left = Left::of(&run);
-        let mut other =
-            Aimed { reached: true, first, left, run, turned: None, harm: Harm::Nothing };
+        let mut other = Aimed {
+            reached: true,
+            first,
+            left,
+            run,
+            turned: None,
+            harm: Harm::Nothing,
+            changes: None,
+        };
         let judge = &mut *executor.judge();
         let harm = aimed.left.differs(&other.left, judge);
+        if harm == Harm::State {
+            let changes = aimed.left.blocks.changed(&other.left.blocks, judge);
+            (aimed.changes, other.changes) = (changes.clone(), changes);
+        }
         // If one of the two is like an undisturbed execution, the other one did it.
         let usual = self.usual.as_ref();
         let mut is_usual =

@@ -26,7 +26,6 @@ use crate::blocks::{Blocks, Contrast, Differing, Wrong};
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Executor, Noted};
 use crate::replay::{Effort, Replayed, Sought, follow, shortened};
-use crate::run::Run;
 
 /// Where executions of blocks are remembered and compared.
 pub trait States {
@@ -36,7 +35,7 @@ pub trait States {
         execution: &BlockExecution<Site>,
         schedule: &Schedule,
         judge: &mut dyn Judge,
-    ) -> Result<Checked<Site>, Wrong>;
+    ) -> Result<Checked<Site>, Box<Wrong>>;
 
     /// Where an execution that was remembered comes from.
     fn origin(&mut self, id: ExecutionId) -> Origin;
@@ -65,7 +64,7 @@ impl States for InMemory {
         execution: &BlockExecution<Site>,
         schedule: &Schedule,
         judge: &mut dyn Judge,
-    ) -> Result<Checked<Site>, Wrong> {
+    ) -> Result<Checked<Site>, Box<Wrong>> {
         self.added += 1;
         let id = ExecutionId(self.added);
         let before = self.index.storage().witnesses();
@@ -81,9 +80,9 @@ impl States for InMemory {
     }
 }
 
-fn wrong(obstacle: Obstacle<Site, Infallible>) -> Wrong {
+fn wrong(obstacle: Obstacle<Site, Infallible>) -> Box<Wrong> {
     match obstacle {
-        Obstacle::Trouble(trouble) => Wrong::Predicate(trouble),
+        Obstacle::Trouble(trouble) => Box::new(Wrong::Predicate(trouble)),
         Obstacle::Storage(never) => match never {},
     }
 }
@@ -149,15 +148,14 @@ impl<P: Clone> Determinism<P> {
         }
     }
 
-    /// Takes in an execution of the program. True if something is new: a violation, or wrong use.
-    pub fn add(&mut self, number: u64, run: &Run, points: &P) -> bool {
-        let Blocks { executions, unclosed, wrong, conflicts } = &*run.blocks;
+    /// Takes in what execution `number` of the program says of its blocks, how it ended, and its schedule.
+    pub fn add(&mut self, number: u64, (blocks, ended): (&Blocks, Key), at: (&Schedule, &P)) {
+        let Blocks { executions, unclosed, wrong, conflicts } = blocks;
         self.conflicts += conflicts;
-        let before = (self.violations.len(), self.wrong.is_some());
         if self.wrong.is_none() {
             self.wrong.clone_from(wrong);
         }
-        if matches!(run.ending.key, Key::Exited(_)) {
+        if matches!(ended, Key::Exited(_)) {
             for block in unclosed {
                 if !self.unclosed.contains(block) {
                     self.unclosed.push(block.clone());
@@ -169,16 +167,15 @@ impl<P: Clone> Determinism<P> {
             known.executions += 1;
             if execution.ensures() && self.wrong.is_none() {
                 known.ensuring += 1;
-                match self.states.add(execution, &run.schedule, &mut *self.judge) {
+                match self.states.add(execution, at.0, &mut *self.judge) {
                     Ok(checked) => {
                         known.compared += u64::from(checked.compared > 0);
-                        self.violated(number, execution, checked, run, points);
+                        self.violated(number, execution, checked, at);
                     }
-                    Err(wrong) => self.wrong = Some(wrong),
+                    Err(wrong) => self.wrong = Some(*wrong),
                 }
             }
         }
-        before != (self.violations.len(), self.wrong.is_some())
     }
 
     fn violated(
@@ -186,8 +183,7 @@ impl<P: Clone> Determinism<P> {
         number: u64,
         execution: &BlockExecution<Site>,
         checked: Checked<Site>,
-        run: &Run,
-        points: &P,
+        (schedule, points): (&Schedule, &P),
     ) {
         let Some(violation) = checked.violation else { return };
         let differing = Differing { first: violation.first, later: violation.later };
@@ -198,7 +194,7 @@ impl<P: Clone> Determinism<P> {
                 block: execution.block.clone(),
                 differing,
                 earlier: self.states.origin(violation.earlier),
-                schedule: run.schedule.clone(),
+                schedule: schedule.clone(),
                 number,
                 points: points.clone(),
             });

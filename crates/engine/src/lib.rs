@@ -17,6 +17,7 @@
 //! | [`confirm`] | directed executions, and what each order leads to |
 //! | [`harm`] | whether an order did harm |
 //! | [`determinism`] | compares executions of deterministic blocks with each other |
+//! | [`mod@causes`] | which races a difference between two executions comes from |
 //! | [`replay`] | follows a schedule again, and searches for shorter ones that show the same |
 //! | [`run`] | the results of one execution |
 //! | [`search`] | undirected executions under a plan, with predictions attempted on the way |
@@ -30,6 +31,7 @@
 
 pub mod blocks;
 pub mod campaign;
+pub mod causes;
 pub mod confirm;
 pub mod determinism;
 pub mod ending;
@@ -44,6 +46,7 @@ pub mod shards;
 
 pub use blocks::{Blocks, Contrast, Differing, Wrong};
 pub use campaign::{Attempted, Budget, Campaign, Host};
+pub use causes::{Cause, causes};
 pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
 pub use determinism::{Determinism, InMemory, Origin, States, Violation};
 pub use ending::{Ending, Key};

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use selvedge_model::{Ended, FindingId, Frame, Kind, Mode, Site, Status, Target, Verdict};
+use selvedge_specs::Value;
 
 use crate::{Act, Interleaving};
 
@@ -22,6 +23,9 @@ pub struct Case {
     pub analyses: Vec<String>,
     /// What it is about.
     pub subject: Subject,
+    /// The values that differ between two executions, the one that it is about first.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub states: Vec<State>,
     /// Further facts.
     pub notes: Vec<Note>,
     /// The threads' parts with their places, in the order in which they happened.
@@ -137,6 +141,33 @@ pub struct Happened {
     pub site: Site,
 }
 
+/// A value that differs between two executions of a deterministic block.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct State {
+    /// What the program calls it.
+    pub name: String,
+    /// How many values of that name its thread had ensured before.
+    pub nth: u32,
+    /// The value in the first execution.
+    pub first: Given,
+    /// The value in the second one.
+    pub second: Given,
+}
+
+/// What an execution gave for a value.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Given {
+    /// This.
+    Value(Value),
+    /// A value of which only this digest was kept.
+    Digest(String),
+    /// Nothing: it did not come to that place.
+    Nothing,
+}
+
 /// A further fact about a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -168,6 +199,14 @@ pub enum Note {
     NotReplayed(NotReplayed),
     /// A suspected violation happened, and did not change the result.
     NoEffect,
+    /// Turning round this race, and nothing else, changes the value.
+    CausedBy {
+        kind: Kind,
+        subject: Subject,
+        sites: Vec<Site>,
+    },
+    /// The first execution is one of another build of the program.
+    OtherBuild(String),
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
@@ -279,6 +318,12 @@ pub struct Control {
     pub orders: Vec<Order>,
     /// The interleaving in which it happens.
     pub how: Option<How>,
+    /// The schedules of both executions, if it is a difference between two.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub schedules: Vec<String>,
+    /// The interleaving of the first one; `how` is that of the second.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub other: Option<Interleaving>,
 }
 
 /// A place in the code whose accesses are scheduling points.

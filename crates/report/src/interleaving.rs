@@ -385,6 +385,27 @@ impl Interleaving {
         }
     }
 
+    /// How many rows at the beginning are those of another interleaving.
+    pub fn common(&self, other: &Interleaving) -> usize {
+        let told = |of: &Interleaving, row: &Row| {
+            let told = row.told();
+            let thread = told.thread.and_then(|t| of.threads.get(t)).cloned();
+            (thread, told.text, told.site.cloned())
+        };
+        let pairs = self.rows.iter().zip(&other.rows);
+        pairs.take_while(|(a, b)| told(self, a) == told(other, b)).count()
+    }
+
+    /// Some of the rows.
+    pub fn part(&self, range: impl std::slice::SliceIndex<[Row], Output = [Row]>) -> Interleaving {
+        let Interleaving { preemptions, threads, rows } = self;
+        Interleaving {
+            preemptions: *preemptions,
+            threads: threads.clone(),
+            rows: rows[range].to_vec(),
+        }
+    }
+
     /// The line above it.
     pub fn heading(&self) -> String {
         match self.preemptions {

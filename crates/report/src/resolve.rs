@@ -31,6 +31,7 @@ impl Case {
             verdict: finding.verdict,
             analyses: finding.analyses.iter().map(ToString::to_string).collect(),
             subject,
+            states: Vec::new(),
             notes,
             places,
             occurrences: finding.occurrences,

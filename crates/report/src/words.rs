@@ -3,8 +3,8 @@
 use selvedge_model::{Ended, Kind, Mode, Site};
 
 use crate::case::{
-    Case, Failure, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome, Place,
-    Region, Role, Subject, Which,
+    Case, Failure, Given, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome,
+    Place, Region, Role, State, Subject, Which,
 };
 
 /// What a kind of finding is called in sentences.
@@ -258,6 +258,44 @@ pub fn object(of: &Role) -> Option<String> {
     }
 }
 
+/// A value that differs, with what it was in each execution.
+pub fn state(of: &State) -> String {
+    let which = match of.nth {
+        0 => format!("`{}`", of.name),
+        n => format!("the {} `{}` of its thread", ordinal(u64::from(n) + 1), of.name),
+    };
+    format!("{which} is {} in one execution and {} in another", given(&of.first), given(&of.second))
+}
+
+/// The longest text of a value in a sentence.
+const LONGEST_VALUE: usize = 120;
+
+fn given(of: &Given) -> String {
+    match of {
+        Given::Value(value) => {
+            let text = value.to_string();
+            match text.char_indices().nth(LONGEST_VALUE) {
+                Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+                None => text,
+            }
+        }
+        Given::Digest(digest) => format!("a value with the digest {digest}"),
+        Given::Nothing => "not ensured at all".to_owned(),
+    }
+}
+
+/// `1st`, `2nd`, `3rd`, `4th`.
+fn ordinal(n: u64) -> String {
+    let suffix = match (n % 100, n % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{n}{suffix}")
+}
+
 /// A note as a sentence.
 pub fn note(of: &Note) -> String {
     match of {
@@ -292,6 +330,17 @@ pub fn note(of: &Note) -> String {
         }
         Note::NotReplayed(why) => not_replayed(why),
         Note::NoEffect => "another thread ran in between, but the result did not change".to_owned(),
+        Note::CausedBy { kind, subject, sites } => {
+            let sites: Vec<String> = sites.iter().map(ToString::to_string).collect();
+            format!(
+                "the {} decides it: turning round the order of {}, and nothing else, changes the value",
+                what(*kind, subject),
+                sites.join(" and ")
+            )
+        }
+        Note::OtherBuild(build) => {
+            format!("the first execution is one of another build of the program: {build}")
+        }
         Note::Told(text) => text.clone(),
     }
 }

@@ -52,7 +52,7 @@ impl Predicted {
             of: None,
             watched: accesses(&self.prediction.points),
             orders: confirmed.map(|c| c.orders.iter().map(order).collect()).unwrap_or_default(),
-            how: None,
+            ..Control::default()
         });
         case
     }
