@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod confirm;
+mod determinism;
 mod measure;
 mod noninterference;
 mod passes;
@@ -20,6 +21,7 @@ fn main() -> std::process::ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["confirm", rest @ ..] => confirm::run(rest),
+        ["determinism", rest @ ..] => determinism::run(rest),
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
         ["noninterference", rest @ ..] => noninterference::run(rest),
@@ -31,7 +33,7 @@ fn main() -> std::process::ExitCode {
                 "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
             );
             eprintln!(
-                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS]"
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | determinism [PROGRAM…]"
             );
             std::process::ExitCode::from(2)
         }

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     setup::run()?;
     let record = args.contains(&"--record");
     let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--record").collect();
-    if matches!(args.first(), Some(&"confirm" | &"noninterference")) {
+    if matches!(args.first(), Some(&"confirm" | &"determinism" | &"noninterference")) {
         // The tool itself is what is measured.
         cargo(&["build", "--release", "--package", "selvedge-cli"])?;
     }

@@ -6,11 +6,13 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use selvedge_engine::replay::follow;
-use selvedge_engine::{Ask, Executor, Noted, Points, Replayed, Sought};
+use selvedge_engine::{Ask, Contrast, Executor, Noted, Points, Replayed, Sought};
+use selvedge_model::schedule::ScheduleError;
 use selvedge_model::{Schedule, Site};
-use selvedge_report::{Case, Watched as ReportedAccess, format, words};
+use selvedge_report::{Case, Subject, Watched as ReportedAccess, format, words};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{CodePlace, WatchList, Watched};
 
@@ -192,11 +194,36 @@ fn replay(
     ask: &Ask<WatchList>,
 ) -> Result<(Replayed, bool), Failure> {
     let target = case.and_then(Case::aim).cloned();
-    let failure = case.filter(|_| target.is_none()).map(Case::failure);
-    let sought = Sought { target, failure, usual_exit: Some(0), ..Sought::default() };
+    let contrast = match case {
+        Some(case) => contrast(executor, case, ask)?,
+        None => None,
+    };
+    let is_failure = target.is_none() && contrast.is_none();
+    let failure = case.filter(|_| is_failure).map(Case::failure);
+    let sought = Sought { target, failure, usual_exit: Some(0), contrast };
     let replayed = follow(executor, schedule, &sought, ask)?;
     let again = replayed.shown || edited && failure.is_some() && has_moved(&replayed, case);
     Ok((replayed, again))
+}
+
+/// The first of the two executions that differ, if that is what the case is about.
+fn contrast(
+    executor: &mut Controlled,
+    case: &Case,
+    ask: &Ask<WatchList>,
+) -> Result<Option<Arc<Contrast>>, Failure> {
+    let schedules = case.control.as_ref().map_or(&[][..], |c| &c.schedules);
+    let (Subject::Value { block, .. }, [first, _], Some(place)) =
+        (&case.subject, schedules, case.places.first())
+    else {
+        return Ok(None);
+    };
+    let first: Schedule =
+        first.parse().map_err(|e: ScheduleError| Failure::Usage(e.to_string()))?;
+    let ask = Ask { seed: first.seed, ..ask.clone() };
+    let shown = follow(executor, &first, &Sought::default(), &ask)?;
+    let (block, site) = (block.as_str().into(), place.site.clone());
+    Ok(Some(Arc::new(Contrast { block, site, blocks: Arc::clone(&shown.execution.blocks) })))
 }
 
 /// Whether an execution ended with the failure of a case, except for lines that an edit has moved.

@@ -23,12 +23,14 @@ use selvedge_runtime::{Form, Options, Outcome, Session};
 
 use crate::args::{Output, Run};
 use crate::catalogue;
+use crate::control::program::build;
 use crate::exit::{Exit, Failure};
 use crate::program::elf::Program;
 use crate::program::form::{form, mode, only_synchronization, sight};
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::SharedSymbolizer;
 use crate::program::toolbox::Toolbox;
+use crate::store::states::About;
 use crate::store::{self, Journal};
 use crate::terminal;
 use watch::Watch;
@@ -50,7 +52,13 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let claims = args.options.regions.claims();
     let function_regions = !claims.is_empty();
     let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
-    let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal);
+    let about = About {
+        build: build(&program.path),
+        across_builds: args.options.across_builds,
+        ..About::default()
+    };
+    let mut watch =
+        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal).comparing(about);
 
     let mut command = Command::new(&program.path);
     command.args(&args.command[1..]);
@@ -90,7 +98,9 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
         watch.bound(Bound::Races { seen, kept });
     }
+    let undecided = watch.undecided(&outcome.blocks, &symbols);
     let report = watch.finish(&symbols, &outcome);
+    let undecided = undecided.map_err(|wrong| Failure::Usage(wrong.to_string()))?;
 
     let mut source = args.options.source.clone();
     source.push(root);
@@ -105,14 +115,18 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     } else {
         terminal::print(&report.report, &output)?;
     }
-    for line in &report.remarks {
+    for line in report.remarks.iter().chain(&undecided) {
         anstream::eprintln!("{line}");
     }
     if form == Form::Preloaded {
         anstream::eprintln!("{}", only_synchronization(&program));
     }
     let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
-    Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
+    Ok(match () {
+        () if failed => Exit::Findings.into(),
+        () if !undecided.is_empty() => Exit::NotRun.into(),
+        () => ending::code(outcome.status),
+    })
 }
 
 /// Fails if nothing could be observed: such a run must not pass as clean.
