@@ -12,6 +12,8 @@ use selvedge_explore::strategies::pct;
 use selvedge_explore::{Plan, UnknownStrategy, registry};
 use selvedge_model::Status;
 use selvedge_report::{FORMATS, Format};
+use selvedge_specs::Value;
+use selvedge_specs::history::{MODELS, ModelKind};
 
 use crate::catalogue;
 use crate::program::claims::RegionOptions;
@@ -53,10 +55,14 @@ pub(crate) enum Command {
     Explore(Explore),
     /// Run a program again with the schedule of a finding
     Replay(Replay),
+    /// Ask whether a finding is gone after an edit
+    Fixed(Fixed),
     /// Analyse recorded traces
     Check(Check),
     /// Infer which contract a program keeps
     Infer(Infer),
+    /// Decide whether recorded operations on an object are linearizable
+    History(History),
     /// Print, summarise or convert traces
     Trace(Trace),
     /// Print what an earlier run found
@@ -237,6 +243,9 @@ pub(crate) struct Replay {
     /// How many times to replay
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) times: u64,
+    /// Print how likely the finding is from each step on: SAMPLES random executions for each beginning
+    #[arg(long, value_name = "SAMPLES", num_args = 0..=1, default_missing_value = "100", conflicts_with = "gdb")]
+    pub(crate) margin: Option<u64>,
     /// Run it under gdb, with breakpoints at the critical points
     #[arg(long)]
     pub(crate) gdb: bool,
@@ -244,6 +253,34 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "COMMAND", requires = "gdb")]
     pub(crate) gdb_command: Vec<String>,
     /// The program to run under --schedule, and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Three things are tried, in this order: the schedule of the finding, as far as it still fits; directed executions
+that aim at the same places; and schedules that begin like the finding's and go on at random. The exit code is 1 if
+the finding is still there, 0 if it was not seen, and 3 if the program could not be run.")]
+pub(crate) struct Fixed {
+    /// The id of the finding, or the beginning of the id
+    pub(crate) id: String,
+    /// The run that found it, instead of the last run that found it
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<RunId>,
+    /// The store to look in, instead of the nearest .selvedge
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// The most executions
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub(crate) executions: u64,
+    /// The longest time, such as 500ms, 30s or 5m
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) time: Duration,
+    /// The seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The program to try instead of the one that was tested, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
@@ -564,6 +601,63 @@ pub(crate) enum Language {
 pub(crate) enum InferFormat {
     Text,
     Json,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+An operation is one line: {\"process\": WHO, \"op\": NAME, \"arg\": VALUE, \"key\": KEY, \"ret\": VALUE, \"call\": TIME,
+\"return\": TIME}; times are integers. Without `return` the operation is pending. Operations:
+  register  read, write, cas (arg [expected, new]; returns whether it did)
+  counter   add, get
+  queue     enq, deq
+  stack     push, pop
+  set       add, remove, contains (return whether it changed, or was there)
+  map       get, put, remove, by key (return the value before)
+  mutex     lock, unlock
+An object that has nothing gives null. Operations with different keys are checked apart. Exit codes: 0
+linearizable; 1 not; 2 malformed; 3 not decided within --memory or --time.")]
+pub(crate) struct History {
+    /// The kind of object
+    #[arg(long, value_parser = model())]
+    pub(crate) model: ModelKind,
+    /// The state in which the object begins
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    pub(crate) initial: Option<Value>,
+    /// How much memory the search may take
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = bytes)]
+    pub(crate) memory: usize,
+    /// How long the search may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) time: Duration,
+    /// How to print the verdict
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: InferFormat,
+    /// Histories, one JSON object a line; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+fn model() -> impl TypedValueParser<Value = ModelKind> {
+    let names = MODELS.iter().map(|(_, name, _)| PossibleValue::new(*name));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<ModelKind>())
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|e| e.to_string())
+}
+
+/// `500M`, `1G`; a number alone means bytes.
+fn bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let wrong = || format!("`{text}` is not a size such as 500M or 2G");
+    let factor: usize = match &text[digits.len()..] {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    digits.parse::<usize>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(wrong)
 }
 
 #[derive(Args, Debug)]

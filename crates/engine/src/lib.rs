@@ -19,6 +19,7 @@
 //! | [`determinism`] | compares executions of deterministic blocks with each other |
 //! | [`mod@causes`] | which races a difference between two executions comes from |
 //! | [`replay`] | follows a schedule again, and searches for shorter ones that show the same |
+//! | [`mod@margin`] | how likely a failure is after each beginning of an execution that shows it |
 //! | [`run`] | the results of one execution |
 //! | [`search`] | undirected executions under a plan, with predictions attempted on the way |
 //! | [`campaign`] | observe, predict, confirm, judge, explore |
@@ -38,6 +39,7 @@ pub mod ending;
 pub mod executor;
 pub mod failures;
 pub mod harm;
+pub mod margin;
 pub mod observe;
 pub mod replay;
 pub mod run;
@@ -51,7 +53,8 @@ pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
 pub use determinism::{Determinism, InMemory, Origin, States, Violation};
 pub use ending::{Ending, Key};
 pub use executor::{
-    Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome, Points,
+    Ask, Difference, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome,
+    Points,
 };
 pub use failures::{Failures, Found, Times};
 pub use harm::{Harm, Left};

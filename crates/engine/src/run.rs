@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_model::Schedule;
+use selvedge_model::{Schedule, Uncontrolled};
 
 use crate::blocks::Blocks;
 use crate::ending::Ending;
@@ -18,7 +18,7 @@ pub struct Run {
     /// What it wrote to standard output.
     pub output: Vec<u8>,
     /// What was not controlled.
-    pub uncontrolled: Vec<String>,
+    pub uncontrolled: Vec<Uncontrolled>,
     /// The analyses that had events to analyse.
     pub analyses: Vec<&'static str>,
     /// How many choices there were.

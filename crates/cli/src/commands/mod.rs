@@ -5,6 +5,8 @@ pub(crate) mod cargo;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod explore;
+pub(crate) mod fixed;
+pub(crate) mod history;
 pub(crate) mod infer;
 pub(crate) mod replay;
 pub(crate) mod report;

@@ -7,7 +7,7 @@ use selvedge_engine::{
 use selvedge_explore::Divergence;
 use selvedge_model::{Schedule, Site};
 use selvedge_report::{
-    Case, Control, Given, How, NotReplayed, Note, Outcome as CaseOutcome, State,
+    Case, Control, Diverged, Given, How, NotReplayed, Note, Outcome as CaseOutcome, Remark, State,
 };
 use selvedge_runtime::control::WatchList;
 use selvedge_specs::states::{Checked, ExecutionId, Obstacle};
@@ -87,32 +87,20 @@ pub(crate) fn refuse(determinism: &Determinism<WatchList>) -> Result<(), Failure
     }
 }
 
-/// What could not be decided about blocks, in words. If every schedule was seen, blocks need not be comparable.
-pub(crate) fn undecided(determinism: &Determinism<WatchList>, complete: bool) -> Vec<String> {
+/// What could not be decided about blocks. If every schedule was seen, blocks need not be comparable.
+pub(crate) fn undecided(determinism: &Determinism<WatchList>, complete: bool) -> Vec<Remark> {
     let unclosed = determinism.unclosed.iter().map(unclosed);
     let alone = determinism.incomparable().filter(|_| !complete);
-    unclosed.chain(alone.map(|(block, known)| incomparable(block, known.executions))).collect()
+    let alone = alone.map(|(block, known)| Remark::Incomparable {
+        block: block.to_owned(),
+        executions: known.executions,
+    });
+    unclosed.chain(alone).collect()
 }
 
-/// A block that was not left, in words.
-pub(crate) fn unclosed(of: &Unclosed<Site>) -> String {
-    format!(
-        "the deterministic block {:?}, begun at {}, was never left: its results were not compared",
-        of.block, of.site
-    )
-}
-
-/// A block that could not be compared, in words.
-pub(crate) fn incomparable(block: &str, executions: u64) -> String {
-    match executions {
-        1 => format!(
-            "the deterministic block {block:?} was executed once: there was nothing to compare it with"
-        ),
-        n => format!(
-            "no two of the {n} executions of the deterministic block {block:?} could be compared: \
-             each assumed something else"
-        ),
-    }
+/// A block that was not left.
+pub(crate) fn unclosed(of: &Unclosed<Site>) -> Remark {
+    Remark::Unclosed { block: of.block.to_string(), site: of.site.clone() }
 }
 
 /// The case of an execution that is not controlled and differs from an earlier one.
@@ -212,7 +200,7 @@ fn not_again(
     divergence: Option<Divergence>,
 ) -> Case {
     let mut case = case(violation, None);
-    let diverged = divergence.map(|d| d.to_string());
+    let diverged = divergence.map(Diverged::At);
     case.notes.push(Note::NotReplayed(NotReplayed::Otherwise { outcome, diverged }));
     case
 }

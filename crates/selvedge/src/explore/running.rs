@@ -16,6 +16,7 @@ use selvedge_explore::Coverage;
 use selvedge_model::{
     Failure as Failing, Finding, Kind, Schedule, Site, Status, Subject, Symbols, Target,
 };
+use selvedge_report::words;
 
 use super::{Check, Summary, violation};
 use crate::exec::failing;
@@ -138,7 +139,8 @@ impl Check {
             shown
         });
         violation::refuse(shown.execution.blocks.wrong.as_ref());
-        let note = shown.divergence.map(|d| format!("The replay diverged {d}."));
+        let note =
+            shown.divergence.map(|d| format!("The replay diverged {}.", words::divergence(&d)));
         let Some(finding) = shown.ending.finding() else {
             if let Some(note) = note {
                 eprintln!("selvedge: {note}");

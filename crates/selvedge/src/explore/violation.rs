@@ -8,7 +8,7 @@ use selvedge_engine::determinism::{Determinism, Settled, Shown, Violation};
 use selvedge_engine::replay::follow;
 use selvedge_engine::{Ask, Cause, Effort, InMemory, Noted, Replayed, Sought, Wrong, causes};
 use selvedge_model::{Schedule, Site};
-use selvedge_report::{Case, Given, Note, State};
+use selvedge_report::{Case, Given, Note, State, words};
 use selvedge_specs::{Difference, Kept};
 
 use super::{Check, Explore, Summary};
@@ -181,7 +181,8 @@ impl Check {
             let said = (&*execution.blocks, ending.key);
             determinism.add(number, said, (&execution.schedule, &()));
             if let Some(divergence) = replayed.divergence {
-                eprintln!("selvedge: the replay of schedule {number} diverged {divergence}.");
+                let how = words::divergence(&divergence);
+                eprintln!("selvedge: the replay of schedule {number} diverged {how}.");
             }
         }
         refuse(determinism.wrong.as_ref());

@@ -1,8 +1,7 @@
 //! `selvedge infer determinism`: what deterministic blocks promise, from executions of them.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
 
 use selvedge_specs::determin::{
@@ -13,6 +12,7 @@ use serde::Serialize;
 use super::{observed, paste};
 use crate::args::{InferDeterminism, InferFormat, Precondition};
 use crate::exit::{Exit, Failure};
+use crate::input::for_each_line;
 use crate::messages::error_label;
 
 /// Infers a specification for each block and prints it. A block of which nothing can be inferred is named, and the exit
@@ -59,25 +59,14 @@ pub(crate) fn run(args: &InferDeterminism) -> Result<Exit, Failure> {
 
 /// Reads executions, one JSON object a line, into one table for each block in the order of their first appearance.
 fn read(path: &Path) -> Result<Vec<Table>, Failure> {
-    let open = |error| Failure::Open { path: path.to_owned(), error };
-    let input: Box<dyn BufRead> = if path == Path::new("-") {
-        Box::new(std::io::stdin().lock())
-    } else {
-        Box::new(BufReader::new(File::open(path).map_err(open)?))
-    };
     let mut tables: Vec<Table> = Vec::new();
-    for (number, line) in (1..).zip(input.lines()) {
-        let bad = |why: String| Failure::Line { path: path.to_owned(), line: number, why };
-        let line = line.map_err(|e| bad(e.to_string()))?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let row: Row = serde_json::from_str(&line).map_err(|e| bad(e.to_string()))?;
+    for_each_line(path, |row: Row| {
         match tables.iter_mut().find(|t| t.block() == &*row.block) {
-            Some(table) => table.push(row).map_err(|e| bad(e.to_string()))?,
+            Some(table) => table.push(row).map_err(|e| e.to_string())?,
             None => tables.push(Table::new(row)),
         }
-    }
+        Ok(())
+    })?;
     if tables.is_empty() {
         return Err(Failure::Usage(format!("{}: there are no executions in it", path.display())));
     }

@@ -9,7 +9,7 @@ use selvedge_engine::{Differing, Origin, Wrong};
 use selvedge_model::{
     Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, SiteId, Symbols, ThreadId,
 };
-use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
+use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
 use selvedge_runtime::{BlocksSeen, Epoch, Modules, NativeRace, Observe, Outcome, crash};
 use selvedge_specs::BlockExecution;
 use selvedge_specs::states::Checked;
@@ -107,8 +107,11 @@ impl Watch {
         let ended = self.ended == Some(Ended::Code(0));
         let unclosed = blocks.unclosed.iter().filter(|_| ended).map(determinism::unclosed);
         let alone = self.compared.iter().filter(|(_, (_, compared))| *compared == 0);
-        let alone = alone.map(|(block, (all, _))| determinism::incomparable(block, *all));
-        Ok(unclosed.chain(alone).collect())
+        let alone = alone.map(|(block, (all, _))| Remark::Incomparable {
+            block: block.to_string(),
+            executions: *all,
+        });
+        Ok(unclosed.chain(alone).map(|remark| words::remark(&remark)).collect())
     }
 
     /// Whether the program did anything besides starting, ending and allocating memory.
