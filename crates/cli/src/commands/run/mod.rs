@@ -80,16 +80,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
     }
     watch.ended(&program.path, &outcome, &mut symbols);
-    if outcome.lost > 0 {
-        watch.bound(Bound::Events(outcome.lost));
-    }
-    if outcome.lost_functions > 0 {
-        watch.bound(Bound::Functions(outcome.lost_functions as u64));
-    }
-    if outcome.races_seen as usize > outcome.races.len() {
-        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
-        watch.bound(Bound::Races { seen, kept });
-    }
+    bounds(&outcome, &mut watch);
     let undecided = watch.undecided(&outcome.blocks, &symbols);
     let report = watch.finish(&symbols, &outcome);
     let undecided = undecided.map_err(|wrong| Failure::Usage(wrong.to_string()))?;
@@ -119,6 +110,20 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         () if !undecided.is_empty() => Exit::NotRun.into(),
         () => ending::code(outcome.status),
     })
+}
+
+/// Adds the limits that the runtime has reached.
+fn bounds(outcome: &Outcome, watch: &mut Watch) {
+    if outcome.lost > 0 {
+        watch.bound(Bound::Events(outcome.lost));
+    }
+    if outcome.lost_functions > 0 {
+        watch.bound(Bound::Functions(outcome.lost_functions as u64));
+    }
+    if outcome.races_seen as usize > outcome.races.len() {
+        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
+        watch.bound(Bound::Races { seen, kept });
+    }
 }
 
 /// Fails if nothing could be observed: such a run must not pass as clean.
