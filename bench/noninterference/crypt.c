@@ -107,8 +107,14 @@ int main(void) {
     uint64_t state = 1;
     for (int i = 0; i < LENGTH; i++)
         plain[i] = (uint8_t)next_random(&state);
+    SELVEDGE_DETERMINISTIC_BEGIN("crypt");
+    SELVEDGE_ASSUME_ARRAY("keys", forth_keys, SUBKEYS);
+    SELVEDGE_ASSUME_BYTES("plain", plain, LENGTH);
     in_parallel(encrypt_part, NULL);
     in_parallel(decrypt_part, NULL);
+    SELVEDGE_ENSURE_BYTES("coded", coded, LENGTH);
+    SELVEDGE_ENSURE_BYTES("back", back, LENGTH);
+    SELVEDGE_REGION_END();
     double got = 0, expected = 0;
     for (int i = 0; i < LENGTH; i++) {
         got += back[i];

@@ -2,7 +2,8 @@
 //
 // Every kernel is deterministic: whatever the schedule, it prints the same checksum, which it also
 // computes without threads. With -DBUG, raytracer and sor have the bugs that SingleTrack found. Regions
-// are not marked: functions are regions by name. With -DTINY the sizes are those of a test.
+// are not marked: functions are regions by name. With -DTINY the sizes are those of a test. With -DBLOCKS a
+// kernel is a deterministic block with values, which say by themselves whether the result is right.
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -10,6 +11,20 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#ifdef BLOCKS
+#include <selvedge.h>
+#else
+#define SELVEDGE_DETERMINISTIC_BEGIN(name) ((void)0)
+#define SELVEDGE_REGION_END() ((void)0)
+#define SELVEDGE_ASSUME(name, x) ((void)0)
+#define SELVEDGE_ASSUME_ARRAY(name, p, n) ((void)0)
+#define SELVEDGE_ASSUME_BYTES(name, p, size) ((void)0)
+#define SELVEDGE_ENSURE(name, x) ((void)0)
+#define SELVEDGE_ENSURE_BY(name, x, predicate) ((void)0)
+#define SELVEDGE_ENSURE_ARRAY(name, p, n) ((void)0)
+#define SELVEDGE_ENSURE_BYTES(name, p, size) ((void)0)
+#endif
 
 #ifdef TINY
 #define SIZED(tiny, full) tiny
@@ -56,7 +71,9 @@ static inline int finish(const char *name, double got, double expected) {
     printf("%s %.9g\n", name, got);
     if (got != expected) {
         fprintf(stderr, "%s: expected %.9g\n", name, expected);
+#ifndef BLOCKS
         return 1;
+#endif
     }
     return 0;
 }

@@ -61,7 +61,11 @@ int main(void) {
         for (int j = 0; j < N; j++)
             shared.a[i][j] = alone.a[i][j] = next_unit(&state) - 0.5;
     pthread_barrier_init(&barrier, NULL, THREADS);
+    SELVEDGE_DETERMINISTIC_BEGIN("lufact");
+    SELVEDGE_ASSUME_ARRAY("a", shared.a[0], N * N);
     in_parallel(factor_part, NULL);
+    SELVEDGE_ENSURE_ARRAY("factored", shared.a[0], N * N);
+    SELVEDGE_REGION_END();
     pthread_barrier_destroy(&barrier);
     for (int k = 0; k < N - 1; k++) {
         pivot(&alone, k);

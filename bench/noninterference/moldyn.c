@@ -68,7 +68,11 @@ int main(void) {
         for (int k = 0; k < 3; k++)
             shared.at[i][k] = alone.at[i][k] = next_unit(&state);
     pthread_barrier_init(&barrier, NULL, THREADS);
+    SELVEDGE_DETERMINISTIC_BEGIN("moldyn");
+    SELVEDGE_ASSUME_ARRAY("at", shared.at[0], 3 * PARTICLES);
     in_parallel(simulate_part, NULL);
+    SELVEDGE_ENSURE_BY("energy", energy(&shared), SELVEDGE_WITHIN(1e-9));
+    SELVEDGE_REGION_END();
     pthread_barrier_destroy(&barrier);
     for (int s = 0; s < STEPS; s++) {
         for (int t = 0; t < THREADS; t++)

@@ -26,7 +26,11 @@ static void *price_part(void *arg) {
 }
 
 int main(void) {
+    SELVEDGE_DETERMINISTIC_BEGIN("montecarlo");
+    SELVEDGE_ASSUME("paths", PATHS);
     in_parallel(price_part, NULL);
+    SELVEDGE_ENSURE_ARRAY("results", results, PATHS);
+    SELVEDGE_REGION_END();
     double got = 0, right = 0;
     for (int i = 0; i < PATHS; i++) {
         expected[i] = path(i);

@@ -75,7 +75,11 @@ int main(void) {
         spheres[i].z = 4 + 4 * next_unit(&state);
         spheres[i].radius = 0.3 + next_unit(&state);
     }
+    SELVEDGE_DETERMINISTIC_BEGIN("raytracer");
+    SELVEDGE_ASSUME_BYTES("spheres", spheres, sizeof spheres);
     in_parallel(render_part, NULL);
+    SELVEDGE_ENSURE("checksum", total());
+    SELVEDGE_REGION_END();
     long expected = 0;
     for (int row = 0; row < SIZE; row++)
         expected += line(row);

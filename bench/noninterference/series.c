@@ -33,7 +33,11 @@ static void *compute_part(void *arg) {
 }
 
 int main(void) {
+    SELVEDGE_DETERMINISTIC_BEGIN("series");
+    SELVEDGE_ASSUME("coefficients", COEFFICIENTS);
     in_parallel(compute_part, NULL);
+    SELVEDGE_ENSURE_ARRAY("result", coefficients[0], 2 * COEFFICIENTS);
+    SELVEDGE_REGION_END();
     compute(expected, 0, COEFFICIENTS);
     double got = 0, right = 0;
     for (int i = 0; i < COEFFICIENTS; i++) {

@@ -60,7 +60,12 @@ int main(void) {
 #ifndef BUG
     pthread_barrier_init(&barrier, NULL, THREADS);
 #endif
+    SELVEDGE_DETERMINISTIC_BEGIN("sor");
+    SELVEDGE_ASSUME("iterations", ITERATIONS);
+    SELVEDGE_ASSUME_ARRAY("grid", grid[0], SIZE * SIZE);
     in_parallel(relax_part, NULL);
+    SELVEDGE_ENSURE_ARRAY("relaxed", grid[0], SIZE * SIZE);
+    SELVEDGE_REGION_END();
 #ifndef BUG
     pthread_barrier_destroy(&barrier);
 #endif

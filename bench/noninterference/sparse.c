@@ -31,7 +31,12 @@ int main(void) {
     }
     for (int row = 0; row < ROWS; row++)
         x[row] = next_unit(&state);
+    SELVEDGE_DETERMINISTIC_BEGIN("sparse");
+    SELVEDGE_ASSUME_ARRAY("values", values, ENTRIES);
+    SELVEDGE_ASSUME_ARRAY("x", x, ROWS);
     in_parallel(multiply_part, NULL);
+    SELVEDGE_ENSURE_ARRAY("y", y, ROWS);
+    SELVEDGE_REGION_END();
     multiply(expected, 0, ENTRIES);
     double got = 0, right = 0;
     for (int row = 0; row < ROWS; row++) {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod confirm;
+mod determinism;
 mod discipline;
 mod measure;
 mod noninterference;
@@ -23,6 +24,7 @@ fn main() -> std::process::ExitCode {
     match args.as_slice() {
         ["confirm", rest @ ..] => confirm::run(rest),
         ["discipline", rest @ ..] => discipline::run(rest),
+        ["determinism", rest @ ..] => determinism::run(rest),
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
         ["noninterference", rest @ ..] => noninterference::run(rest),
@@ -35,7 +37,7 @@ fn main() -> std::process::ExitCode {
                 "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
             );
             eprintln!(
-                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | discipline [ROUNDS]"
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | discipline [ROUNDS] | determinism [PROGRAM…]"
             );
             std::process::ExitCode::from(2)
         }

@@ -170,8 +170,9 @@ impl<P: Clone> Determinism<P> {
         for execution in executions {
             let known = self.blocks.entry(execution.block.clone()).or_default();
             known.executions += 1;
-            if execution.ensures() && self.wrong.is_none() {
-                known.ensuring += 1;
+            // What ensures nothing is remembered for the sake of inference.
+            if self.wrong.is_none() {
+                known.ensuring += u64::from(execution.ensures());
                 match self.states.add(execution, at.0, &mut *self.judge) {
                     Ok(checked) => {
                         known.compared += u64::from(checked.compared > 0);

@@ -1,6 +1,6 @@
 //! All cases of a command, and what was analysed.
 
-use selvedge_model::{Keep, Uncontrolled};
+use selvedge_model::{Keep, Site, Uncontrolled};
 
 use crate::{Case, Failure, Outcome, Variable};
 
@@ -116,6 +116,16 @@ pub enum Remark {
     AlwaysFails {
         schedules: u64,
         outcome: Box<Outcome>,
+    },
+    /// A deterministic block was never left.
+    Unclosed {
+        block: String,
+        site: Site,
+    },
+    /// No two executions of a deterministic block could be compared.
+    Incomparable {
+        block: String,
+        executions: u64,
     },
     /// All schedules in which nothing else goes wrong lead to this exit code.
     AlwaysExits(i32),

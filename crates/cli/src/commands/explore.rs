@@ -14,6 +14,7 @@ use selvedge_runtime::control::WatchList;
 
 use crate::args::{Explore, Output};
 use crate::control::cases;
+use crate::control::determinism;
 use crate::control::host::Watcher;
 use crate::control::meeting::Meeting;
 use crate::control::program::{ControlledProgram, Native};
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
     let program = ControlledProgram::find(&args.command, args.budget.patience)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = begin(&program);
-    let report = match explore(args, &program, &deadline, &mut journal) {
+    let (report, undecided) = match explore(args, &program, &deadline, &mut journal) {
         Ok(report) => report,
         Err(failure) => {
             journal.finish("could not be controlled", &Stats::default());
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
     };
     let ending = deadline.stopped().map_or("explored".to_owned(), words::stopped);
     journal.finish(&ending, &report.stats);
-    conclude(&report, &args.output, &program, &deadline)
+    conclude((&report, undecided), &args.output, &program, &deadline)
 }
 
 /// Begins the stored run of a controlled program.
@@ -52,9 +53,9 @@ pub(crate) fn begin(program: &ControlledProgram) -> Journal {
     journal
 }
 
-/// Prints the report and returns the exit code.
+/// Prints the report and returns the exit code. What is undecided about deterministic blocks does not pass.
 pub(crate) fn conclude(
-    report: &Report,
+    (report, undecided): (&Report, bool),
     output: &Output,
     program: &ControlledProgram,
     deadline: &Deadline,
@@ -69,6 +70,7 @@ pub(crate) fn conclude(
     Ok(match deadline.signal() {
         _ if failed => Exit::Findings,
         Some(_) => Exit::Interrupted,
+        None if undecided => Exit::NotRun,
         None => Exit::Clean,
     })
 }
@@ -78,7 +80,7 @@ fn explore(
     program: &ControlledProgram,
     deadline: &Deadline,
     journal: &mut Journal,
-) -> Result<Report, Failure> {
+) -> Result<(Report, bool), Failure> {
     let plan = args.strategy.or_argument(&pct::ENTRY, args.pct_depth);
     let native = Arc::new(Native::new(program, &deadline.interrupt));
     let observation = match program.is_instrumented() {
@@ -96,6 +98,7 @@ fn explore(
     };
     let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(0));
     campaign.besides = known.map_or(0, |o| o.executions);
+    campaign.determinism = determinism::blocks(program, args.across_builds);
     let points = match &meeting {
         Some(meeting) => meeting.points.clone(),
         None => known.map(Observation::racing).unwrap_or_default(),
@@ -129,9 +132,15 @@ fn explore(
     report.stats.threads = known.map_or(0, |o| o.threads);
     let failures = cases::failures(&campaign, &[], "explore", deadline, journal)?;
     failures.into_iter().for_each(|case| report.add(case));
+    determinism::refuse(&campaign.determinism)?;
+    let violations = determinism::violations(&campaign, deadline, journal)?;
+    violations.into_iter().for_each(|case| report.add(case));
     let complete = coverage == Coverage::Complete;
+    let undecided = determinism::undecided(&campaign.determinism, complete);
+    let is_undecided = !undecided.is_empty();
+    remarks.extend(undecided);
     report.stats.control = Some(effort(&campaign, deadline, complete, remarks));
-    Ok(report)
+    Ok((report, is_undecided))
 }
 
 /// The default search of a campaign: undirected, with the default strategy and the rest of the budget.

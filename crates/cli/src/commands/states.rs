@@ -141,7 +141,7 @@ fn results(text: &mut String, contents: &[&Content]) {
             counted(*executions, "execution")
         );
     }
-    for (key, values) in columns(contents.iter().map(|c| &c.execution), Word::Ensure) {
+    for (key, values) in columns(&contents.iter().map(|c| &c.execution), Word::Ensure) {
         let differs = values.windows(2).any(|pair| pair[0] != pair[1]);
         let one_line = if differs { values.join(" | ") } else { values[0].clone() };
         let mark = if differs { "  <- differs" } else { "" };
@@ -151,7 +151,7 @@ fn results(text: &mut String, contents: &[&Content]) {
 
 /// The values of each call, execution by execution.
 fn columns<'a>(
-    executions: impl Iterator<Item = &'a BlockExecution<Site>> + Clone,
+    executions: &(impl Iterator<Item = &'a BlockExecution<Site>> + Clone),
     word: Word,
 ) -> Vec<(Key, Vec<String>)> {
     let mut order: Vec<&Key> = Vec::new();

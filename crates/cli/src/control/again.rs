@@ -1,9 +1,11 @@
 //! A stored finding, and the program in which to make it happen again.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use selvedge_engine::replay::follow;
-use selvedge_engine::{Ask, Executor, Noted, Points, Replayed, Sought};
+use selvedge_engine::{Ask, Contrast, Executor, Noted, Points, Replayed, Sought};
+use selvedge_model::schedule::ScheduleError;
 use selvedge_model::{Schedule, Site};
 use selvedge_report::{Case, Memory, Subject, Watched as ReportedAccess, words};
 use selvedge_runtime::Controlled;
@@ -34,6 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) ask: Ask<WatchList>,
     pub(crate) schedule: Schedule,
     pub(crate) case: Option<Case>,
+    /// The other execution, if the finding is a difference between two.
+    contrast: Option<Arc<Contrast>>,
     /// The program was built again since.
     pub(crate) edited: bool,
     pub(crate) root: PathBuf,
@@ -56,16 +60,40 @@ impl Again {
             follow(&mut executor, &schedule, &Sought::default(), &ask)?;
         }
         let root = program.root.clone();
-        Ok(Prepared { native, executor, ask, schedule, case, edited, root })
+        let contrast = match &case {
+            Some(case) => contrast(&mut executor, case, &ask)?,
+            None => None,
+        };
+        Ok(Prepared { native, executor, ask, schedule, case, contrast, edited, root })
     }
+}
+
+/// The first of the two executions that differ, if that is what the case is about.
+fn contrast(
+    executor: &mut Controlled,
+    case: &Case,
+    ask: &Ask<WatchList>,
+) -> Result<Option<Arc<Contrast>>, Failure> {
+    let schedules = case.control.as_ref().map_or(&[][..], |c| &c.schedules);
+    let (Subject::Value { block, .. }, [first, _], Some(place)) =
+        (&case.subject, schedules, case.places.first())
+    else {
+        return Ok(None);
+    };
+    let first: Schedule =
+        first.parse().map_err(|e: ScheduleError| Failure::Usage(e.to_string()))?;
+    let shown = follow(executor, &first, &Sought::default(), ask)?;
+    let (block, site) = (block.as_str().into(), place.site.clone());
+    Ok(Some(Arc::new(Contrast { block, site, blocks: Arc::clone(&shown.execution.blocks) })))
 }
 
 impl Prepared {
     /// What an execution must show for the finding to have happened in it.
     pub(crate) fn sought(&self) -> Sought {
         let target = self.case.as_ref().and_then(Case::aim).cloned();
-        let failure = self.case.as_ref().filter(|_| target.is_none()).map(Case::failure);
-        Sought { target, failure, usual_exit: Some(0), contrast: None }
+        let is_failure = target.is_none() && self.contrast.is_none();
+        let failure = self.case.as_ref().filter(|_| is_failure).map(Case::failure);
+        Sought { target, failure, usual_exit: Some(0), contrast: self.contrast.clone() }
     }
 
     /// The places that make the finding.

@@ -1,9 +1,10 @@
 //! Stores findings and shows progress while a campaign runs, and stops it in time.
 
-use selvedge_engine::{Attempted, Found, Host};
+use selvedge_engine::{Attempted, Found, Host, Violation};
 use selvedge_runtime::control::WatchList;
 
 use super::cases::{Predicted, failure};
+use super::determinism;
 use crate::deadline::Deadline;
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
@@ -43,6 +44,13 @@ impl Host<WatchList> for Watcher<'_> {
 
     fn found(&mut self, found: &Found<WatchList>) {
         let case = failure(found, self.by);
+        if !self.suppressions.match_finding(&case, &[]) {
+            self.journal.add(&case);
+        }
+    }
+
+    fn violated(&mut self, violation: &Violation<WatchList>) {
+        let case = determinism::case(violation, None);
         if !self.suppressions.match_finding(&case, &[]) {
             self.journal.add(&case);
         }

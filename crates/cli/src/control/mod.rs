@@ -5,6 +5,7 @@
 //! | [`program`] | a program that can run under control |
 //! | [`again`] | a stored finding, and the program in which to make it happen again |
 //! | [`cases`] | turns the engine's results into cases of a report |
+//! | [`determinism`] | deterministic blocks: compared with what is stored, and differences as cases |
 //! | [`host`] | stores findings and shows progress while a campaign runs |
 //! | [`margin`] | `--margin`: how likely a finding is from each row of its interleaving on |
 //! | [`meeting`] | `--meet`: makes threads meet at lines of the source |
@@ -13,6 +14,7 @@
 pub(crate) mod again;
 pub(crate) mod cases;
 pub(crate) mod debug;
+pub(crate) mod determinism;
 pub(crate) mod host;
 pub(crate) mod margin;
 pub(crate) mod meeting;

@@ -140,7 +140,7 @@ fn root(here: &Path) -> PathBuf {
 }
 
 /// A text that identifies the content of a file.
-fn build(program: &Path) -> String {
+pub(crate) fn build(program: &Path) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let bytes = std::fs::read(program).unwrap_or_default();
     for word in bytes.chunks(8) {

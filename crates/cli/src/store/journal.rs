@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
+use selvedge_model::Site;
 use selvedge_report::{Case, Stats};
+use selvedge_specs::states::{Checked, Obstacle};
+use selvedge_specs::{BlockExecution, NoCallbacks, Trouble};
 
+use super::states::About;
 use super::{RunId, Setup, Store, StoreError};
 use crate::messages::warning_label;
 
@@ -15,6 +19,9 @@ pub(crate) fn open(directory: &Path) -> Option<Store> {
         })
         .ok()
 }
+
+/// How an execution of a block compares, and the build of the execution that it differs from.
+pub(crate) type Compared = (Checked<Site>, Option<String>);
 
 /// A run in the store. After the first error nothing more is written.
 #[derive(Default)]
@@ -55,6 +62,31 @@ impl Journal {
         {
             warn_unstored(&error);
             self.0 = None;
+        }
+    }
+
+    /// Compares an execution of a block with the stored ones and stores it; nothing without a store.
+    pub(crate) fn check_block(
+        &mut self,
+        execution: &BlockExecution<Site>,
+        about: &About,
+    ) -> Option<Result<Compared, Box<Trouble<Site>>>> {
+        let (store, run) = self.0.as_mut()?;
+        let about = About { run: Some(*run), ..about.clone() };
+        match store.check_block(execution, &about, &mut NoCallbacks) {
+            Ok((_, checked)) => {
+                let earlier = checked.violation.as_ref().map(|v| v.earlier);
+                let stored = earlier.and_then(|id| store.block_execution(id).ok().flatten());
+                Some(Ok((checked, stored.map(|s| s.build))))
+            }
+            Err(obstacle) => match *obstacle {
+                Obstacle::Trouble(trouble) => Some(Err(Box::new(trouble))),
+                Obstacle::Storage(error) => {
+                    warn_unstored(&error);
+                    self.0 = None;
+                    None
+                }
+            },
         }
     }
 

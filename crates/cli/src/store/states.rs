@@ -72,6 +72,9 @@ pub(crate) struct About {
     pub(crate) across_builds: bool,
 }
 
+/// An execution that was added, and how it compares; or why it was not.
+pub(crate) type Added<E> = Result<(ExecutionId, Checked<Site>), Box<Obstacle<Site, E>>>;
+
 /// An execution as it was stored.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredExecution {
@@ -121,17 +124,17 @@ impl Store {
         execution: &BlockExecution<Site>,
         about: &About,
         judge: &mut dyn Judge,
-    ) -> Result<(ExecutionId, Checked<Site>), Obstacle<Site, StoreError>> {
+    ) -> Added<StoreError> {
         let path = self.path.clone();
-        let stored = |e| Obstacle::Storage(StoreError::new(&path, e));
+        let stored = |e| Box::new(Obstacle::Storage(StoreError::new(&path, e)));
         let change = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(stored)?;
         let checked =
-            check(&change, execution, about, judge).map_err(|obstacle| match obstacle {
+            check(&change, execution, about, judge).map_err(|obstacle| match *obstacle {
                 Obstacle::Storage(e) => stored(e),
-                Obstacle::Trouble(trouble) => Obstacle::Trouble(trouble),
+                Obstacle::Trouble(trouble) => Box::new(Obstacle::Trouble(trouble)),
             })?;
         change.commit().map_err(stored)?;
         Ok(checked)
@@ -255,7 +258,7 @@ fn check(
     execution: &BlockExecution<Site>,
     about: &About,
     judge: &mut dyn Judge,
-) -> Result<(ExecutionId, Checked<Site>), Obstacle<Site, rusqlite::Error>> {
+) -> Added<rusqlite::Error> {
     let prepare = || {
         change.execute("INSERT OR IGNORE INTO blocks (name) VALUES (?)", [&*execution.block])?;
         let block =
@@ -267,11 +270,11 @@ fn check(
         let builds = if about.across_builds { builds(change, block)? } else { Vec::new() };
         Ok((block, ExecutionId(last.unwrap_or(0).unsigned_abs() + 1), builds))
     };
-    let (block, id, mut builds) = prepare().map_err(Obstacle::Storage)?;
+    let (block, id, mut builds) = prepare().map_err(|e| Box::new(Obstacle::Storage(e)))?;
     builds.retain(|build| *build != about.build);
     let also: Vec<&str> = builds.iter().map(String::as_str).collect();
     let mut index = Index::new(Tables { change, block, about });
-    let checked = index.add(id, execution, &about.build, &also, judge)?;
+    let checked = index.add(id, execution, &about.build, &also, judge).map_err(Box::new)?;
     Ok((id, checked))
 }
 

@@ -12,6 +12,16 @@ pub fn remark(of: &Remark) -> String {
         Remark::Points { all, most } => {
             format!("{all} accesses may race; only the first {most} of them are scheduling points")
         }
+        Remark::Unclosed { block, site } => format!(
+            "the deterministic block {block:?}, begun at {site}, was never left: its results were not compared"
+        ),
+        Remark::Incomparable { block, executions: 1 } => format!(
+            "the deterministic block {block:?} was executed once: there was nothing to compare it with"
+        ),
+        Remark::Incomparable { block, executions } => format!(
+            "no two of the {executions} executions of the deterministic block {block:?} could be compared: \
+             each assumed something else"
+        ),
         Remark::Met(times) => format!("the threads met in {times} executions"),
         Remark::Uncontrolled(what) => {
             format!("not everything was controlled: {}", uncontrolled(what))

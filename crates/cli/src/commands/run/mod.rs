@@ -22,12 +22,14 @@ use selvedge_runtime::{Form, Outcome, Session};
 use crate::args::{Output, Run};
 use crate::catalogue;
 use crate::checking::{Checking, NativeChecking};
+use crate::control::program::build;
 use crate::exit::{Exit, Failure};
 use crate::program::elf::Program;
 use crate::program::form::{form, mode, only_synchronization, sight};
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::SharedSymbolizer;
 use crate::program::toolbox::Toolbox;
+use crate::store::states::About;
 use crate::store::{self, Journal};
 use crate::terminal;
 use watch::Watch;
@@ -54,8 +56,14 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let mut source = args.options.source.clone();
     source.push(root);
     let checking = checking.map(|c| NativeChecking::new(c, symbolizer.clone(), &source));
-    let mut watch =
-        Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal).checking(checking);
+    let about = About {
+        build: build(&program.path),
+        across_builds: args.options.across_builds,
+        ..About::default()
+    };
+    let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal)
+        .checking(checking)
+        .comparing(about);
 
     let mut command = Command::new(&program.path);
     command.args(&args.command[1..]);
@@ -80,7 +88,9 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     }
     watch.ended(&program.path, &outcome, &mut symbols);
     note_limits(&mut watch, &outcome);
+    let undecided = watch.undecided(&outcome.blocks, &symbols);
     let report = watch.finish(&symbols, &outcome);
+    let undecided = undecided.map_err(|wrong| Failure::Usage(wrong.to_string()))?;
 
     let output = Output {
         format: args.options.format,
@@ -93,7 +103,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     } else {
         terminal::print(&report.report, &output)?;
     }
-    for line in &report.remarks {
+    for line in report.remarks.iter().chain(&undecided) {
         anstream::eprintln!("{line}");
     }
     if form == Form::Preloaded && !outcome.instrumented {
@@ -101,10 +111,10 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     }
     let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
     let unseen = outcome.children.running > 0 || outcome.children.beyond > 0;
-    Ok(match (failed, unseen) {
-        (true, _) => Exit::Findings.into(),
-        (false, true) => Exit::NotRun.into(),
-        (false, false) => ending::code(outcome.status),
+    Ok(match () {
+        () if failed => Exit::Findings.into(),
+        () if unseen || !undecided.is_empty() => Exit::NotRun.into(),
+        () => ending::code(outcome.status),
     })
 }
 

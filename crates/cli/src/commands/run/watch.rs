@@ -5,20 +5,27 @@ use std::path::Path;
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
+use selvedge_engine::{Differing, Origin, Wrong};
 use selvedge_model::{
     Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, SiteId, Symbols, ThreadId,
 };
-use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
-use selvedge_runtime::{Epoch, Modules, NativeRace, Object, Observe, Outcome, crash, races};
+use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
+use selvedge_runtime::{
+    BlocksSeen, Epoch, Modules, NativeRace, Object, Observe, Outcome, crash, races,
+};
+use selvedge_specs::BlockExecution;
+use selvedge_specs::states::Checked;
 
 use super::ending;
 use super::held_before::HeldBefore;
 use crate::checking::NativeChecking;
 use crate::commands::check;
+use crate::control::determinism;
 use crate::program::heap::Heap;
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::{self, SharedSymbolizer};
 use crate::store::Journal;
+use crate::store::states::About;
 
 /// The results of a run.
 pub(super) struct Watched {
@@ -44,6 +51,12 @@ pub(super) struct Watch {
     synchronized: bool,
     /// The id of the finding of each native race, by the race's number.
     races: BTreeMap<usize, FindingId>,
+    /// What is stored with executions of blocks.
+    about: About,
+    /// Why there is no verdict over blocks.
+    wrong: Option<Wrong>,
+    /// Executions of blocks that ensure something, by the block; how many could be compared.
+    compared: BTreeMap<Box<str>, (u64, u64)>,
 }
 
 #[derive(Default)]
@@ -75,12 +88,40 @@ impl Watch {
             threads: BTreeMap::from([(ThreadId(0), Thread::default())]),
             synchronized: false,
             races: BTreeMap::new(),
+            about: About::default(),
+            wrong: None,
+            compared: BTreeMap::new(),
         }
     }
 
     /// Also checks disciplines.
     pub(super) fn checking(self, checking: Option<NativeChecking>) -> Watch {
         Watch { checking, ..self }
+    }
+
+    /// Compares deterministic blocks with the executions that are stored.
+    pub(super) fn comparing(self, about: About) -> Watch {
+        Watch { about, ..self }
+    }
+
+    /// What could not be decided about blocks, in words; an error if the program does not use them as it should.
+    pub(super) fn undecided(
+        &mut self,
+        seen: &BlocksSeen,
+        symbols: &Symbols,
+    ) -> Result<Vec<String>, Box<Wrong>> {
+        let blocks = seen.clone().placed(symbols);
+        if let Some(wrong) = self.wrong.take().or(blocks.wrong) {
+            return Err(Box::new(wrong));
+        }
+        let ended = self.ended == Some(Ended::Code(0));
+        let unclosed = blocks.unclosed.iter().filter(|_| ended).map(determinism::unclosed);
+        let alone = self.compared.iter().filter(|(_, (_, compared))| *compared == 0);
+        let alone = alone.map(|(block, (all, _))| Remark::Incomparable {
+            block: block.to_string(),
+            executions: *all,
+        });
+        Ok(unclosed.chain(alone).map(|remark| words::remark(&remark)).collect())
     }
 
     /// Whether the program did anything besides starting, ending and allocating memory.
@@ -336,6 +377,29 @@ impl Observe for Watch {
     fn mapped(&mut self, modules: &Modules) {
         if let Some(checking) = &mut self.checking {
             checking.mapped(modules);
+        }
+    }
+
+    fn block(&mut self, execution: BlockExecution<SiteId>, symbols: &Symbols) {
+        let execution = execution.map(|site| symbols.site(site));
+        let checked = match self.journal.check_block(&execution, &self.about) {
+            None => return,
+            Some(Err(trouble)) => {
+                self.wrong.get_or_insert(Wrong::Predicate(*trouble));
+                return;
+            }
+            Some(Ok(checked)) => checked,
+        };
+        let (Checked { compared, violation }, build) = checked;
+        if execution.ensures() {
+            let counts = self.compared.entry(execution.block.clone()).or_default();
+            *counts = (counts.0 + 1, counts.1 + u64::from(compared > 0));
+        }
+        if let Some(violation) = violation {
+            let differing = Differing { first: violation.first, later: violation.later };
+            let build = build.filter(|build| *build != self.about.build);
+            let origin = Origin { schedule: None, build };
+            self.add(determinism::observed(execution.block, differing, origin), &[]);
         }
     }
 

@@ -16,6 +16,7 @@ use selvedge_report::{Case, Remark, Report, Stats, words};
 use crate::args::Test;
 use crate::commands::explore;
 use crate::control::cases::{self, Predicted};
+use crate::control::determinism;
 use crate::control::host::Watcher;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     let program = program.ensuring(&args.ensure)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = explore::begin(&program);
-    let report = match test(args, &program, &deadline, &suppressions, &mut journal) {
+    let (report, undecided) = match test(args, &program, &deadline, &suppressions, &mut journal) {
         Ok(report) => report,
         Err(failure) => {
             journal.finish("could not be controlled", &Stats::default());
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     };
     let ending = deadline.stopped().map_or("tested".to_owned(), words::stopped);
     journal.finish(&ending, &report.stats);
-    explore::conclude(&report, &args.output, &program, &deadline)
+    explore::conclude((&report, undecided), &args.output, &program, &deadline)
 }
 
 fn test(
@@ -49,7 +50,7 @@ fn test(
     deadline: &Deadline,
     suppressions: &Suppressions,
     journal: &mut Journal,
-) -> Result<Report, Failure> {
+) -> Result<(Report, bool), Failure> {
     let native = Native::new(program, &deadline.interrupt).claiming(args.regions.claims());
     let native = Arc::new(native);
     let (observation, predicted, mut report) =
@@ -60,12 +61,13 @@ fn test(
         budget.jobs = 1;
     }
     let mut campaign = Campaign::new(Arc::clone(&native), budget);
+    campaign.determinism = determinism::blocks(program, args.across_builds);
     campaign.besides = observation.executions;
     if let Some((left, schedule)) = &observation.baseline {
         campaign.count_baseline(left, schedule);
     }
     let points = observation.racing();
-    let remarks: Vec<Remark> = explore::limits(&points).into_iter().collect();
+    let mut remarks: Vec<Remark> = explore::limits(&points).into_iter().collect();
     let mut watcher = Watcher {
         deadline,
         journal,
@@ -97,6 +99,15 @@ fn test(
         explore::finished(campaign.explore(undirected, &mut watcher), program)?;
     }
     watcher.progress.clear();
+    determinism::refuse(&campaign.determinism)?;
+    for violation in determinism::violations(&campaign, deadline, journal)? {
+        if !suppressions.match_finding(&violation, &[]) {
+            report.add(violation);
+        }
+    }
+    let undecided = determinism::undecided(&campaign.determinism, false);
+    let is_undecided = !undecided.is_empty();
+    remarks.extend(undecided);
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
     for failure in failures {
         if !suppressions.match_finding(&failure, &[]) {
@@ -105,7 +116,7 @@ fn test(
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
-    Ok(report)
+    Ok((report, is_undecided))
 }
 
 /// The cases of the predictions. Confirmed cases get a short schedule and the interleaving.

@@ -166,7 +166,8 @@ fn a_store_that_cannot_be_written_is_a_clear_error() {
     add(&mut store, "b", 1, 1.0);
     store.connection.pragma_update(None, "query_only", true).unwrap();
     let refused = store.check_block(&simple(1, 1.0), &about("b"), &mut NoCallbacks);
-    let Err(Obstacle::Storage(error)) = refused else { panic!("{refused:?}") };
+    let Err(obstacle) = refused else { panic!("{refused:?}") };
+    let Obstacle::Storage(error) = *obstacle else { panic!("{obstacle:?}") };
     assert!(error.to_string().contains("permission denied"), "{error}");
     let shown = |directory: &Path| Store::open(directory).unwrap().blocks().unwrap().len();
     assert_eq!(shown(&scratch.0), 1, "what is there can be read");

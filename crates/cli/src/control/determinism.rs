@@ -1,0 +1,221 @@
+//! Deterministic blocks of controlled executions: compared with what is stored, and differences as cases.
+
+use selvedge_engine::determinism::{Settled, Shown, identity};
+use selvedge_engine::{
+    Campaign, Cause, Determinism, Differing, InMemory, Origin, States, Violation, Wrong, causes,
+};
+use selvedge_explore::Divergence;
+use selvedge_model::{Schedule, Site};
+use selvedge_report::{
+    Case, Control, Diverged, Given, How, NotReplayed, Note, Outcome as CaseOutcome, Remark, State,
+};
+use selvedge_runtime::control::WatchList;
+use selvedge_specs::states::{Checked, ExecutionId, Obstacle};
+use selvedge_specs::{BlockExecution, Difference, Judge, Kept, NoCallbacks, Unclosed};
+
+use super::cases::{EFFORT, accesses, interleaving, outcome};
+use super::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
+use crate::exit::{Failure, unless_interrupted};
+use crate::messages::warning_label;
+use crate::store::states::About;
+use crate::store::{self, Journal, Store, StoreError};
+
+/// The blocks of a program, compared with each other and with the executions of it that are stored. Without a
+/// store they are compared with each other.
+pub(crate) fn blocks(program: &ControlledProgram, across_builds: bool) -> Determinism<WatchList> {
+    let build = program.setup.build.clone();
+    let about = About { build, across_builds, ..About::default() };
+    // That there is no store has been said when the run began.
+    let states: Box<dyn States> = match Store::create(&store::directory(&program.setup.directory)) {
+        Ok(store) => Box::new(Stored { store: Some(store), about, memory: InMemory::default() }),
+        Err(_) => Box::<InMemory>::default(),
+    };
+    Determinism::new(states, Box::new(NoCallbacks))
+}
+
+/// Executions in the store. After the first error the rest is compared in memory.
+struct Stored {
+    store: Option<Store>,
+    about: About,
+    memory: InMemory,
+}
+
+impl States for Stored {
+    fn add(
+        &mut self,
+        execution: &BlockExecution<Site>,
+        schedule: &Schedule,
+        judge: &mut dyn Judge,
+    ) -> Result<Checked<Site>, Box<Wrong>> {
+        if let Some(store) = &mut self.store {
+            let schedule = Some(schedule.to_string());
+            let about = About { schedule, ..self.about.clone() };
+            match store.check_block(execution, &about, judge) {
+                Ok((_, checked)) => return Ok(checked),
+                Err(obstacle) => match *obstacle {
+                    Obstacle::Trouble(trouble) => return Err(Box::new(Wrong::Predicate(trouble))),
+                    Obstacle::Storage(error) => {
+                        warn(&error);
+                        self.store = None;
+                    }
+                },
+            }
+        }
+        self.memory.add(execution, schedule, judge)
+    }
+
+    fn origin(&mut self, id: ExecutionId) -> Origin {
+        let Some(store) = &self.store else { return self.memory.origin(id) };
+        let Ok(Some(stored)) = store.block_execution(id) else { return Origin::default() };
+        Origin {
+            schedule: stored.schedule.and_then(|s| s.parse().ok()),
+            build: Some(stored.build).filter(|build| *build != self.about.build),
+        }
+    }
+}
+
+fn warn(error: &StoreError) {
+    anstream::eprintln!("{}: states from here on are not stored: {error}", warning_label());
+}
+
+/// What is wrong with the program's use of blocks, as the reason why there is no verdict.
+pub(crate) fn refuse(determinism: &Determinism<WatchList>) -> Result<(), Failure> {
+    match &determinism.wrong {
+        Some(wrong) => Err(Failure::Usage(wrong.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// What could not be decided about blocks. If every schedule was seen, blocks need not be comparable.
+pub(crate) fn undecided(determinism: &Determinism<WatchList>, complete: bool) -> Vec<Remark> {
+    let unclosed = determinism.unclosed.iter().map(unclosed);
+    let alone = determinism.incomparable().filter(|_| !complete);
+    let alone = alone.map(|(block, known)| Remark::Incomparable {
+        block: block.to_owned(),
+        executions: known.executions,
+    });
+    unclosed.chain(alone).collect()
+}
+
+/// A block that was not left.
+pub(crate) fn unclosed(of: &Unclosed<Site>) -> Remark {
+    Remark::Unclosed { block: of.block.to_string(), site: of.site.clone() }
+}
+
+/// The case of an execution that is not controlled and differs from an earlier one.
+pub(crate) fn observed(block: Box<str>, differing: Differing, earlier: Origin) -> Case {
+    let violation = Violation {
+        id: identity(differing.site()),
+        block,
+        differing,
+        earlier,
+        schedule: Schedule::default(),
+        number: 0,
+        points: WatchList::default(),
+    };
+    Case { control: None, ..case(&violation, None) }
+}
+
+/// The cases of the violations that a campaign has seen. One is confirmed if both schedules show it again.
+pub(crate) fn violations(
+    campaign: &Campaign<Native>,
+    deadline: &Deadline,
+    journal: &mut Journal,
+) -> Result<Vec<Case>, Failure> {
+    let mut executor = match (&campaign.determinism.violations[..], deadline.signal()) {
+        ([], _) | (_, Some(_)) => None,
+        _ => unless_interrupted(campaign.executor())?,
+    };
+    let mut cases = Vec::new();
+    for violation in &campaign.determinism.violations {
+        let settled = match &mut executor {
+            None => None,
+            Some(executor) => unless_interrupted(violation.settle(executor, EFFORT))?,
+        };
+        let case = match (settled, &mut executor) {
+            (Some(Settled::Shown(shown)), Some(executor)) => {
+                let causes = unless_interrupted(causes(executor, violation, &shown))?;
+                confirmed(violation, &shown, &causes.unwrap_or_default())
+            }
+            (Some(Settled::Otherwise(ending, divergence)), _) => {
+                not_again(violation, outcome(&ending), divergence)
+            }
+            (Some(Settled::Elsewhere | Settled::Shown(_)), _) => case(violation, None),
+            (None, _) => {
+                let mut case = case(violation, None);
+                case.notes.push(Note::NotReplayed(NotReplayed::Interrupted));
+                case
+            }
+        };
+        journal.add(&case);
+        cases.push(case);
+    }
+    Ok(cases)
+}
+
+/// The case of a violation, with both schedules.
+pub(crate) fn case(violation: &Violation<WatchList>, shown: Option<&Shown>) -> Case {
+    let (finding, symbols) = violation.finding(shown);
+    let mut case = Case::new(&finding, &symbols);
+    let differing = shown.map_or(&violation.differing, |shown| &shown.differing);
+    case.states = std::iter::once(&*differing.first).chain(&differing.later).map(state).collect();
+    case.notes.extend(violation.earlier.build.clone().map(Note::OtherBuild));
+    let schedules: Vec<String> = match shown {
+        Some(shown) => shown.sides.iter().map(|s| s.execution.schedule.to_string()).collect(),
+        None => {
+            let both = violation.earlier.schedule.iter().chain([&violation.schedule]);
+            both.map(ToString::to_string).collect()
+        }
+    };
+    case.control = Some(Control {
+        schedule: schedules.last().cloned(),
+        schedules,
+        after: Some(violation.number),
+        watched: accesses(&violation.points),
+        ..Control::default()
+    });
+    case
+}
+
+fn confirmed(violation: &Violation<WatchList>, shown: &Shown, causes: &[Cause]) -> Case {
+    let mut case = case(violation, Some(shown));
+    case.notes.extend(causes.iter().map(|cause| {
+        let race = Case::new(&cause.finding, &cause.symbols);
+        Note::CausedBy { kind: race.kind, subject: race.subject, sites: cause.sites() }
+    }));
+    let critical: Vec<Site> =
+        causes.iter().flat_map(Cause::sites).chain([shown.differing.site().clone()]).collect();
+    if let Some(control) = &mut case.control {
+        let [first, second] = &shown.sides;
+        control.other = Some(interleaving(first, &critical));
+        control.how = Some(How::Rows(interleaving(second, &critical)));
+    }
+    case
+}
+
+fn not_again(
+    violation: &Violation<WatchList>,
+    outcome: CaseOutcome,
+    divergence: Option<Divergence>,
+) -> Case {
+    let mut case = case(violation, None);
+    let diverged = divergence.map(Diverged::At);
+    case.notes.push(Note::NotReplayed(NotReplayed::Otherwise { outcome, diverged }));
+    case
+}
+
+/// A difference between two executions, as a case has it.
+pub(crate) fn state(of: &Difference<Site>) -> State {
+    let given = |side: &Option<(Kept, Site)>| match side {
+        Some((Kept { value: Some(value), .. }, _)) => Given::Value(value.clone()),
+        Some((Kept { digest, .. }, _)) => Given::Digest(digest.to_string()),
+        None => Given::Nothing,
+    };
+    State {
+        name: of.key.name.to_string(),
+        nth: of.key.nth,
+        first: given(&of.first),
+        second: given(&of.second),
+    }
+}
