@@ -121,6 +121,8 @@ pub struct Thread {
     pub unusual: bool,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
+    /// The thread is inside a library whose synchronization says nothing while this is not 0 (see `spmd`).
+    pub outside: u32,
     /// What it knows of all threads.
     pub clock: ThreadClock,
     /// Its component.
@@ -216,7 +218,13 @@ pub fn me() -> Option<&'static mut Thread> {
     let thread = current();
     // SAFETY: the pointer is null or the thread's own block, which only this thread writes. Two
     // references may exist up the stack only across `Busy`, which this refuses.
-    unsafe { if thread.is_null() || (*thread).busy != 0 { None } else { Some(&mut *thread) } }
+    unsafe {
+        if thread.is_null() || (*thread).busy | (*thread).outside != 0 {
+            None
+        } else {
+            Some(&mut *thread)
+        }
+    }
 }
 
 fn set_hot(filter: u64) {
@@ -434,7 +442,7 @@ impl Thread {
     /// Records what the host wants to see besides synchronization, from now on.
     pub fn record_as_wanted(&mut self) {
         let flags = crate::rings::shared().map_or(0, |s| s.header.flags);
-        self.set_record_accesses(flags & wire::RECORD_ACCESSES != 0);
+        self.set_record_accesses(flags & wire::RECORD_ACCESSES != 0 || crate::spmd::is_on());
         self.record_racy = flags & (wire::RECORD_ACCESSES | wire::RECORD_RACY) != 0;
         self.regions.reset(self.ring.is_open() && regions::by_function());
         set_innermost(0);
@@ -615,6 +623,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.record_racy = false;
     thread.regions.reset(false);
     thread.busy = 0;
+    thread.outside = 0;
     thread.controlled = 0;
     thread.joined_as = 0;
     thread.pending = 0;
