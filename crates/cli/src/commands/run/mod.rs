@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     if outcome.instrumented {
         analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
     }
-    watch.ended(&program.path, outcome.status, &symbols);
+    watch.ended(&program.path, &outcome, &mut symbols);
     if outcome.lost > 0 {
         watch.bound(Bound::Events(outcome.lost));
     }

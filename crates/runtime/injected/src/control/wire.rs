@@ -14,7 +14,7 @@ use crate::wire::{Phase, Record, RecordKind, SHARED, TRY};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -26,9 +26,6 @@ pub const OBJECTS: usize = 1 << 14;
 pub const LOG: usize = 1 << 21;
 /// Places in the code whose accesses are scheduling points.
 pub const WATCHED: usize = 256;
-
-/// Words of the stack that are kept of a crash.
-pub const STACK: usize = 512;
 
 /// Callers that a record names.
 pub const CALLERS: usize = 4;
@@ -187,23 +184,6 @@ pub struct Object {
     pub round: AtomicU32,
 }
 
-/// Where a thread was when a signal came that ends the process.
-#[repr(C)]
-pub struct Crash {
-    /// The signal; 0 while there is none.
-    pub signal: AtomicU32,
-    /// The thread, plus one; 0 if it is not controlled.
-    pub thread: AtomicU32,
-    /// The instruction.
-    pub pc: AtomicU64,
-    /// The address that an instruction could not access; all ones if no instruction caused the signal.
-    pub addr: AtomicU64,
-    /// How much of `stack` there is.
-    pub stack_len: AtomicU32,
-    /// The innermost words of the stack.
-    pub stack: [AtomicU64; STACK],
-}
-
 /// The whole memory.
 #[repr(C)]
 pub struct Control {
@@ -253,8 +233,6 @@ pub struct Control {
     pub now: AtomicU64,
     /// State of the program's random numbers.
     pub random: AtomicU64,
-    /// How the current execution crashed.
-    pub crash: Crash,
     /// The processors that the program may believe to have; none if it may ask the kernel.
     pub processors: [AtomicU64; 16],
     /// Return addresses of accesses that are scheduling points.
@@ -284,8 +262,6 @@ impl Control {
         self.sources.store(0, Relaxed);
         self.dying.store(0, Relaxed);
         self.child.store(0, Relaxed);
-        self.crash.signal.store(0, Relaxed);
-        self.crash.stack_len.store(0, Relaxed);
         self.now.store(0, Relaxed);
         self.random.store(random, Relaxed);
         self.slots[0].clear();
