@@ -20,7 +20,7 @@ typedef void sv_sink(void *into, const uint8_t *bytes, size_t len);
 /* How bytes get from rank to rank. */
 struct sv_table {
     void (*sparse)(size_t count, const uint32_t *to, const uint8_t *const *data, const size_t *len, sv_sink *sink, void *into);
-    int (*any)(int mine);
+    uint32_t (*any)(uint32_t bits);
     void (*all)(const uint8_t *data, size_t len, sv_sink *sink, void *into);
 };
 

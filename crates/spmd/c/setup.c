@@ -51,9 +51,9 @@ static void sparse(size_t count, const uint32_t *to, const uint8_t *const *data,
     free(sends);
 }
 
-static int any(int mine) {
-    int all = 0;
-    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LOR, transport);
+static uint32_t any(uint32_t bits) {
+    uint32_t all = 0;
+    PMPI_Allreduce(&bits, &all, 1, MPI_UINT32_T, MPI_BOR, transport);
     return all;
 }
 
@@ -284,18 +284,22 @@ int MPI_Win_set_name(MPI_Win win, const char *name) {
 
 int MPI_Init(int *argc, char ***argv) {
     sv_inside++;
+    sv_enter((uintptr_t)__builtin_return_address(0));
     int result = PMPI_Init(argc, argv);
     if (result == MPI_SUCCESS)
         sv_set_up();
+    sv_leave();
     sv_inside--;
     return result;
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     sv_inside++;
+    sv_enter((uintptr_t)__builtin_return_address(0));
     int result = PMPI_Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS)
         sv_set_up();
+    sv_leave();
     sv_inside--;
     return result;
 }

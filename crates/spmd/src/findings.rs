@@ -133,14 +133,14 @@ pub fn read(directory: &Path) -> io::Result<Told> {
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum Line {
-    Race(Race),
+    Race(Box<Race>),
     Job(Job),
     Misuse {},
 }
 
 fn take(told: &mut Told, line: &str) {
     match serde_json::from_str(line) {
-        Ok(Line::Race(race)) => told.races.push(race),
+        Ok(Line::Race(race)) => told.races.push(*race),
         // The last line of a job says the most.
         Ok(Line::Job(job)) => told.job = Some(job),
         Ok(Line::Misuse {}) => {}

@@ -32,7 +32,7 @@ use crate::segments::{BLOCKING, Now, SPLIT};
 pub struct Table {
     sparse:
         unsafe extern "C" fn(usize, *const u32, *const *const u8, *const usize, Sink, *mut c_void),
-    any: unsafe extern "C" fn(c_int) -> c_int,
+    any: unsafe extern "C" fn(u32) -> u32,
     all: unsafe extern "C" fn(*const u8, usize, Sink, *mut c_void),
 }
 
@@ -182,9 +182,9 @@ impl World for Around<'_> {
         got
     }
 
-    fn any(&mut self, mine: bool) -> bool {
+    fn any(&mut self, mine: u32) -> u32 {
         // SAFETY: no memory involved.
-        unsafe { (self.table.any)(c_int::from(mine)) != 0 }
+        unsafe { (self.table.any)(mine) }
     }
 
     fn all(&mut self, mine: &[u8]) -> Vec<Vec<u8>> {

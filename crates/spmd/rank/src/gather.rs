@@ -502,14 +502,27 @@ impl Gather {
         self.acquisitions += 1;
         let acquired = self.acquisitions;
         self.held.push(Lock { window, target, exclusive, acquired });
-        self.event(now, vec![Key::Lock { window }], Vec::new());
+        // An exclusive acquisition waits for all releases, a shared one for exclusive releases.
+        let key = |target, exclusive| Key::Lock { window, target, exclusive };
+        let mut takes = vec![key(target, true)];
+        if exclusive {
+            takes.extend([key(target, false), key(None, false)]);
+        }
+        self.event(now, takes, Vec::new());
     }
 
     /// This rank gives a lock back; what it did under the lock is complete.
     pub fn unlock(&mut self, now: Now<'_>, window: u64, target: Option<u32>) {
         self.complete(now, Completion::Unlock, window, target);
-        self.held.retain(|lock| lock.window != window || lock.target != target);
-        self.event(now, Vec::new(), vec![Key::Lock { window }]);
+        let is_this = |lock: &Lock| lock.window == window && lock.target == target;
+        let exclusive = self.held.iter().any(|lock| is_this(lock) && lock.exclusive);
+        self.held.retain(|lock| !is_this(lock));
+        let key = |target| Key::Lock { window, target, exclusive };
+        let mut gives = vec![key(target)];
+        if exclusive {
+            gives.push(key(None));
+        }
+        self.event(now, Vec::new(), gives);
     }
 
     /// The thread synchronizes with other ranks.

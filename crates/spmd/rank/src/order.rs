@@ -27,8 +27,9 @@ pub enum Key {
     Post { window: u64, from: u32, to: u32, k: u32 },
     /// The k-th access epoch of `from` at `to`, which `to` waits for.
     Complete { window: u64, from: u32, to: u32, k: u32 },
-    /// Locks of a window: these may order accesses differently in another execution.
-    Lock { window: u64 },
+    /// Locks of a window at a target (or at all) that were held exclusively or shared: these may order accesses
+    /// differently in another execution.
+    Lock { window: u64, target: Option<u32>, exclusive: bool },
     /// An element that is accessed atomically: so may this.
     Atomic { window: u64, target: u32, at: u64 },
 }
@@ -369,7 +370,7 @@ mod tests {
 
     #[test]
     fn locks_and_atomics_are_weak() {
-        let lock = Key::Lock { window: 1 };
+        let lock = Key::Lock { window: 1, target: None, exclusive: true };
         let event = |segment, takes, gives| Event { slot: 0, segment, takes, gives };
         let logs = vec![
             Log { events: vec![event(1, vec![], vec![lock])], known: vec![] },

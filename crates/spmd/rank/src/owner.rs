@@ -173,71 +173,108 @@ const PAIRS_OF_PLACES: usize = 64;
 impl Owner {
     /// The pairs among these buckets that barriers and locks leave open.
     pub fn pairs(&mut self, gather: &Gather, buckets: Vec<Bucket>) -> Vec<Pair> {
-        let keep_all = buckets.iter().any(|b| b.threaded);
-        let mut records: Vec<Record> = Vec::new();
-        let mut store = Store::default();
-        let mut pieces: Vec<(Bytes, u32)> = Vec::new();
+        let mut phase = Phase::default();
         for (bytes, mut record) in std::mem::take(&mut self.kept) {
             wait(gather, &mut record);
-            let id = records.len() as u32;
-            records.push(record);
-            store.insert(bytes, id, |_, _| false);
-            pieces.push((bytes, id));
+            phase.add(bytes, record);
         }
-        let old = records.len() as u32;
+        let old = phase.records.len();
         let mut open = Vec::new();
-        let mut seen: HashSet<(u32, u32)> = HashSet::new();
         let mut counts: HashMap<(Place, Place), usize> = HashMap::new();
         for bucket in buckets {
-            let first = records.len() as u32;
-            records.extend(bucket.records.into_iter().map(|mut record| {
-                wait(gather, &mut record);
-                record
-            }));
-            for (window, bytes, ids) in bucket.pieces {
-                let base = window.map_or(Some(0), |w| gather.windows.get(&w).map(|w| w.base));
-                let Some(base) = base else { continue };
-                let bytes = Bytes { start: base.wrapping_add(bytes.start), ..bytes };
-                for id in ids.iter().map(|id| first + id) {
-                    if let Some(base) = window.map(|_| base).filter(|_| seen.insert((id, id))) {
-                        records[id as usize].from = records[id as usize].from.wrapping_add(base);
-                    }
-                    for (common, others) in store.touching(bytes) {
-                        for &other in others.iter().filter(|&&o| o != id && seen.insert((o, id))) {
-                            let (a, b) = (&records[other as usize], &records[id as usize]);
-                            let places = sites(a, b);
-                            if !self.reported.contains(&places)
-                                && may_race(a, b)
-                                && *counts.entry(places).and_modify(|n| *n += 1).or_insert(1)
-                                    <= PAIRS_OF_PLACES
-                            {
-                                open.push(Pair { bytes: common, a: a.clone(), b: b.clone() });
-                            }
-                        }
+            for (bytes, id) in phase.take(gather, bucket) {
+                for pair in phase.meets(bytes, id) {
+                    let places = sites(&pair.a, &pair.b);
+                    if !self.reported.contains(&places)
+                        && *counts.entry(places).and_modify(|n| *n += 1).or_insert(1)
+                            <= PAIRS_OF_PLACES
+                    {
+                        open.push(pair);
                     }
                 }
-                for id in ids.iter().map(|id| first + id) {
-                    store.insert(bytes, id, |_, _| false);
-                    pieces.push((bytes, id));
-                }
+                phase.store.insert(bytes, id, |_, _| false);
             }
         }
-        let stays = |id: u32| {
-            let record = &records[id as usize];
-            record.waits.is_some() && record.end.is_none() || keep_all && id >= old
-        };
-        self.kept = pieces
-            .into_iter()
-            .filter(|&(_, id)| stays(id))
-            .map(|(bytes, id)| (bytes, records[id as usize].clone()))
-            .collect();
+        let Phase { records, pieces, .. } = phase;
+        let new = pieces.into_iter().filter(|&(_, id)| {
+            // What was kept before is kept no longer, unless this rank still has to wait for it.
+            id as usize >= old || is_awaited(&records[id as usize])
+        });
+        self.kept = new.map(|(bytes, id)| (bytes, records[id as usize].clone())).collect();
         open
+    }
+
+    /// Keeps the accesses of this phase for the next one, all of them or only those that this rank has to wait for.
+    pub fn keep(&mut self, all: bool) {
+        if !all {
+            self.kept.retain(|(_, record)| is_awaited(record));
+        }
     }
 
     /// Whether a pair of these places has not been reported before; from now on it has.
     pub fn is_new(&mut self, a: &Record, b: &Record) -> bool {
         self.reported.insert(sites(a, b))
     }
+}
+
+/// The accesses of a phase to the memory of one rank.
+#[derive(Default)]
+struct Phase {
+    records: Vec<Record>,
+    pieces: Vec<(Bytes, u32)>,
+    store: Store,
+    compared: HashSet<(u32, u32)>,
+}
+
+impl Phase {
+    fn add(&mut self, bytes: Bytes, record: Record) {
+        let id = self.records.len() as u32;
+        self.records.push(record);
+        self.pieces.push((bytes, id));
+        self.store.insert(bytes, id, |_, _| false);
+    }
+
+    /// Takes the records of a bucket, and returns its pieces by address.
+    fn take(&mut self, gather: &Gather, bucket: Bucket) -> Vec<(Bytes, u32)> {
+        let first = self.records.len();
+        self.records.extend(bucket.records);
+        self.records[first..].iter_mut().for_each(|record| wait(gather, record));
+        let mut shifted = HashSet::new();
+        let mut pieces = Vec::new();
+        for (window, bytes, ids) in bucket.pieces {
+            let base = window.map_or(Some(0), |w| gather.windows.get(&w).map(|w| w.base));
+            let Some(base) = base else { continue };
+            let bytes = Bytes { start: base.wrapping_add(bytes.start), ..bytes };
+            for id in ids.into_iter().map(|id| first as u32 + id) {
+                if shifted.insert(id) {
+                    let from = &mut self.records[id as usize].from;
+                    *from = from.wrapping_add(base);
+                }
+                pieces.push((bytes, id));
+            }
+        }
+        self.pieces.extend(&pieces);
+        pieces
+    }
+
+    /// The accesses to these bytes so far that may race with one.
+    fn meets(&mut self, bytes: Bytes, id: u32) -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        for (common, others) in self.store.touching(bytes) {
+            for &other in others.iter().filter(|&&other| other != id) {
+                let (a, b) = (&self.records[other as usize], &self.records[id as usize]);
+                if self.compared.insert((other, id)) && may_race(a, b) {
+                    pairs.push(Pair { bytes: common, a: a.clone(), b: b.clone() });
+                }
+            }
+        }
+        pairs
+    }
+}
+
+/// Whether this rank still has to wait for the end of an access.
+fn is_awaited(record: &Record) -> bool {
+    record.waits.is_some() && record.end.is_none()
 }
 
 /// An access that ends when this rank waits has ended, if it has waited.

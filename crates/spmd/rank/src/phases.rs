@@ -81,12 +81,9 @@ mod tests {
                 }
             }
             for k in 0..count {
-                for i in 0..count {
-                    if reach[i][k] {
-                        for j in 0..count {
-                            reach[i][j] |= reach[k][j];
-                        }
-                    }
+                let through = reach[k].clone();
+                for row in reach.iter_mut().filter(|row| row[k]) {
+                    row.iter_mut().zip(&through).for_each(|(to, &next)| *to |= next);
                 }
             }
             // The access of phase p is at point 2p.

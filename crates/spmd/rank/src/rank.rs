@@ -1,7 +1,7 @@
 //! One rank: gathers, distributes at barriers, and computes for its own memory.
 //!
 //! Everything that is sent is sent in [`Rank::exchange`], which all ranks call after the same barriers: buckets from
-//! each rank to the owners of the memory that it accessed, one bit from all to all (does any owner have open pairs?),
+//! each rank to the owners of the memory that it accessed, two bits from all to all (does any owner have open pairs, does any rank have threads?),
 //! and, only then, the logs.
 
 use crate::findings::{self, Object};
@@ -15,8 +15,8 @@ use crate::wire;
 pub trait World {
     /// Sends each rank its bytes, and returns what others have sent to this one.
     fn sparse(&mut self, to: Vec<(u32, Vec<u8>)>) -> Vec<Vec<u8>>;
-    /// Whether any rank says yes.
-    fn any(&mut self, mine: bool) -> bool;
+    /// The bits that any rank sets.
+    fn any(&mut self, mine: u32) -> u32;
     /// What all ranks say, by rank.
     fn all(&mut self, mine: &[u8]) -> Vec<Vec<u8>>;
     /// The place of a program counter, or of static data.
@@ -24,6 +24,11 @@ pub trait World {
     /// Writes a line for the `selvedge` process.
     fn tell(&mut self, line: &str);
 }
+
+/// A rank has open pairs.
+const OPEN: u32 = 1;
+/// A rank has several threads.
+const THREADED: u32 = 2;
 
 /// One rank.
 #[derive(Debug, Default)]
@@ -61,7 +66,11 @@ impl Rank {
         got.sort_by_key(|b| b.records.first().map(|r| r.rank));
         mine.append(&mut got);
         let open = self.owner.pairs(&self.gather, mine);
-        if world.any(!open.is_empty()) {
+        let threaded = self.gather.segments.is_threaded();
+        let bits = if open.is_empty() { 0 } else { OPEN } | if threaded { THREADED } else { 0 };
+        let bits = world.any(bits);
+        self.owner.keep(bits & THREADED != 0);
+        if bits & OPEN != 0 {
             let log = Log { events: self.gather.log.clone(), known: self.gather.segments.known() };
             let logs = world.all(&wire::log_to_bytes(&log));
             let logs = logs.iter().map(|l| wire::log_from_bytes(l).unwrap_or_default()).collect();

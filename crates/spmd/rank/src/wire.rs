@@ -243,7 +243,9 @@ fn write_key(w: &mut Writer, key: Key) {
         Key::Collective { comm, k } => w.numbers([1, comm, n(k)]),
         Key::Post { window, from, to, k } => w.numbers([2, window, n(from), n(to), n(k)]),
         Key::Complete { window, from, to, k } => w.numbers([3, window, n(from), n(to), n(k)]),
-        Key::Lock { window } => w.numbers([4, window]),
+        Key::Lock { window, target, exclusive } => {
+            w.numbers([4, window, target.map_or(0, |t| n(t) + 1), u64::from(exclusive)]);
+        }
         Key::Atomic { window, target, at } => w.numbers([5, window, n(target), at]),
     }
 }
@@ -260,7 +262,11 @@ fn read_key(r: &mut Reader<'_>) -> Option<Key> {
         1 => Key::Collective { comm: r.number()?, k: r.small()? },
         2 => Key::Post { window: r.number()?, from: r.small()?, to: r.small()?, k: r.small()? },
         3 => Key::Complete { window: r.number()?, from: r.small()?, to: r.small()?, k: r.small()? },
-        4 => Key::Lock { window: r.number()? },
+        4 => Key::Lock {
+            window: r.number()?,
+            target: r.small()?.checked_sub(1),
+            exclusive: r.number()? != 0,
+        },
         5 => Key::Atomic { window: r.number()?, target: r.small()?, at: r.number()? },
         _ => return None,
     })
@@ -359,7 +365,7 @@ mod tests {
             Key::Collective { comm: 1, k: 2 },
             Key::Post { window: 1, from: 0, to: 1, k: 1 },
             Key::Complete { window: 1, from: 1, to: 0, k: 1 },
-            Key::Lock { window: 5 },
+            Key::Lock { window: 5, target: Some(3), exclusive: true },
             Key::Atomic { window: 5, target: 1, at: 1 << 50 },
         ];
         let events = vec![Event { slot: 0, segment: 4, takes: keys.clone(), gives: keys }];

@@ -8,6 +8,7 @@ mod ending;
 mod heap;
 mod held_before;
 pub(crate) mod observe;
+mod ranks;
 mod signals;
 mod watch;
 
@@ -20,6 +21,7 @@ use selvedge_analyses::registry::Accesses;
 use selvedge_model::Symbols;
 use selvedge_report::{Bound, FORMATS};
 use selvedge_runtime::{Form, Options, Outcome, Session};
+use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::{Output, Run};
 use crate::catalogue;
@@ -35,6 +37,9 @@ use watch::Watch;
 
 /// Runs the program and reports. The exit code is 1 if there are findings, else the program's own.
 pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
+    if is_launcher(&args.command[0], args.launcher.as_deref()) {
+        return ranks::run(args);
+    }
     let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;
     let suppressions = Suppressions::load(&args.options.suppressions)?;
     let program = Program::find(Path::new(&args.command[0])).map_err(Failure::Program)?;

@@ -12,6 +12,7 @@ use selvedge_engine::campaign::Undirected;
 use selvedge_engine::{Attempted, Campaign, Confirmer};
 use selvedge_model::{FindingId, Status};
 use selvedge_report::{Case, Report, Stats};
+use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::Test;
 use crate::commands::explore;
@@ -26,6 +27,9 @@ use crate::store::Journal;
 
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
+    if is_launcher(&args.command[0], None) {
+        return Err(Failure::RanksNotControlled("test"));
+    }
     let suppressions = Suppressions::load(&args.suppressions)?;
     let program = ControlledProgram::find(&args.command, args.budget.patience)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
