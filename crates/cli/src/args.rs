@@ -81,6 +81,8 @@ pub(crate) enum Command {
     Explore(Explore),
     /// Run a program again with the schedule of a finding
     Replay(Replay),
+    /// Ask whether a finding is gone after an edit
+    Fixed(Fixed),
     /// Analyse recorded traces
     Check(Check),
     /// Print, summarise or convert traces
@@ -251,6 +253,9 @@ pub(crate) struct Replay {
     /// How many times to replay
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) times: u64,
+    /// Print how likely the finding is from each step on: SAMPLES random executions for each beginning
+    #[arg(long, value_name = "SAMPLES", num_args = 0..=1, default_missing_value = "100", conflicts_with = "gdb")]
+    pub(crate) margin: Option<u64>,
     /// Run it under gdb, with breakpoints at the critical points
     #[arg(long)]
     pub(crate) gdb: bool,
@@ -258,6 +263,34 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "COMMAND", requires = "gdb")]
     pub(crate) gdb_command: Vec<String>,
     /// The program to run under --schedule, and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Three things are tried, in this order: the schedule of the finding, as far as it still fits; directed executions
+that aim at the same places; and schedules that begin like the finding's and go on at random. The exit code is 1 if
+the finding is still there, 0 if it was not seen, and 3 if the program could not be run.")]
+pub(crate) struct Fixed {
+    /// The id of the finding, or the beginning of the id
+    pub(crate) id: String,
+    /// The run that found it, instead of the last run that found it
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<RunId>,
+    /// The store to look in, instead of the nearest .selvedge
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// The most executions
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub(crate) executions: u64,
+    /// The longest time, such as 500ms, 30s or 5m
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) time: Duration,
+    /// The seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The program to try instead of the one that was tested, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }

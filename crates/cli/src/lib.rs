@@ -56,6 +56,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
         Command::Test(args) => commands::test::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Fixed(args) => commands::fixed::run(&args),
         Command::Check(check) => commands::check::run(&check),
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Report(report) => commands::report::run(&report),

@@ -5,6 +5,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{Project, json, stderr, stdout};
+use serde_json::json as object;
 
 fn test(project: &Project, more: &[&str]) -> serde_json::Value {
     let args = [&["test", "--format", "json", "--schedules", "300"], more, &["--", "./program"]];
@@ -152,4 +153,33 @@ fn functions_that_are_meant_to_be_atomic_are_named_to_test_as_to_run() {
     assert_eq!(told(&named), BTreeSet::from([violation]), "{named:#}");
     assert_eq!(named["findings"][0]["subject"], serde_json::json!(["withdraw"]));
     assert_eq!(told(&test(&project, &[])), BTreeSet::new(), "nothing is claimed without it");
+}
+
+/// Kind, status and verdict of each finding, in order.
+fn each(document: &serde_json::Value) -> Vec<(String, String, String)> {
+    let findings = document["findings"].as_array().unwrap();
+    let mut each: Vec<_> =
+        findings.iter().flat_map(|f| told(&object!({ "findings": [f] }))).collect();
+    each.sort();
+    each
+}
+
+#[test]
+fn twins_in_c_and_rust_have_the_same_findings() {
+    for (name, options, expected) in [
+        ("abba", &[][..], triple("deadlock", "confirmed", "harmful")),
+        (
+            "withdraw",
+            &["--atomic-methods", "withdraw", "--atomic-methods", "program::withdraw"],
+            triple("atomicity-violation", "confirmed", "benign"),
+        ),
+        ("fence", &["--observe", "0"], triple("data-race", "observed", "none")),
+    ] {
+        let (c, rust) = (Project::new(&format!("c-{name}")), Project::new(&format!("rust-{name}")));
+        c.build(&format!("{name}.c"), &[]);
+        rust.build_rust(&format!("{name}.rs"));
+        let [c, rust] = [c, rust].map(|project| test(&project, options));
+        assert_eq!(each(&c), [expected], "{name}.c: {c:#}");
+        assert_eq!(each(&rust), each(&c), "{name}.rs: {rust:#}");
+    }
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use selvedge_explore::{Coverage, Divergence};
-use selvedge_model::{FindingId, Schedule, Status, Verdict};
+use selvedge_model::{FindingId, Schedule, Status, Uncontrolled, Verdict};
 
 use crate::confirm::{Attempt, Confirmed, Confirmer, Prediction, Trial};
 use crate::ending::{Ending, Key};
@@ -104,7 +104,7 @@ pub struct Campaign<F: Factory> {
     /// Executions that `failures` does not count: observed ones and replays.
     pub besides: u64,
     /// What was not under control, each once.
-    pub uncontrolled: Vec<String>,
+    pub uncontrolled: Vec<Uncontrolled>,
     /// A difference between two executions of the same schedule, if one was seen.
     pub nondeterminism: Option<Nondeterminism>,
 }

@@ -16,6 +16,7 @@
 //! | [`confirm`] | directed executions, and what each order leads to |
 //! | [`harm`] | whether an order did harm |
 //! | [`replay`] | follows a schedule again, and searches for shorter ones that show the same |
+//! | [`mod@margin`] | how likely a failure is after each beginning of an execution that shows it |
 //! | [`run`] | the results of one execution |
 //! | [`search`] | undirected executions under a plan, with predictions attempted on the way |
 //! | [`campaign`] | observe, predict, confirm, judge, explore |
@@ -32,6 +33,7 @@ pub mod ending;
 pub mod executor;
 pub mod failures;
 pub mod harm;
+pub mod margin;
 pub mod observe;
 pub mod replay;
 pub mod run;
@@ -42,7 +44,8 @@ pub use campaign::{Attempted, Budget, Campaign, Host};
 pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
 pub use ending::{Ending, Key};
 pub use executor::{
-    Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome, Points,
+    Ask, Difference, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome,
+    Points,
 };
 pub use failures::{Failures, Found, Times};
 pub use harm::{Harm, Left};

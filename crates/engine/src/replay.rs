@@ -46,17 +46,29 @@ pub fn follow<X: Executor>(
     ask: &Ask<X::Points>,
 ) -> Result<Replayed, X::Error> {
     let ask = ask.clone().following(schedule);
-    let mut replay = Replay::new(schedule);
-    let (execution, divergence, witnessed) = match &sought.target {
+    let (seen, replay) = watch(executor, Replay::new(schedule), Rng::new(ask.seed), sought, &ask)?;
+    Ok(Replayed { divergence: replay.divergence(), ..seen })
+}
+
+/// Runs an execution under a strategy and checks whether it shows what is sought.
+pub fn watch<X: Executor, S: Strategy>(
+    executor: &mut X,
+    mut strategy: S,
+    rng: Rng,
+    sought: &Sought,
+    ask: &Ask<X::Points>,
+) -> Result<(Replayed, S), X::Error> {
+    let (execution, strategy, witnessed) = match &sought.target {
         Some(target) => {
             let target = target.map(|site| executor.site(site));
-            let mut witness = Witness::new(replay, &target, &Trivial, Trivial);
-            let execution = run(executor, &mut witness, &ask)?;
-            (execution, witness.strategy.divergence(), witness.witnessed())
+            let mut witness = Witness::new(strategy, &target, &Trivial, Trivial);
+            let execution = run(executor, &mut witness, rng, ask)?;
+            let witnessed = witness.witnessed();
+            (execution, witness.strategy, witnessed)
         }
         None => {
-            let execution = run(executor, &mut replay, &ask)?;
-            (execution, replay.divergence(), true)
+            let execution = run(executor, &mut strategy, rng, ask)?;
+            (execution, strategy, true)
         }
     };
     // The executor knows the names of the execution that ran last only.
@@ -69,15 +81,17 @@ pub fn follow<X: Executor>(
         Some(id) => ending.is(id, sought.usual_exit),
         None => sought.target.is_some() || ending.key != Key::Exited(0),
     };
-    Ok(Replayed { execution, ending, symbols, divergence, shown: witnessed && fails })
+    let shown = witnessed && fails;
+    Ok((Replayed { execution, ending, symbols, divergence: None, shown }, strategy))
 }
 
 fn run<X: Executor>(
     executor: &mut X,
     strategy: &mut dyn Strategy,
+    rng: Rng,
     ask: &Ask<X::Points>,
 ) -> Result<Execution, X::Error> {
-    strategy.begin(Rng::new(ask.seed));
+    strategy.begin(rng);
     executor.run(strategy, ask)
 }
 

@@ -1,6 +1,6 @@
 //! The results of one execution, in terms that outlive its executor.
 
-use selvedge_model::Schedule;
+use selvedge_model::{Schedule, Uncontrolled};
 
 use crate::ending::Ending;
 use crate::executor::{Execution, Executor};
@@ -15,7 +15,7 @@ pub struct Run {
     /// What it wrote to standard output.
     pub output: Vec<u8>,
     /// What was not controlled.
-    pub uncontrolled: Vec<String>,
+    pub uncontrolled: Vec<Uncontrolled>,
     /// The analyses that had events to analyse.
     pub analyses: Vec<&'static str>,
     /// How many choices there were.

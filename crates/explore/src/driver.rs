@@ -16,6 +16,8 @@ pub struct Driver {
     pub schedule: Schedule,
     /// Where threads were stopped, if the executor says how many events had happened.
     pub stops: Vec<Stop>,
+    /// How many events had happened before each choice, if the executor says.
+    pub times: Vec<usize>,
     choices: usize,
 }
 
@@ -24,6 +26,7 @@ impl Driver {
     pub fn clear(&mut self) {
         self.schedule.segments.clear();
         self.stops.clear();
+        self.times.clear();
         self.choices = 0;
     }
 
@@ -43,6 +46,9 @@ impl Driver {
     ) -> ThreadId {
         let thread = strategy.choose(choice);
         self.choices += 1;
+        if let Some(events) = events {
+            self.times.push(events);
+        }
         match self.schedule.segments.last_mut() {
             // The common case, without looking at what would be preempted.
             Some(last) if last.thread == thread => last.steps += 1,

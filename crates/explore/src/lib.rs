@@ -15,6 +15,7 @@
 //! | [`Dpor`] | trying one schedule of each class whose schedules differ only in independent steps |
 //! | [`RoundRobin`] | nothing; a fair baseline |
 //! | [`Replay`] | doing again what was recorded |
+//! | [`Prefix`] | doing the beginning again, and then something else |
 //! | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
 //! | [`Meet`] | pausing threads where a user wants them to meet |
 //!
@@ -38,6 +39,7 @@ pub use driver::{Budget, Driver};
 pub use minimise::minimise;
 pub use registry::{Plan, STRATEGIES, UnknownStrategy};
 pub use rng::Rng;
+pub use selvedge_model::Divergence;
 pub use strategies::atomicity::AtomFuzzer;
 pub use strategies::deadlocks::{Abstraction, DeadlockFuzzer, Trivial};
 pub use strategies::dfs::{self, Dfs};
@@ -47,9 +49,10 @@ pub use strategies::meet::Meet;
 pub use strategies::mix::Mix;
 pub use strategies::pct::Pct;
 pub use strategies::pos::Pos;
+pub use strategies::prefix::Prefix;
 pub use strategies::races::RaceFuzzer;
 pub use strategies::random::RandomWalk;
-pub use strategies::replay::{Divergence, Replay};
+pub use strategies::replay::Replay;
 pub use strategies::round_robin::RoundRobin;
 pub use strategies::surw::Surw;
 pub use strategies::{deadlocks, directed};
@@ -188,6 +191,16 @@ pub trait Wraps {
 
     /// After the other has seen the end of an execution.
     fn on_end(&mut self) {}
+}
+
+impl Wraps for Box<dyn Strategy> {
+    fn wrapped(&self) -> &dyn Strategy {
+        &**self
+    }
+
+    fn wrapped_mut(&mut self) -> &mut dyn Strategy {
+        &mut **self
+    }
 }
 
 impl<W: Wraps> Strategy for W {

@@ -11,8 +11,8 @@ use std::str::FromStr;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    BarrierId, CondId, Failure, LockId, Mode, Range, RegionId, SemaphoreId, SiteId, Symbols,
-    Target, ThreadId,
+    BarrierId, CondId, Failure, Keep, LockId, Mode, Range, RegionId, SemaphoreId, SiteId, Symbols,
+    Target, ThreadId, merge,
 };
 
 /// What kind of bug a finding is.
@@ -368,7 +368,7 @@ impl Findings {
                 self.list.push(finding);
             }
             std::collections::hash_map::Entry::Occupied(entry) => {
-                self.list[*entry.get()].fold(finding);
+                merge(&mut self.list[*entry.get()], finding, Keep::Surer);
             }
         }
     }
@@ -386,26 +386,6 @@ impl Findings {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
-    }
-}
-
-impl Finding {
-    /// Takes in another report of the same finding. Counts of different analyses do not add up: they
-    /// saw the same occurrences.
-    fn fold(&mut self, other: Finding) {
-        let newcomers: Vec<_> =
-            other.analyses.iter().copied().filter(|a| !self.analyses.contains(a)).collect();
-        if newcomers.is_empty() {
-            self.occurrences += other.occurrences;
-        }
-        if other.status > self.status {
-            let mut analyses = newcomers;
-            analyses.extend(&self.analyses);
-            let occurrences = self.occurrences.max(other.occurrences);
-            *self = Finding { analyses, occurrences, ..other };
-        } else {
-            self.analyses.extend(newcomers);
-        }
     }
 }
 

@@ -25,6 +25,7 @@ const RELEASES: &str = "r";
 /// A few bits that tell one kind of step at one place from most others. Equal steps have equal
 /// fingerprints in every run; it does not depend on line numbers, ids or addresses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Fingerprint(u16);
 
 impl Fingerprint {

@@ -5,7 +5,10 @@
 
 use std::path::PathBuf;
 
-use selvedge_model::{Ended, FindingId, Frame, Kind, Mode, Site, Status, Target, Verdict};
+use selvedge_model::{
+    Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Mode, Reported, Site, Status, Target,
+    Verdict, merge,
+};
 
 use crate::{Act, Interleaving};
 
@@ -134,7 +137,7 @@ pub enum Failure {
         event: usize,
         expected: Option<Box<Happened>>,
         found: Option<Box<Happened>>,
-        cause: String,
+        cause: Cause,
     },
     /// What the store of an earlier version says.
     Told(String),
@@ -221,12 +224,24 @@ pub enum NotReplayed {
     /// The schedule led to something else.
     Otherwise {
         outcome: Outcome,
-        diverged: Option<String>,
+        diverged: Option<Diverged>,
     },
     /// The target's state was reached only once.
     Once {
-        diverged: Option<String>,
+        diverged: Option<Diverged>,
     },
+}
+
+/// Where a replay diverged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[allow(missing_docs)]
+pub enum Diverged {
+    At(Divergence),
+    /// What the store of an earlier version says.
+    #[cfg_attr(feature = "serde", serde(untagged))]
+    Told(String),
 }
 
 /// One thread's part.
@@ -420,6 +435,30 @@ impl Case {
     }
 }
 
+impl Reported for Case {
+    type Analysis = String;
+
+    fn merged(&mut self) -> (&mut Status, &mut Vec<String>, &mut u64) {
+        (&mut self.status, &mut self.analyses, &mut self.occurrences)
+    }
+}
+
+impl Case {
+    /// Takes another report of the same finding in. What only the one that is not kept knows stays: locks that
+    /// are held, and attempts to confirm it.
+    pub fn merge(&mut self, other: Case, keep: Keep) {
+        let held: Vec<_> = self.places.iter().map(|p| p.held.clone()).collect();
+        let attempts = self.control.as_ref().map_or(0, |c| c.attempts);
+        merge(self, other, keep);
+        for (place, held) in self.places.iter_mut().zip(held) {
+            place.held = place.held.take().or(held);
+        }
+        if let Some(control) = &mut self.control {
+            control.attempts = control.attempts.max(attempts);
+        }
+    }
+}
+
 impl Place {
     /// Of which nothing else is known, nor which locks are held.
     pub fn bare(thread: String, site: Site, role: Role) -> Place {
@@ -479,6 +518,27 @@ impl Subject {
     /// Whether there is nothing to name.
     pub fn is_empty(&self) -> bool {
         matches!(self, Subject::Locks(locks) if locks.is_empty())
+    }
+
+    /// The names that the program has for it.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Subject::Locks(names) => names,
+            Subject::Memory(Memory::Named(name)) | Subject::Region(Region::Named(name)) => {
+                std::slice::from_ref(name)
+            }
+            Subject::Memory(
+                Memory::Window { name: Some(name), .. } | Memory::Buffer { name: Some(name), .. },
+            ) => std::slice::from_ref(name),
+            Subject::Memory(
+                Memory::Heap { .. }
+                | Memory::Unnamed
+                | Memory::Window { name: None, .. }
+                | Memory::Buffer { name: None, .. },
+            )
+            | Subject::Region(Region::Locked(_))
+            | Subject::Program(_) => &[],
+        }
     }
 
     /// Whether the execution was cut off rather than seen to fail, which another machine may see

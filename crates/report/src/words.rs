@@ -1,5 +1,9 @@
 //! Every sentence about a case is made here. The formats arrange the sentences; no code parses them.
 
+mod outside;
+
+pub use outside::{divergence, remark, stopped};
+
 use selvedge_model::{Ended, Kind, Mode, Site};
 
 use crate::case::{
@@ -125,9 +129,10 @@ pub fn failure(of: &Failure) -> String {
             format!("the object made at {site} is used by two executions at a time")
         }
         Failure::Unrepeatable { event, expected, found, cause } => format!(
-            "the program is not deterministic under one schedule: event {event} was {}, and in a repetition {}; {cause}",
+            "the program is not deterministic under one schedule: event {event} was {}, and in a repetition {}; {}",
             happened(expected.as_deref()),
             happened(found.as_deref()),
+            outside::cause(cause),
         ),
     }
 }
@@ -339,16 +344,18 @@ fn not_replayed(why: &NotReplayed) -> String {
         }
         NotReplayed::Failed(error) => format!("not replayed: {error}"),
         NotReplayed::Otherwise { outcome: led_to, diverged } => {
-            let how = diverged
-                .as_ref()
-                .map_or(String::new(), |d| format!(", and the replay diverged {d}"));
+            let how = diverged.as_ref().map_or(String::new(), |d| {
+                format!(", and the replay diverged {}", outside::diverged(d))
+            });
             format!(
                 "its schedule does not replay it: the replay led to {}{how}; something in the program is not controlled",
                 outcome(led_to)
             )
         }
         NotReplayed::Once { diverged } => {
-            let how = diverged.as_ref().map_or(String::new(), |d| format!(": it diverged {d}"));
+            let how = diverged
+                .as_ref()
+                .map_or(String::new(), |d| format!(": it diverged {}", outside::diverged(d)));
             format!("it happened once, but its schedule does not replay it{how}")
         }
     }

@@ -44,7 +44,8 @@ pub use crash::Crash;
 pub use epoch::{Epoch, Past};
 pub use libraries::{Form, Libraries};
 pub use modules::{
-    ByModule, Call as CallBefore, FunctionRegion, LockStep, Module, Modules, Resolve,
+    ByModule, Call as CallBefore, FunctionRegion, LockPart, LockStep, Module, Modules, Registers,
+    Resolve,
 };
 pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;

@@ -5,6 +5,7 @@ pub(crate) mod cargo;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod explore;
+pub(crate) mod fixed;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;

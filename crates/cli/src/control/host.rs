@@ -25,7 +25,7 @@ pub(crate) struct Watcher<'a> {
 
 impl Host<WatchList> for Watcher<'_> {
     fn is_over(&self) -> bool {
-        self.deadline.reason().is_some()
+        self.deadline.stopped().is_some()
     }
 
     fn is_late(&self) -> bool {

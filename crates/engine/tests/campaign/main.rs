@@ -3,6 +3,7 @@
 
 #![allow(missing_docs)]
 
+mod margins;
 mod simulated;
 #[path = "../../../explore/tests/strategies/system.rs"]
 #[allow(dead_code)] // The strategies' own tests use more of it.

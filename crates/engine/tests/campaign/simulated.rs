@@ -118,6 +118,7 @@ impl Executor for Simulated {
             schedule,
             events,
             stops: driver.stops,
+            times: driver.times,
             last: ThreadId(end.trace.last().copied().unwrap_or(0)),
             findings: Vec::new(),
             analyses: Vec::new(),

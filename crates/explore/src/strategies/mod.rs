@@ -10,6 +10,7 @@ pub mod meet;
 pub mod mix;
 pub mod pct;
 pub mod pos;
+pub mod prefix;
 pub mod races;
 pub mod random;
 pub mod replay;

@@ -103,16 +103,16 @@ struct Stats<'a> {
     analyses: &'a [String],
     bounds: Vec<String>,
     #[serde(flatten)]
-    control: Option<Effort<'a>>,
+    control: Option<Effort>,
 }
 
 #[derive(Serialize)]
-struct Effort<'a> {
+struct Effort {
     schedules: u64,
     seconds: f64,
     seed: u64,
     complete: bool,
-    remarks: &'a [String],
+    remarks: Vec<String>,
 }
 
 /// The report as one JSON document and a line end.
@@ -132,7 +132,7 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
                 seconds: c.seconds,
                 seed: c.seed,
                 complete: c.complete,
-                remarks: &c.remarks,
+                remarks: c.remarks.iter().map(words::remark).collect(),
             }),
         },
     };

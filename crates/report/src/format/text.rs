@@ -39,7 +39,7 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     for bound in report.stats.bounds.iter().map(Bound::words) {
         let _ = writeln!(text, "{warning}warning{warning:#}: {bound}");
     }
-    for remark in report.stats.control.iter().flat_map(|c| &c.remarks) {
+    for remark in report.stats.control.iter().flat_map(|c| &c.remarks).map(words::remark) {
         let _ = writeln!(text, "note: {remark}");
     }
     text.push_str(&summary(report));

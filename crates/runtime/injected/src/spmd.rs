@@ -51,6 +51,7 @@ pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
 pub unsafe extern "C" fn selvedge_spmd_attach(hook: usize) {
     HOOK.store(hook, Ordering::Release);
+    thread::RECORD_ALL.store(true, Ordering::Release);
     let current = thread::current();
     // SAFETY: null or the thread's own block.
     if let Some(t) = unsafe { current.as_mut() } {

@@ -33,6 +33,8 @@ pub const PAST: usize = 48;
 pub const CALLERS: usize = 6;
 /// Words of the stack that are kept of a crash.
 pub const STACK: usize = 512;
+/// Registers that are kept of a crash.
+pub const REGISTERS: usize = 17;
 /// Bytes of the last words that are kept of a crash.
 pub const SAID: usize = 512;
 /// Bytes for the text of the memory map.
@@ -486,14 +488,12 @@ pub struct Crash {
     pub thread: AtomicU32,
     /// How much of `calls` there is.
     pub calls_len: AtomicU32,
-    /// The instruction.
-    pub pc: AtomicU64,
+    /// The registers, in the order of `gregs` of a `ucontext_t`; the last one is the instruction.
+    pub registers: [AtomicU64; REGISTERS],
     /// The address that an instruction could not access; all ones if no instruction caused the signal.
     pub addr: AtomicU64,
     /// Return addresses of the instrumented functions that were active, innermost first.
     pub calls: [AtomicU64; FRAMES],
-    /// A place in the innermost of them, 0 if there is none.
-    pub inside: AtomicU64,
     /// How much of `stack` there is.
     pub stack_len: AtomicU32,
     /// How much of `said` there is; more than [`SAID`] while it is written.

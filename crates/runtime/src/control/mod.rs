@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Divergence, Pending, Replay, Rng, Stop, Strategy};
-use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId};
+use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId, Uncontrolled};
 
 use crate::crash::{self, Crash};
 use crate::libraries::{Form, Libraries};
@@ -47,7 +47,6 @@ mod run;
 pub use crate::modules::CodePlace;
 pub use executor::{WatchList, Watched};
 pub use names::{NameTable, Names, Scheme};
-pub use outside::Cause;
 pub use selvedge_injected::control::wire;
 
 use history::Objects;
@@ -138,20 +137,6 @@ pub enum Outcome {
     TimeLimit,
 }
 
-/// Something that the host could not control, so that the execution may not be repeatable.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Uncontrolled {
-    /// A thread waited in a system call that is not modelled, and others went on meanwhile.
-    SystemCall {
-        /// The thread.
-        thread: ThreadId,
-        /// The call's number, if the kernel says.
-        number: Option<u32>,
-        /// What it waited for, such as a pipe.
-        on: Option<String>,
-    },
-}
-
 /// One execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
@@ -163,6 +148,8 @@ pub struct Execution {
     pub events: Vec<Event>,
     /// Where threads were stopped although they could have gone on.
     pub stops: Vec<Stop>,
+    /// How many events had happened before each choice, if events were recorded.
+    pub times: Vec<usize>,
     /// The thread that ran last.
     pub last: ThreadId,
     /// Where it was when a signal ended it, if that is known.
@@ -178,29 +165,6 @@ pub struct Execution {
     pub stdout: Vec<u8>,
     /// What it wrote to standard error.
     pub stderr: Vec<u8>,
-}
-
-/// Where two executions that should be the same are not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Difference {
-    /// Which event, from 0.
-    pub index: usize,
-    /// What was recorded.
-    pub expected: Option<Event>,
-    /// What happened instead.
-    pub found: Option<Event>,
-}
-
-impl Execution {
-    /// The first event that differs from a recorded one.
-    pub fn difference(&self, recorded: &[Event]) -> Option<Difference> {
-        let len = self.events.len().max(recorded.len());
-        (0..len).find(|&i| self.events.get(i) != recorded.get(i)).map(|index| Difference {
-            index,
-            expected: recorded.get(index).copied(),
-            found: self.events.get(index).copied(),
-        })
-    }
 }
 
 /// A program to be run under control, again and again.

@@ -7,13 +7,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Choice, Driver, Strategy};
-use selvedge_model::ThreadId;
+use selvedge_model::{ThreadId, Uncontrolled};
 
 use super::history::{History, Lookup};
 use super::memory;
 use super::outside::system_call;
 use super::wire::{self, Control, HOST, request, status};
-use super::{Blocked, Controlled, Crash, Execution, Outcome, Uncontrolled};
+use super::{Blocked, Controlled, Crash, Execution, Outcome};
 use crate::places::Names;
 use crate::session::Error;
 
@@ -79,7 +79,7 @@ pub(super) fn execute(
     };
     let outcome = run.finish()?;
     let Run { history, uncontrolled, driver, running, .. } = run;
-    let Driver { mut schedule, stops, .. } = driver;
+    let Driver { mut schedule, stops, times, .. } = driver;
     (schedule.seed, schedule.releases) = (seed, releases);
     let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
     let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
@@ -95,6 +95,7 @@ pub(super) fn execute(
         schedule,
         events: history.events,
         stops,
+        times,
         last: crash
             .as_ref()
             .and_then(|c: &Crash| c.thread)

@@ -16,6 +16,7 @@ use selvedge_explore::Coverage;
 use selvedge_model::{
     Failure as Failing, Finding, Kind, Schedule, Site, Status, Subject, Symbols, Target,
 };
+use selvedge_report::words;
 
 use super::{Explore, Summary};
 use crate::exec::failing;
@@ -130,7 +131,8 @@ impl Check {
             let Ok(shown) = follow(worker, &theirs, &Sought::default(), &ask);
             shown
         });
-        let note = shown.divergence.map(|d| format!("The replay diverged {d}."));
+        let note =
+            shown.divergence.map(|d| format!("The replay diverged {}.", words::divergence(&d)));
         let Some(finding) = shown.ending.finding() else {
             if let Some(note) = note {
                 eprintln!("selvedge: {note}");

@@ -491,12 +491,10 @@ pub unsafe extern "C" fn sv_rma(
                 .map(|p| (Bytes { start: p.start.wrapping_add(shift), len: p.len }, p.basic as u32))
                 .collect();
             if remote
-                && let Some((first, _)) = pieces.first()
-                && name.contains("ccumulate")
-                    | name.contains("etch_and")
-                    | name.contains("ompare_and")
+                && rules::CALLS[call as usize].is_atomic()
+                && let Some(&(first, basic)) = pieces.first()
             {
-                gather.atomic(now, window, target, first.start.wrapping_sub(shift));
+                gather.atomic(now, window, target, first.start.wrapping_sub(shift), basic);
             }
             gather.access(now, made, side, space, &pieces);
         }

@@ -533,9 +533,9 @@ impl Gather {
     }
 
     /// An atomic access, which may order others.
-    pub fn atomic(&mut self, now: Now<'_>, window: u64, target: u32, at: u64) {
+    pub fn atomic(&mut self, now: Now<'_>, window: u64, target: u32, at: u64, basic: u32) {
         let segment = self.segments.current(now);
-        let key = Key::Atomic { window, target, at };
+        let key = Key::Atomic { window, target, at, basic };
         let recent = self.log.iter().rev().take_while(|e| e.segment == segment);
         if recent.into_iter().any(|e| e.gives.contains(&key)) {
             return;

@@ -17,7 +17,10 @@
 //! It is compiled twice: as an ordinary crate, for tests and for the names that the host needs, and by `rustc` alone
 //! as the shared library that is preloaded into ranks. So it depends on nothing but the standard library.
 
+#![deny(unsafe_code)]
+
 #[cfg(selvedge_rank)]
+#[allow(unsafe_code)]
 pub mod ffi;
 pub mod findings;
 pub mod gather;

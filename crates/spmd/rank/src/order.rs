@@ -30,8 +30,8 @@ pub enum Key {
     /// Locks of a window at a target (or at all) that were held exclusively or shared: these may order accesses
     /// differently in another execution.
     Lock { window: u64, target: Option<u32>, exclusive: bool },
-    /// An element that is accessed atomically: so may this.
-    Atomic { window: u64, target: u32, at: u64 },
+    /// An element of a basic type that is accessed atomically: so may this.
+    Atomic { window: u64, target: u32, at: u64, basic: u32 },
 }
 
 /// An entry of the log of a rank.

@@ -125,6 +125,11 @@ impl Call {
         self.target.is_some_and(|(reads, _)| reads)
     }
 
+    /// Whether it accesses the target element by element, each atomically.
+    pub fn is_atomic(&self) -> bool {
+        self.atomic
+    }
+
     /// Whether it is a call of the one-sided interface.
     pub fn is_remote(&self) -> bool {
         self.target.is_some()

@@ -246,7 +246,9 @@ fn write_key(w: &mut Writer, key: Key) {
         Key::Lock { window, target, exclusive } => {
             w.numbers([4, window, target.map_or(0, |t| n(t) + 1), u64::from(exclusive)]);
         }
-        Key::Atomic { window, target, at } => w.numbers([5, window, n(target), at]),
+        Key::Atomic { window, target, at, basic } => {
+            w.numbers([5, window, n(target), at, n(basic)]);
+        }
     }
 }
 
@@ -267,7 +269,12 @@ fn read_key(r: &mut Reader<'_>) -> Option<Key> {
             target: r.small()?.checked_sub(1),
             exclusive: r.number()? != 0,
         },
-        5 => Key::Atomic { window: r.number()?, target: r.small()?, at: r.number()? },
+        5 => Key::Atomic {
+            window: r.number()?,
+            target: r.small()?,
+            at: r.number()?,
+            basic: r.small()?,
+        },
         _ => return None,
     })
 }
@@ -366,7 +373,7 @@ mod tests {
             Key::Post { window: 1, from: 0, to: 1, k: 1 },
             Key::Complete { window: 1, from: 1, to: 0, k: 1 },
             Key::Lock { window: 5, target: Some(3), exclusive: true },
-            Key::Atomic { window: 5, target: 1, at: 1 << 50 },
+            Key::Atomic { window: 5, target: 1, at: 1 << 50, basic: 4 },
         ];
         let events = vec![Event { slot: 0, segment: 4, takes: keys.clone(), gives: keys }];
         let known = vec![Known { segment: 4, slot: 0, tick: 9, clock: vec![9, 0, 2] }];

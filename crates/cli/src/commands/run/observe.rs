@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_model::Symbols;
 use selvedge_report::Report;
-use selvedge_runtime::{Options, Session};
+use selvedge_runtime::Session;
 
 use super::watch::Watch;
 use crate::catalogue;
@@ -27,6 +27,7 @@ pub(crate) fn observe_run(
     deadline: &Deadline,
 ) -> Result<Report, Failure> {
     let analyses = catalogue::beside_program(registry::defaults(Purpose::Run), Settings::default());
+    let options = analyses.options(false);
     let symbolizer = SharedSymbolizer::new(&program.root);
     let mut watch =
         Watch::new(analyses.recorded, symbolizer.clone(), suppressions, Journal::default());
@@ -34,7 +35,6 @@ pub(crate) fn observe_run(
     let mut command = Command::new(&setup.program);
     command.args(&setup.arguments).current_dir(&setup.directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let options = Options { races: program.is_instrumented(), ..Options::default() };
     let session = Session::start(command, program.form, program.libraries(), options)?;
     let pid = i32::try_from(session.pid()).ok().and_then(Pid::from_raw);
     let mut symbols = Symbols::default();
@@ -45,7 +45,7 @@ pub(crate) fn observe_run(
         scope.spawn(move || {
             let begin = Instant::now();
             while still.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
-                if begin.elapsed() > patience || deadline.reason().is_some() {
+                if begin.elapsed() > patience || deadline.stopped().is_some() {
                     // An error means that the program has ended in the meantime.
                     let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
                     return;

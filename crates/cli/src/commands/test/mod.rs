@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use selvedge_engine::campaign::Undirected;
 use selvedge_engine::{Attempted, Campaign, Confirmer};
-use selvedge_model::{FindingId, Status};
-use selvedge_report::{Case, Report, Stats};
+use selvedge_model::{FindingId, Keep, Status};
+use selvedge_report::{Case, Remark, Report, Stats, words};
 use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::Test;
@@ -41,7 +41,8 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
             return Err(failure);
         }
     };
-    journal.finish(&deadline.reason().unwrap_or_else(|| "tested".to_owned()), &report.stats);
+    let ending = deadline.stopped().map_or("tested".to_owned(), words::stopped);
+    journal.finish(&ending, &report.stats);
     explore::conclude(&report, &args.output, &program, &deadline)
 }
 
@@ -63,7 +64,7 @@ fn test(
         campaign.count_baseline(left, schedule);
     }
     let points = observation.racing();
-    let remarks: Vec<String> = explore::limits(&points).into_iter().collect();
+    let remarks: Vec<Remark> = explore::limits(&points).into_iter().collect();
     let mut watcher = Watcher {
         deadline,
         journal,
@@ -90,7 +91,7 @@ fn test(
         .collect();
     report.cases = cases.into_iter().chain(report.cases).collect();
     let search = explore::search(&campaign, points, observation.releases);
-    if search.schedules > 0 && deadline.reason().is_none() {
+    if search.schedules > 0 && deadline.stopped().is_none() {
         let undirected = Undirected { search, until_failure: false, known: known.clone() };
         explore::finished(campaign.explore(undirected, &mut watcher), program)?;
     }
@@ -98,7 +99,7 @@ fn test(
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
     for failure in failures {
         if !suppressions.match_finding(&failure, &[]) {
-            journal.add(add(&mut report, failure));
+            journal.add(report.merge(failure, Keep::Second));
         }
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
@@ -127,25 +128,4 @@ fn settled(
         unless_interrupted(explained)?;
     }
     Ok(cases)
-}
-
-/// Adds a failure that an undirected schedule has shown. If directed executions tried to confirm it before,
-/// the number of their attempts is kept.
-fn add(report: &mut Report, mut failure: Case) -> &Case {
-    let at = match report.cases.iter().position(|f| f.id == failure.id) {
-        Some(at) => {
-            let known = &report.cases[at];
-            if let (Some(control), Some(before)) = (&mut failure.control, &known.control) {
-                control.attempts = before.attempts;
-            }
-            failure.analyses = known.analyses.iter().cloned().chain(failure.analyses).collect();
-            report.cases[at] = failure;
-            at
-        }
-        None => {
-            report.cases.push(failure);
-            report.cases.len() - 1
-        }
-    };
-    &report.cases[at]
 }
