@@ -20,6 +20,12 @@ pub(crate) fn print(report: &Report, output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints text to standard output.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    anstream::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
 /// A report in the format that the user chose.
 pub(crate) fn rendered(report: &Report, output: &Output) -> String {
     let mut view = View { sources: sources(&output.source), width: width(), all: output.all };

@@ -9,6 +9,9 @@ use selvedge_explore::{Abstraction, Rng, Strategy};
 use selvedge_model::{
     Cause, Event, Finding, Schedule, Site, SiteId, Stop, Symbols, ThreadId, Uncontrolled,
 };
+use selvedge_specs::{Judge, NoCallbacks};
+
+use crate::blocks::Blocks;
 
 /// What an executor records of an execution.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -86,6 +89,8 @@ pub struct Execution {
     pub choices: usize,
     /// How many steps there were.
     pub steps: usize,
+    /// The deterministic blocks that it executed.
+    pub blocks: Arc<Blocks>,
 }
 
 impl Execution {
@@ -179,6 +184,11 @@ pub trait Executor {
         execution: &Execution,
         ask: &Ask<Self::Points>,
     ) -> Result<Option<Nondeterminism>, Self::Error>;
+
+    /// Calls the predicates that are the program's own.
+    fn judge(&self) -> Box<dyn Judge> {
+        Box::new(NoCallbacks)
+    }
 
     /// Whether further executions may run on this executor and its thread.
     fn is_usable(&self) -> bool {

@@ -117,7 +117,7 @@ impl<X: Executor> Observation<X> {
         }
         if self.baseline.is_none() {
             let ending = Ending::of(executor, execution);
-            let left = Left::new(ending, &execution.output);
+            let left = Left::new(ending, &execution.output, &execution.blocks);
             self.baseline = Some((left, execution.schedule.clone()));
         }
     }

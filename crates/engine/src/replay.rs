@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use selvedge_explore::{Divergence, Replay, Rng, Strategy, Trivial, Witness, minimise};
 use selvedge_model::{FindingId, Schedule, Site, Symbols, Target};
 
+use crate::blocks::Contrast;
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Execution, Executor, Noted, execute};
 
@@ -21,6 +22,8 @@ pub struct Sought {
     pub failure: Option<FindingId>,
     /// The usual exit code; any other is a failure.
     pub usual_exit: Option<i32>,
+    /// The value in which it must differ from another execution, if any.
+    pub contrast: Option<Arc<Contrast>>,
 }
 
 /// The execution of a replayed schedule.
@@ -79,9 +82,15 @@ pub fn watch<X: Executor, S: Strategy>(
     let ending = Ending::of(executor, &execution);
     let fails = match sought.failure {
         Some(id) => ending.is(id, sought.usual_exit),
-        None => sought.target.is_some() || ending.key != Key::Exited(0),
+        None => {
+            sought.target.is_some() || sought.contrast.is_some() || ending.key != Key::Exited(0)
+        }
     };
-    let shown = witnessed && fails;
+    let differs = match &sought.contrast {
+        Some(contrast) => contrast.shows(&execution.blocks, &mut *executor.judge()).is_some(),
+        None => true,
+    };
+    let shown = witnessed && fails && differs;
     Ok((Replayed { execution, ending, symbols, divergence: None, shown }, strategy))
 }
 

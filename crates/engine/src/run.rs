@@ -1,7 +1,10 @@
 //! The results of one execution, in terms that outlive its executor.
 
+use std::sync::Arc;
+
 use selvedge_model::{Schedule, Uncontrolled};
 
+use crate::blocks::Blocks;
 use crate::ending::Ending;
 use crate::executor::{Execution, Executor};
 
@@ -22,6 +25,8 @@ pub struct Run {
     pub choices: usize,
     /// How many steps there were.
     pub steps: usize,
+    /// The deterministic blocks that it executed.
+    pub blocks: Arc<Blocks>,
 }
 
 impl Run {
@@ -35,6 +40,7 @@ impl Run {
             analyses: execution.analyses,
             choices: execution.choices,
             steps: execution.steps,
+            blocks: execution.blocks,
         }
     }
 }

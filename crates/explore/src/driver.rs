@@ -25,6 +25,7 @@ impl Driver {
     /// Forgets the execution before.
     pub fn clear(&mut self) {
         self.schedule.segments.clear();
+        self.schedule.numbers.clear();
         self.stops.clear();
         self.times.clear();
         self.choices = 0;
@@ -61,6 +62,13 @@ impl Driver {
             }
         }
         thread
+    }
+
+    /// Asks `strategy` for a number less than `below` that the program wants, and records it.
+    pub fn number(&mut self, strategy: &mut dyn Strategy, below: u32) -> u32 {
+        let number = strategy.number(below).min(below.saturating_sub(1));
+        self.schedule.numbers.push(number);
+        number
     }
 }
 

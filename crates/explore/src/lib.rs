@@ -17,6 +17,7 @@
 //! | [`Replay`] | doing again what was recorded |
 //! | [`Prefix`] | doing the beginning again, and then something else |
 //! | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
+//! | [`Turned`] | repeating an execution with two steps swapped |
 //! | [`Meet`] | pausing threads where a user wants them to meet |
 //!
 //! An executor asks through a [`Driver`], which records the schedule; a loop over executions has a
@@ -55,6 +56,7 @@ pub use strategies::random::RandomWalk;
 pub use strategies::replay::Replay;
 pub use strategies::round_robin::RoundRobin;
 pub use strategies::surw::Surw;
+pub use strategies::turned::Turned;
 pub use strategies::{deadlocks, directed};
 
 use selvedge_model::{Event, ThreadId};
@@ -125,6 +127,12 @@ pub trait Strategy {
 
     /// Which of the enabled threads takes the next step.
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId;
+
+    /// A number less than `below`, which is not 0, for a program that asks for one.
+    fn number(&mut self, below: u32) -> u32 {
+        let _ = below;
+        0
+    }
 
     /// Whether the executor must call [`step`](Strategy::step) and [`observe`](Strategy::observe).
     fn follows_steps(&self) -> bool {
@@ -210,6 +218,9 @@ impl<W: Wraps> Strategy for W {
     }
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.wrapped_mut().choose(choice)
+    }
+    fn number(&mut self, below: u32) -> u32 {
+        self.wrapped_mut().number(below)
     }
     fn follows_steps(&self) -> bool {
         self.wrapped().follows_steps()

@@ -143,6 +143,8 @@ pub enum Role {
     Sleep,
     /// Failing: an assertion, a panic, a signal.
     Fail,
+    /// Ensuring that a value is the same in every execution.
+    Ensure,
 }
 
 /// A lock that a thread holds, and where it acquired it.
@@ -177,6 +179,13 @@ pub enum Subject {
     Locks(Vec<LockId>),
     /// A region.
     Region(RegionId),
+    /// A value that a deterministic block ensures.
+    Value {
+        /// The name of the block.
+        block: Box<str>,
+        /// The name of the value.
+        name: Box<str>,
+    },
     /// The program: how an execution of it failed.
     Program(Failure),
 }

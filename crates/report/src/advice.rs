@@ -1,6 +1,6 @@
 //! Why a finding is a bug, and which synchronization is missing.
 
-use selvedge_model::{Kind, Mode, Status};
+use selvedge_model::{Kind, Mode, Status, Target};
 
 use crate::words::{self, list, quoted};
 use crate::{Case, Lock, Memory, Note, Place, Role, Subject};
@@ -10,6 +10,7 @@ use crate::{Case, Lock, Memory, Note, Place, Role, Subject};
 pub fn account(case: &Case) -> Vec<String> {
     let place = |p: &Place| format!("{}: {}", p.site, words::sentence(case.kind, p));
     let mut lines: Vec<String> = case.places.iter().map(place).collect();
+    lines.extend(case.states.iter().map(words::state));
     lines.extend(case.notes.iter().map(words::note));
     lines.extend(why(case).map(str::to_owned));
     lines.extend(missing(case));
@@ -49,8 +50,14 @@ pub fn why(case: &Case) -> Option<&'static str> {
         (Kind::AtomicityViolation, _) => {
             "the region is not one critical section: under another schedule a thread may run between its parts"
         }
+        (Kind::DeterminismViolation, _) if matches!(case.subject, Subject::Value { .. }) => {
+            "executions of the block that assume the same must ensure the same, whatever the schedule"
+        }
         (Kind::DeterminismViolation, _) => {
             "what the region computes depends on the order in which threads happen to run"
+        }
+        (Kind::HighLevelRace, _) if is_order(case) => {
+            "which thread comes first decides the result: turning this order round, and nothing else, changes it"
         }
         (Kind::HighLevelRace, _) => {
             "one thread uses these variables together in one critical section, and another uses them in separate ones under the same lock"
@@ -62,6 +69,11 @@ pub fn why(case: &Case) -> Option<&'static str> {
 /// Whether ranks take part, and not only threads of one process.
 fn is_of_ranks(case: &Case) -> bool {
     case.places.iter().any(|p| p.role.is_of_rank())
+}
+
+/// Whether the case is the order of two acquisitions or atomics.
+fn is_order(case: &Case) -> bool {
+    matches!(case.target, Some(Target::Contention { .. }))
 }
 
 /// What to change in the program.
@@ -86,6 +98,10 @@ pub fn missing(case: &Case) -> Option<String> {
         (Kind::AtomicityViolation, _) => {
             Some("hold one lock from the first to the last use of what the region shares".into())
         }
+        (Kind::HighLevelRace, _) if is_order(case) => Some(
+            "make the result the same for both orders, or let a join or a signal fix the order"
+                .into(),
+        ),
         (Kind::HighLevelRace, _) => Some(
             "use the variables in one critical section wherever they must be consistent".into(),
         ),

@@ -9,6 +9,7 @@ use selvedge_model::{
     Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Mode, Reported, Site, Status, Target,
     Verdict, merge,
 };
+use selvedge_specs::Value;
 
 use crate::{Act, Interleaving};
 
@@ -25,6 +26,9 @@ pub struct Case {
     pub analyses: Vec<String>,
     /// What it is about.
     pub subject: Subject,
+    /// The values that differ between two executions, the one that it is about first.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub states: Vec<State>,
     /// Further facts.
     pub notes: Vec<Note>,
     /// The threads' parts with their places, in the order in which they happened.
@@ -48,6 +52,11 @@ pub enum Subject {
     /// Locks by name; none if the threads of a deadlock wait for something else.
     Locks(Vec<String>),
     Region(Region),
+    /// A value that a deterministic block ensures.
+    Value {
+        block: String,
+        name: String,
+    },
     /// How the program failed.
     Program(Failure),
 }
@@ -153,6 +162,33 @@ pub struct Happened {
     pub site: Site,
 }
 
+/// A value that differs between two executions of a deterministic block.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct State {
+    /// What the program calls it.
+    pub name: String,
+    /// How many values of that name its thread had ensured before.
+    pub nth: u32,
+    /// The value in the first execution.
+    pub first: Given,
+    /// The value in the second one.
+    pub second: Given,
+}
+
+/// What an execution gave for a value.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Given {
+    /// This.
+    Value(Value),
+    /// A value of which only this digest was kept.
+    Digest(String),
+    /// Nothing: it did not come to that place.
+    Nothing,
+}
+
 /// A further fact about a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -197,6 +233,14 @@ pub enum Note {
         call: String,
         rank: u32,
     },
+    /// Turning round this race, and nothing else, changes the value.
+    CausedBy {
+        kind: Kind,
+        subject: Subject,
+        sites: Vec<Site>,
+    },
+    /// The first execution is one of another build of the program.
+    OtherBuild(String),
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
@@ -287,6 +331,7 @@ pub enum Role {
     Await(String),
     Sleep,
     Fail,
+    Ensure,
     /// A rank loads from memory that other ranks can access, or that a call of MPI uses.
     Load,
     /// A rank stores to such memory.
@@ -328,6 +373,12 @@ pub struct Control {
     pub orders: Vec<Order>,
     /// The interleaving in which it happens.
     pub how: Option<How>,
+    /// The schedules of both executions, if it is a difference between two.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub schedules: Vec<String>,
+    /// The interleaving of the first one; `how` is that of the second.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub other: Option<Interleaving>,
 }
 
 /// A place in the code whose accesses are scheduling points.
@@ -378,6 +429,7 @@ pub enum Which {
 pub enum Harm {
     Nothing,
     Output,
+    State,
     Exit,
     Failure,
 }
@@ -527,6 +579,7 @@ impl Subject {
             Subject::Memory(Memory::Named(name)) | Subject::Region(Region::Named(name)) => {
                 std::slice::from_ref(name)
             }
+            Subject::Value { name, .. } => std::slice::from_ref(name),
             Subject::Memory(
                 Memory::Window { name: Some(name), .. } | Memory::Buffer { name: Some(name), .. },
             ) => std::slice::from_ref(name),

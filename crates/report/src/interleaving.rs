@@ -358,9 +358,10 @@ impl Act {
             Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => {
                 (Verb::GoOn, String::new())
             }
-            Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) | Role::Fail => {
+            Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) => {
                 (Verb::GoOn, String::new())
             }
+            Role::Fail | Role::Ensure => (Verb::GoOn, String::new()),
             Role::Sleep => (Verb::Sleep, String::new()),
         };
         Act { verb, object }
@@ -412,6 +413,28 @@ impl Interleaving {
             preemptions,
             threads: threads.iter().map(|&t| symbols.thread(t)).collect(),
             rows: rows.into_iter().map(without).collect(),
+            margin: Vec::new(),
+        }
+    }
+
+    /// How many rows at the beginning are those of another interleaving.
+    pub fn common(&self, other: &Interleaving) -> usize {
+        let told = |of: &Interleaving, row: &Row| {
+            let told = row.told();
+            let thread = told.thread.and_then(|t| of.threads.get(t)).cloned();
+            (thread, told.text, told.site.cloned())
+        };
+        let pairs = self.rows.iter().zip(&other.rows);
+        pairs.take_while(|(a, b)| told(self, a) == told(other, b)).count()
+    }
+
+    /// Some of the rows.
+    pub fn part(&self, range: impl std::slice::SliceIndex<[Row], Output = [Row]>) -> Interleaving {
+        let Interleaving { preemptions, threads, rows, .. } = self;
+        Interleaving {
+            preemptions: *preemptions,
+            threads: threads.clone(),
+            rows: rows[range].to_vec(),
             margin: Vec::new(),
         }
     }

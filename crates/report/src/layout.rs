@@ -126,6 +126,43 @@ pub fn layout(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> 
     lines
 }
 
+/// Between two executions that stand beside each other.
+const BETWEEN: &str = " │ ";
+
+/// Makes lines of two executions no wider than `width`: what both do first once, and then each in a half of its own.
+pub fn beside(
+    first: &Interleaving,
+    second: &Interleaving,
+    sources: &mut Sources<'_>,
+    width: usize,
+) -> Vec<Line> {
+    let common = first.common(second);
+    let mut lines = Vec::new();
+    if common > 0 {
+        lines = layout(&first.part(..common), sources, width);
+        lines.push(line([("  here the two executions part".to_owned(), Style::Head)]));
+    }
+    let half = width.saturating_sub(length(BETWEEN)) / 2;
+    let side = |shown: Interleaving, title: &str, sources: &mut Sources<'_>| {
+        let mut lines = vec![line([(title.to_owned(), Style::Head)])];
+        lines.extend(layout(&shown, sources, half));
+        lines
+    };
+    let left = side(first.part(common..), "one execution", sources);
+    let right = side(second.part(common..), "the other", sources);
+    let nothing = Line::new();
+    for i in 0..left.len().max(right.len()) {
+        let (mut both, right) =
+            (left.get(i).unwrap_or(&nothing).clone(), right.get(i).unwrap_or(&nothing));
+        let filled: usize = both.iter().map(|span| length(&span.text)).sum();
+        let gap = format!("{}{BETWEEN}", " ".repeat(half.saturating_sub(filled)));
+        both.push(Span { text: gap, style: Style::Dim });
+        both.extend(right.iter().cloned());
+        lines.push(both);
+    }
+    lines
+}
+
 fn cells(row: &Row, sources: &mut Sources<'_>) -> Cells {
     let told = row.told();
     let text = escape::visible(&told.text).into_owned();

@@ -7,8 +7,8 @@ pub use outside::{divergence, remark, stopped};
 use selvedge_model::{Ended, Kind, Mode, Site};
 
 use crate::case::{
-    Case, Failure, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome, Place,
-    Region, Role, Subject, Which,
+    Case, Failure, Given, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome,
+    Place, Region, Role, State, Subject, Which,
 };
 
 /// What a kind of finding is called in sentences.
@@ -46,6 +46,9 @@ fn what(of: Kind, subject: &Subject) -> String {
     match subject {
         Subject::Program(Failure::Exit { .. }) => format!("failure: {}", names(subject).join(", ")),
         Subject::Program(_) => format!("{kind}: {}", names(subject).join(", ")),
+        Subject::Value { block, name } => {
+            format!("{kind}: `{name}` of the block `{block}` differs")
+        }
         _ if subject.is_empty() => kind.to_owned(),
         _ => {
             let preposition = match of {
@@ -74,6 +77,7 @@ pub fn names(subject: &Subject) -> Vec<String> {
             format!("{} of rank {owner}", name.as_deref().unwrap_or("buffer"))
         }
         Subject::Region(of) => region(of),
+        Subject::Value { block, name } => return vec![block.clone(), name.clone()],
         Subject::Program(of) => failure(of),
     }]
 }
@@ -170,6 +174,7 @@ pub fn led_to(of: &Order) -> String {
     match of.harm {
         Harm::Nothing => format!("nothing wrong ({})", outcome(&of.outcome)),
         Harm::Output => "the output differs".to_owned(),
+        Harm::State => "an ensured value differs".to_owned(),
         Harm::Exit | Harm::Failure => outcome(&of.outcome),
     }
 }
@@ -239,6 +244,7 @@ pub fn role(of: &Role) -> String {
         Role::Await(_) => "await",
         Role::Sleep => "sleep",
         Role::Fail => "fail",
+        Role::Ensure => "ensure",
     };
     name.to_owned()
 }
@@ -262,6 +268,7 @@ fn verb(of: &Role) -> &'static str {
         Role::Await(_) => "waits for a notification on",
         Role::Sleep => "waits to be woken",
         Role::Fail => "fails",
+        Role::Ensure => "ensures the value",
         Role::Load => "loads",
         Role::Store => "stores",
         Role::Called { writes: true, .. } => "writes with",
@@ -281,9 +288,47 @@ pub fn object(of: &Role) -> Option<String> {
         Role::Await(name) => Some(name.clone()),
         Role::Enter(of) => Some(region(of)),
         Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite => None,
-        Role::Free | Role::Sleep | Role::Fail | Role::Load | Role::Store => None,
+        Role::Free | Role::Sleep | Role::Fail | Role::Ensure | Role::Load | Role::Store => None,
         Role::Called { function, .. } => Some(function.clone()),
     }
+}
+
+/// A value that differs, with what it was in each execution.
+pub fn state(of: &State) -> String {
+    let which = match of.nth {
+        0 => format!("`{}`", of.name),
+        n => format!("the {} `{}` of its thread", ordinal(u64::from(n) + 1), of.name),
+    };
+    format!("{which} is {} in one execution and {} in another", given(&of.first), given(&of.second))
+}
+
+/// The longest text of a value in a sentence.
+const LONGEST_VALUE: usize = 120;
+
+fn given(of: &Given) -> String {
+    match of {
+        Given::Value(value) => {
+            let text = value.to_string();
+            match text.char_indices().nth(LONGEST_VALUE) {
+                Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+                None => text,
+            }
+        }
+        Given::Digest(digest) => format!("a value with the digest {digest}"),
+        Given::Nothing => "not ensured at all".to_owned(),
+    }
+}
+
+/// `1st`, `2nd`, `3rd`, `4th`.
+fn ordinal(n: u64) -> String {
+    let suffix = match (n % 100, n % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{n}{suffix}")
 }
 
 /// A note as a sentence.
@@ -329,6 +374,17 @@ pub fn note(of: &Note) -> String {
         Note::LocalOnly { call, rank } => format!(
             "the `{call}` of rank {rank} was completed at the origin only: flush_local and waiting for a request do not complete it at the target"
         ),
+        Note::CausedBy { kind, subject, sites } => {
+            let sites: Vec<String> = sites.iter().map(ToString::to_string).collect();
+            format!(
+                "the {} decides it: turning round the order of {}, and nothing else, changes the value",
+                what(*kind, subject),
+                sites.join(" and ")
+            )
+        }
+        Note::OtherBuild(build) => {
+            format!("the first execution is one of another build of the program: {build}")
+        }
         Note::Told(text) => text.clone(),
     }
 }

@@ -116,6 +116,16 @@ impl Names<'_> {
         id
     }
 
+    /// What a function is called, in the same way in every process.
+    pub(crate) fn function_name(&mut self, at: u64) -> String {
+        let placed = || {
+            let CodePlace { module, offset } = CodePlace::of(at, self.modules)?;
+            Some(format!("{}+{offset:#x}", module.display()))
+        };
+        let name = self.resolver.function(at, self.modules);
+        name.or_else(placed).unwrap_or_else(|| "?".to_owned())
+    }
+
     /// The region that the program has left a name for.
     pub(crate) fn marked(&mut self, at: u64, len: usize, kind: RegionKind) -> RegionId {
         let name = (self.text)(at, len);

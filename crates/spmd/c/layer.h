@@ -48,6 +48,8 @@ void sv_send(uint64_t comm, uint32_t to, int tag);
 void sv_post_receive(uint64_t request, uint64_t comm, int from, int tag);
 void sv_receive(uint64_t comm, uint32_t from, int tag);
 void sv_request_done(uint64_t request, uint32_t from, int tag);
+void sv_request_freed(uint64_t request);
+void sv_unfollowed(void);
 uint64_t sv_request_comm(uint64_t request);
 uint32_t sv_collective_enter(uint64_t comm, int gives);
 void sv_collective_leave(uint64_t comm, uint32_t k);

@@ -16,12 +16,16 @@ static void sent(MPI_Comm comm, int to, int tag) {
     struct comm *c = to == MPI_PROC_NULL ? NULL : sv_comm_of(comm);
     if (c)
         sv_send(c->number, sv_world_of(c, to), tag);
+    else if (to != MPI_PROC_NULL)
+        sv_unfollowed();
 }
 
 static void received(MPI_Comm comm, const MPI_Status *status) {
     struct comm *c = status->MPI_SOURCE == MPI_PROC_NULL ? NULL : sv_comm_of(comm);
     if (c && status->MPI_SOURCE >= 0)
         sv_receive(c->number, sv_world_of(c, status->MPI_SOURCE), status->MPI_TAG);
+    else if (status->MPI_SOURCE != MPI_PROC_NULL)
+        sv_unfollowed();
 }
 
 #define SENDS(NAME)                                                                                                    \
@@ -199,6 +203,51 @@ int MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_Status
     MANY(n, PMPI_Testany(n, requests, index, flag, seen), *flag && *index != MPI_UNDEFINED, done(ids[*index], &seen[0]))
 }
 
+int MPI_Request_free(MPI_Request *request) {
+    ENTER;
+    uint64_t id = sv_id(*request);
+    int result = PMPI_Request_free(request);
+    if (outer)
+        sv_request_freed(id);
+    LEAVE;
+    return result;
+}
+
+/* Calls that order ranks, and whose order is not followed yet. */
+#define UNFOLLOWED(NAME, PARAMETERS, ARGUMENTS)                                                                        \
+    int MPI_##NAME PARAMETERS {                                                                                        \
+        ENTER;                                                                                                         \
+        if (outer)                                                                                                     \
+            sv_unfollowed();                                                                                           \
+        int result = PMPI_##NAME ARGUMENTS;                                                                            \
+        LEAVE;                                                                                                         \
+        return result;                                                                                                 \
+    }
+
+UNFOLLOWED(Start, (MPI_Request * request), (request))
+UNFOLLOWED(Startall, (int n, MPI_Request requests[]), (n, requests))
+UNFOLLOWED(Mrecv, (void *into, int n, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
+           (into, n, type, message, status))
+UNFOLLOWED(Imrecv, (void *into, int n, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
+           (into, n, type, message, request))
+UNFOLLOWED(Neighbor_allgather,
+           (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm comm),
+           (a, n, t, b, m, u, comm))
+UNFOLLOWED(Neighbor_alltoall,
+           (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm comm),
+           (a, n, t, b, m, u, comm))
+UNFOLLOWED(Scan, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (a, b, n, t, op, comm))
+UNFOLLOWED(Exscan, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (a, b, n, t, op, comm))
+UNFOLLOWED(Ireduce,
+           (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request),
+           (a, b, n, t, op, root, comm, request))
+UNFOLLOWED(Iallgather,
+           (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm comm, MPI_Request *request),
+           (a, n, t, b, m, u, comm, request))
+UNFOLLOWED(Ialltoall,
+           (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm comm, MPI_Request *request),
+           (a, n, t, b, m, u, comm, request))
+
 /* A collective operation. A rank whose part others need gives; a rank that needs the parts of others takes. */
 struct operation {
     struct comm *comm;
@@ -208,8 +257,11 @@ struct operation {
 
 static struct operation enter(int outer, MPI_Comm comm, int gives, int takes) {
     struct operation o = {outer ? sv_comm_of(comm) : NULL, 0, 0, takes};
-    if (!o.comm)
+    if (!o.comm) {
+        if (outer)
+            sv_unfollowed();
         return o;
+    }
     o.all = gives && takes && o.comm->all;
     o.k = o.all ? sv_barrier_enter() : sv_collective_enter(o.comm->number, gives);
     return o;
@@ -293,6 +345,8 @@ static struct operation start(int outer, MPI_Comm comm, int gives, int takes) {
     struct operation o = {outer ? sv_comm_of(comm) : NULL, 0, 0, takes};
     if (o.comm)
         o.k = sv_collective_enter(o.comm->number, gives);
+    else if (outer)
+        sv_unfollowed();
     return o;
 }
 

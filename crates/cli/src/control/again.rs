@@ -65,7 +65,7 @@ impl Prepared {
     pub(crate) fn sought(&self) -> Sought {
         let target = self.case.as_ref().and_then(Case::aim).cloned();
         let failure = self.case.as_ref().filter(|_| target.is_none()).map(Case::failure);
-        Sought { target, failure, usual_exit: Some(0) }
+        Sought { target, failure, usual_exit: Some(0), contrast: None }
     }
 
     /// The places that make the finding.

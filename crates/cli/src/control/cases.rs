@@ -52,7 +52,7 @@ impl Predicted {
             of: None,
             watched: accesses(&self.prediction.points),
             orders: confirmed.map(|c| c.orders.iter().map(order).collect()).unwrap_or_default(),
-            how: None,
+            ..Control::default()
         });
         case
     }
@@ -76,6 +76,7 @@ fn order(of: &selvedge_engine::Order) -> Order {
     let harm = match of.harm {
         Harm::Nothing => case::Harm::Nothing,
         Harm::Output => case::Harm::Output,
+        Harm::State => case::Harm::State,
         Harm::Exit => case::Harm::Exit,
         Harm::Failure => case::Harm::Failure,
     };

@@ -127,6 +127,7 @@ impl Executor for Simulated {
             releases_matter: false,
             cut_off: end.cut,
             uncontrolled: Vec::new(),
+            blocks: Arc::default(),
         })
     }
 

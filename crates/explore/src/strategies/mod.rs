@@ -16,3 +16,4 @@ pub mod random;
 pub mod replay;
 pub mod round_robin;
 pub mod surw;
+pub mod turned;

@@ -25,14 +25,17 @@ pub struct Replay {
     /// The segment that runs, and the steps that it has taken.
     at: usize,
     taken: u32,
+    /// The numbers that were chosen for the program, and how many it has asked for.
+    numbers: Vec<u32>,
+    asked: usize,
     divergence: Option<Divergence>,
 }
 
 impl Replay {
     /// Replays once.
     pub fn new(schedule: &Schedule) -> Replay {
-        let segments = schedule.segments.clone();
-        Replay { segments, done: false, at: 0, taken: 0, divergence: None }
+        let Schedule { segments, numbers, .. } = schedule.clone();
+        Replay { segments, done: false, at: 0, taken: 0, numbers, asked: 0, divergence: None }
     }
 
     /// Where the execution that began last left the schedule, if it did.
@@ -74,8 +77,15 @@ impl Strategy for Replay {
     fn begin(&mut self, _: Rng) -> bool {
         self.at = 0;
         self.taken = 0;
+        self.asked = 0;
         self.divergence = None;
         !std::mem::replace(&mut self.done, true)
+    }
+
+    fn number(&mut self, _: u32) -> u32 {
+        let number = self.numbers.get(self.asked).copied().unwrap_or(0);
+        self.asked += 1;
+        number
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {

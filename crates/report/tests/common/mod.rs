@@ -7,9 +7,9 @@ use selvedge_model::{
     Target, ThreadId, Verdict, Waiter,
 };
 use selvedge_report::{
-    Act, Bound, Case, Control, Diverged, Effort, Elided, End, Format, Harm, Holder, How,
-    Interleaving, NotReplayed, Note, Order, Outcome, Remark, Report, Row, Sources, Stats, Stopped,
-    Verb, View, Watched, Which,
+    Act, Bound, Case, Control, Diverged, Effort, Elided, End, Format, Given, Harm, Holder, How,
+    Interleaving, NotReplayed, Note, Order, Outcome, Remark, Report, Row, Sources, State, Stats,
+    Stopped, Verb, View, Watched, Which,
 };
 
 pub(crate) const SOURCE: &str = "long balance;\n\nvoid *deposit(void *amount) {\n    balance += (long)amount;\n    return 0;\n}\n\nlong audit(void) { return balance; }\n";
@@ -172,7 +172,33 @@ pub(crate) fn cases() -> Vec<Case> {
     cases[1].notes = notes();
     cases[2].places[0].stack = vec![Site::parse("main.c:7")];
     cases[2].places[0].held = None;
+    cases.push(violation(&symbols));
     cases
+}
+
+/// Two executions of a block that differ.
+fn violation(symbols: &Symbols) -> Case {
+    let subject = Subject::Value { block: "audit".into(), name: "total".into() };
+    let places = vec![place(0, 1, Role::Ensure)];
+    let mut case = Case::new(&finding(Kind::DeterminismViolation, subject, places), symbols);
+    case.status = Status::Confirmed;
+    case.verdict = Some(Verdict::Harmful);
+    let state = |name: &str, nth, first, second| State { name: name.into(), nth, first, second };
+    case.states = vec![
+        state("total", 0, Given::Value(100.into()), Given::Value(90.into())),
+        state("total", 1, Given::Value(vec![1.5, 2.0].into()), Given::Nothing),
+        state("page", 10, Given::Digest("0a1b".into()), Given::Value("text".into())),
+    ];
+    let (first, mut second) = (interleaving(), interleaving());
+    second.rows.swap(1, 2);
+    case.control = Some(Control {
+        schedule: Some("1/0/1.0".into()),
+        schedules: vec!["1/0/0.1".into(), "1/0/1.0".into()],
+        other: Some(first),
+        how: Some(How::Rows(second)),
+        ..Control::default()
+    });
+    case
 }
 
 pub(crate) fn notes() -> Vec<Note> {
@@ -185,6 +211,12 @@ pub(crate) fn notes() -> Vec<Note> {
         Note::HeapBlock { byte: 8, thread: "main".into(), at: at() },
         Note::StartedBy { thread: "T1".into(), by: "main".into(), at: None },
         Note::NoEffect,
+        Note::CausedBy {
+            kind: Kind::HighLevelRace,
+            subject: selvedge_report::Subject::Locks(vec!["vault".into()]),
+            sites: vec![Site::parse("bank.c:8:20"), Site::parse("bank.c:9")],
+        },
+        Note::OtherBuild("0f3a".into()),
         Note::Told("what an earlier version said".into()),
     ]
     .into_iter()
@@ -219,6 +251,7 @@ pub(crate) fn control() -> Control {
             order(Which::Told("then".into()), Harm::Output, Outcome::Told("now".into())),
         ],
         how: Some(How::Rows(interleaving())),
+        ..Control::default()
     }
 }
 

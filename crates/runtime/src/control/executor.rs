@@ -7,9 +7,10 @@ use selvedge_engine::{Ask, Executor, Nondeterminism, Noted, Points};
 use selvedge_explore::{Replay, Rng, Strategy};
 use selvedge_model::{Site, SiteId, Symbols, Uncontrolled};
 
-use super::names::{NameTable, Names};
+use super::output::{self, Written};
 use super::outside::cause;
 use super::{CodePlace, Controlled, Execution, Outcome};
+use crate::names::{NameTable, Names};
 use crate::session::Error;
 
 /// An access that is a scheduling point, as it is found again in another process or build.
@@ -87,10 +88,17 @@ impl Executor for Controlled {
         self.settings.accesses = ask.noted == Noted::Accesses;
         let limit = self.settings.time;
         self.settings.time = ask.time.map_or(limit, |t| t.min(limit));
+        for written in &self.settings.ensured {
+            if let Written::File(file) = written {
+                file.restore().map_err(Error::Restore)?;
+            }
+        }
         let execution = Controlled::run(self, strategy);
         self.settings.time = limit;
-        let execution = execution?;
+        let mut execution = execution?;
         let outcome = self.outcome(&execution);
+        let mut blocks = std::mem::take(&mut execution.blocks).placed(&self.symbols);
+        output::ensure(&self.settings.ensured, &self.arguments, &execution, &mut blocks);
         self.asked = (execution.uncontrolled.clone(), execution.sources);
         Ok(selvedge_engine::Execution {
             outcome,
@@ -108,6 +116,7 @@ impl Executor for Controlled {
             output: execution.stdout,
             errors: execution.stderr,
             releases_matter: execution.releases_matter,
+            blocks: Arc::new(blocks),
         })
     }
 

@@ -74,6 +74,7 @@ pub struct Decoder {
     numbering: Option<Numbering>,
     /// The callers of the function that makes a thread's next record, and how many are known.
     callers: BTreeMap<u32, (usize, Callers)>,
+    last_callers: Callers,
     /// The lock that a thread waits for out of sight: address, mode and where.
     awaited: BTreeMap<u32, (u64, Mode, SiteId)>,
     rust_locks: RustLocks,
@@ -149,7 +150,13 @@ impl Decoder {
             return;
         }
         let (_, callers) = self.callers.remove(&thread).unwrap_or_default();
+        self.last_callers = callers;
         self.event(thread, record, callers, names, out);
+    }
+
+    /// The callers of the function that made the last record.
+    pub(crate) fn last_callers(&self) -> Callers {
+        self.last_callers
     }
 
     /// The events that a record stands for, in their order.
@@ -449,7 +456,9 @@ impl Decoder {
                 regions.border(record, self.passed + 1);
                 Op::RegionExit(regions.open.pop()?)
             }
-            RecordKind::Callers
+            RecordKind::BlockJoin
+            | RecordKind::BlockToken
+            | RecordKind::Callers
             | RecordKind::Destroy
             | RecordKind::Enroll
             | RecordKind::Free
@@ -458,6 +467,8 @@ impl Decoder {
             | RecordKind::Name
             | RecordKind::Raced
             | RecordKind::RegionEnter
+            | RecordKind::StrayExit
+            | RecordKind::Value
             | RecordKind::Yield => return None,
         })
     }

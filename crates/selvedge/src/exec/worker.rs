@@ -11,6 +11,9 @@ use selvedge_engine::{
 };
 use selvedge_explore::{Replay, Rng, Strategy};
 use selvedge_model::{Cause, Finding, Op, Site, SiteId, Status, Symbols, ThreadId};
+use selvedge_specs::Judge;
+
+use crate::values::Callbacks;
 
 use super::fiber::{self, Pool, with};
 use super::panics::Panicked;
@@ -119,6 +122,10 @@ impl Executor for Worker {
         }))
     }
 
+    fn judge(&self) -> Box<dyn Judge> {
+        Box::new(Callbacks)
+    }
+
     fn is_usable(&self) -> bool {
         !self.exec.tainted
     }
@@ -139,6 +146,7 @@ impl Worker {
             exec.finish_analyses();
         }
         let mut findings: Vec<Finding> = exec.pipeline.take_findings().into_iter().collect();
+        let blocks = exec.take_speech(&mut findings);
         let mut failed = exec.failed.take().or(unhandled);
         if failed.is_none()
             && let Some(i) = findings.iter().position(|f| f.status >= Status::Observed)
@@ -162,6 +170,7 @@ impl Worker {
             uncontrolled: Vec::new(),
             choices,
             steps,
+            blocks,
         }
     }
 

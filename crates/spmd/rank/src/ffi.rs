@@ -577,6 +577,20 @@ pub unsafe extern "C" fn sv_request_done(request: u64, from: u32, tag: c_int) {
     });
 }
 
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_request_freed(request: u64) {
+    with(|state, now, _| {
+        state.rank.gather.request_freed(now, request);
+        state.watch = true;
+    });
+}
+
+/// The rank synchronizes in a way that is not followed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_unfollowed() {
+    with(|state, _, _| state.rank.gather.unfollowed = true);
+}
+
 /// The communicator whose messages a request receives, plus one; 0 if it is not a receive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_request_comm(request: u64) -> u64 {

@@ -67,6 +67,8 @@ pub struct Log {
     pub events: Vec<Event>,
     /// By segment; empty if the rank has one thread.
     pub known: Vec<Known>,
+    /// The rank also synchronized in a way that the log does not have.
+    pub unfollowed: bool,
 }
 
 /// A point of an execution: in which segment of which thread it is.
@@ -373,8 +375,8 @@ mod tests {
         let lock = Key::Lock { window: 1, target: None, exclusive: true };
         let event = |segment, takes, gives| Event { slot: 0, segment, takes, gives };
         let logs = vec![
-            Log { events: vec![event(1, vec![], vec![lock])], known: vec![] },
-            Log { events: vec![event(5, vec![lock], vec![])], known: vec![] },
+            Log { events: vec![event(1, vec![], vec![lock])], known: vec![], unfollowed: false },
+            Log { events: vec![event(5, vec![lock], vec![])], known: vec![], unfollowed: false },
         ];
         let graph = Graph::new(logs);
         let point = |rank, segment| Point { rank, slot: 0, segment };

@@ -7,7 +7,7 @@
 use crate::findings::{self, Object};
 use crate::gather::{Attributes, Gather, Space};
 use crate::order::{Graph, Log};
-use crate::owner::{self, Bucket, Owner, Place, Record, Verdict};
+use crate::owner::{self, Bucket, Owner, Pair, Place, Record, Verdict};
 use crate::rules::Bytes;
 use crate::wire;
 
@@ -71,16 +71,25 @@ impl Rank {
         let bits = world.any(bits);
         self.owner.keep(bits & THREADED != 0);
         if bits & OPEN != 0 {
-            let log = Log { events: self.gather.log.clone(), known: self.gather.segments.known() };
+            let log = Log {
+                events: self.gather.log.clone(),
+                known: self.gather.segments.known(),
+                unfollowed: self.gather.unfollowed,
+            };
             let logs = world.all(&wire::log_to_bytes(&log));
-            let logs = logs.iter().map(|l| wire::log_from_bytes(l).unwrap_or_default()).collect();
+            let logs: Vec<Log> =
+                logs.iter().map(|l| wire::log_from_bytes(l).unwrap_or_default()).collect();
+            let unfollowed = logs.iter().any(|log| log.unfollowed);
             let graph = Graph::new(logs);
-            for pair in open {
-                let status = match owner::judge(&graph, &pair.a, &pair.b) {
-                    Verdict::Ordered => continue,
-                    Verdict::Predicted => "predicted",
-                    Verdict::Observed => "observed",
-                };
+            let judged =
+                open.into_iter().map(|pair| (owner::judge(&graph, &pair.a, &pair.b), pair));
+            let mut races: Vec<(Verdict, Pair)> =
+                judged.filter(|(verdict, _)| *verdict != Verdict::Ordered).collect();
+            // Of several pairs of the same places the surest is told.
+            races.sort_by_key(|(verdict, _)| *verdict != Verdict::Observed);
+            for (verdict, pair) in races {
+                let is_sure = verdict == Verdict::Observed && !unfollowed;
+                let status = if is_sure { "observed" } else { "predicted" };
                 if self.owner.is_new(&pair.a, &pair.b) {
                     let space = Space { owner: self.gather.rank, window: None };
                     self.tell(world, status, space, pair.bytes, [&pair.a, &pair.b]);

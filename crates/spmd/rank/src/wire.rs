@@ -282,7 +282,7 @@ fn read_key(r: &mut Reader<'_>) -> Option<Key> {
 /// A log as bytes.
 pub fn log_to_bytes(log: &Log) -> Vec<u8> {
     let mut w = Writer::default();
-    w.numbers([VERSION, log.events.len() as u64]);
+    w.numbers([VERSION, u64::from(log.unfollowed), log.events.len() as u64]);
     for event in &log.events {
         w.numbers([u64::from(event.slot), u64::from(event.segment), event.takes.len() as u64]);
         event.takes.iter().for_each(|&key| write_key(&mut w, key));
@@ -304,6 +304,7 @@ pub fn log_from_bytes(bytes: &[u8]) -> Option<Log> {
     if r.number()? != VERSION {
         return None;
     }
+    let unfollowed = r.number()? != 0;
     let events = r.list(|r| {
         Some(Event {
             slot: r.small()?,
@@ -320,7 +321,7 @@ pub fn log_from_bytes(bytes: &[u8]) -> Option<Log> {
             clock: r.list(Reader::small)?,
         })
     })?;
-    Some(Log { events, known })
+    Some(Log { events, known, unfollowed })
 }
 
 #[cfg(test)]
@@ -377,7 +378,7 @@ mod tests {
         ];
         let events = vec![Event { slot: 0, segment: 4, takes: keys.clone(), gives: keys }];
         let known = vec![Known { segment: 4, slot: 0, tick: 9, clock: vec![9, 0, 2] }];
-        let log = Log { events, known };
+        let log = Log { events, known, unfollowed: true };
         let bytes = log_to_bytes(&log);
         assert_eq!(log_from_bytes(&bytes), Some(log));
     }

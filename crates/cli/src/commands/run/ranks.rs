@@ -246,6 +246,7 @@ impl Namer {
             analyses: vec!["ranks".to_owned()],
             subject: Subject::Memory(self.memory(race)),
             notes: self.notes(race),
+            states: Vec::new(),
             places,
             occurrences: 1,
             target: None,

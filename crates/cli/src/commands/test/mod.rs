@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     }
     let suppressions = Suppressions::load(&args.suppressions)?;
     let program = ControlledProgram::find(&args.command, args.budget.patience)?;
+    let program = program.ensuring(&args.ensure)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = explore::begin(&program);
     let report = match test(args, &program, &deadline, &suppressions, &mut journal) {
@@ -58,7 +59,11 @@ fn test(
     let (observation, predicted, mut report) =
         predict::predict(program, &native, args, suppressions, deadline)?;
     report.cases.iter().for_each(|case| journal.add(case));
-    let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(args.attempts));
+    let mut budget = args.budget.engine(args.attempts);
+    if program.writes_files() {
+        budget.jobs = 1;
+    }
+    let mut campaign = Campaign::new(Arc::clone(&native), budget);
     campaign.besides = observation.executions;
     if let Some((left, schedule)) = &observation.baseline {
         campaign.count_baseline(left, schedule);

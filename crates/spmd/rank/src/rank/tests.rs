@@ -94,7 +94,13 @@ impl Job {
         let logs: Vec<Vec<u8>> = self
             .ranks
             .iter()
-            .map(|r| wire::log_to_bytes(&Log { events: r.gather.log.clone(), known: vec![] }))
+            .map(|r| {
+                wire::log_to_bytes(&Log {
+                    events: r.gather.log.clone(),
+                    known: vec![],
+                    unfollowed: r.gather.unfollowed,
+                })
+            })
             .collect();
         let mut mail: Vec<Vec<Vec<u8>>> = vec![Vec::new(); self.ranks.len()];
         for rank in &self.ranks {
@@ -282,4 +288,84 @@ fn a_store_into_a_buffer_of_a_send_that_is_not_complete_races() {
     job.ranks[0].gather.local(NOW, 13, true, Bytes { start: 4004, len: 4 });
     job.barrier();
     assert_eq!(job.races(), ["observed [10, 12]"]);
+}
+
+/// What ranks do in a random program; every access is to one of few elements.
+#[derive(Clone, Debug)]
+enum Done {
+    Local { rank: usize, writes: bool, at: u64 },
+    Remote { rank: usize, call: usize, target: u32, at: u64 },
+    Flush { rank: usize, target: u32 },
+    Send { from: usize, to: usize },
+    Lock { rank: usize, exclusive: bool },
+    Unlock { rank: usize },
+    Barrier,
+}
+
+const REMOTE: [&str; 4] = ["MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Fetch_and_op"];
+
+fn done() -> impl proptest::strategy::Strategy<Value = Done> {
+    use proptest::prelude::*;
+    let (rank, at) = (0usize..3, 0u64..3);
+    prop_oneof![
+        4 => (rank.clone(), any::<bool>(), at.clone())
+            .prop_map(|(rank, writes, at)| Done::Local { rank, writes, at }),
+        4 => (rank.clone(), 0usize..4, 0u32..3, at)
+            .prop_map(|(rank, call, target, at)| Done::Remote { rank, call, target, at }),
+        2 => (rank.clone(), 0u32..3).prop_map(|(rank, target)| Done::Flush { rank, target }),
+        1 => (rank.clone(), rank.clone()).prop_map(|(from, to)| Done::Send { from, to }),
+        1 => (rank.clone(), any::<bool>()).prop_map(|(rank, exclusive)| Done::Lock { rank, exclusive }),
+        1 => rank.prop_map(|rank| Done::Unlock { rank }),
+        1 => Just(Done::Barrier),
+    ]
+}
+
+/// The elements on which races were found, by owner and by the ranks that take part. `keep_all`: nothing is pruned.
+fn racing_elements(
+    program: &[Done],
+    keep_all: bool,
+) -> std::collections::BTreeSet<(u64, u64, Vec<u64>)> {
+    let mut job = Job::new(3);
+    job.ranks.iter_mut().for_each(|rank| rank.gather.keeps_all = keep_all);
+    for (line, what) in (1..).zip(program) {
+        match *what {
+            Done::Local { rank, writes, at } => job.local(rank, line, writes, 4 * at, 4),
+            Done::Remote { rank, call, target, at } => {
+                job.rma(rank, REMOTE[call], line, target, 4 * at, 4);
+            }
+            Done::Flush { rank, target } => job.flush(rank, target),
+            Done::Send { from, to } => {
+                job.ranks[from].gather.send(NOW, 0, to as u32, 1);
+                job.ranks[to].gather.receive(NOW, 0, from as u32, 1);
+            }
+            Done::Lock { rank, exclusive } => {
+                job.ranks[rank].gather.lock(NOW, WIN, Some(1), exclusive)
+            }
+            Done::Unlock { rank } => job.ranks[rank].gather.unlock(NOW, WIN, Some(1)),
+            Done::Barrier => job.barrier(),
+        }
+    }
+    job.barrier();
+    let lines = job.lines.borrow();
+    let number = |line: &str, name: &str, nth: usize| {
+        let rest = line.split(&format!("\"{name}\":")).nth(nth + 1).unwrap_or("");
+        rest.split([',', '}']).next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(u64::MAX)
+    };
+    let mut elements = std::collections::BTreeSet::new();
+    for line in lines.iter() {
+        let mut ranks = vec![number(line, "rank", 0), number(line, "rank", 1)];
+        ranks.sort_unstable();
+        elements.insert((number(line, "owner", 0), number(line, "offset", 0), ranks));
+    }
+    elements
+}
+
+proptest::proptest! {
+    /// Every line of the program is a place of its own, so that all pairs are told.
+    #[test]
+    fn pruning_loses_no_racing_element(program in proptest::collection::vec(done(), 0..30)) {
+        let all = racing_elements(&program, true);
+        let pruned = racing_elements(&program, false);
+        proptest::prop_assert_eq!(pruned, all);
+    }
 }
