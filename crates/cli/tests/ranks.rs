@@ -45,20 +45,24 @@ fn main() -> ExitCode {
     libtest_mimic::run(&args, trials).exit_code()
 }
 
-/// A directory of its own, which is deleted at the end.
-struct Place(PathBuf);
+/// A directory of its own, which is deleted at the end, and one for the launcher: launchers that start at the same
+/// time fail if they find each other's directories half made. Its path is short, because sockets are in it.
+struct Place(PathBuf, PathBuf);
 
 impl Place {
     fn new(name: &str) -> Place {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ranks-{name}"));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("the target directory is writable");
-        Place(path)
+        let launchers = std::env::temp_dir().join(format!("sv{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&launchers).expect("the temporary directory is writable");
+        Place(path, launchers)
     }
 
     fn selvedge(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
         command.args(args).current_dir(&self.0);
+        command.env("OMPI_MCA_orte_tmpdir_base", &self.1);
         // Containers run tests as root, which Open MPI refuses unless told twice.
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command
@@ -98,6 +102,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.1);
     }
 }
 
