@@ -47,6 +47,34 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Compile or link C with MPI: a drop-in for mpicc
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Mpicc {
+        /// The arguments of mpicc; SELVEDGE_MPICC names the compiler to call
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Compile or link C++ with MPI: a drop-in for mpicxx
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Mpicxx {
+        /// The arguments of mpicxx
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Compile or link C with OpenSHMEM: a drop-in for oshcc
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Oshcc {
+        /// The arguments of oshcc
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Compile or link C++ with OpenSHMEM: a drop-in for oshcxx
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Oshcxx {
+        /// The arguments of oshcxx
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Run a program, observe it, and report its concurrency bugs
     Run(Run),
     /// Observe a program, predict its concurrency bugs, and confirm them by making them happen
@@ -99,6 +127,9 @@ not be run or observed, and otherwise the program's own exit code.")]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) options: RunOptions,
+    /// A command that starts the ranks of an MPI program, besides mpirun, mpiexec, oshrun and srun
+    #[arg(long, value_name = "NAME")]
+    pub(crate) launcher: Option<String>,
     /// The program and its arguments
     #[arg(
         required = true,

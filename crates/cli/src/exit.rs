@@ -48,6 +48,20 @@ pub(crate) enum Failure {
     Output(#[from] io::Error),
     #[error("there is no compiler {name}; set {variable} to the compiler to use")]
     NoCompiler { name: String, variable: &'static str },
+    #[error(
+        "there is no {0}; on Debian or Ubuntu: sudo apt-get install openmpi-bin libopenmpi-dev"
+    )]
+    NoMpi(String),
+    #[error("{0}")]
+    Mpi(selvedge_spmd::layer::LayerError),
+    #[error(
+        "`selvedge {0}` cannot control the ranks of an MPI program; `selvedge run` observes them"
+    )]
+    RanksNotControlled(&'static str),
+    #[error(
+        "nothing was observed: no rank called MPI_Init, or the launcher does not pass its environment on to ranks ({0})"
+    )]
+    NoRanks(String),
     #[error("{}: {wrong}, so Selvedge could not observe it", output.display())]
     Link { output: PathBuf, wrong: String },
     #[error("{0}")]
@@ -98,6 +112,10 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Failure::NoCompiler { .. }
+            | Failure::NoMpi(_)
+            | Failure::Mpi(_)
+            | Failure::NoRanks(_)
+            | Failure::RanksNotControlled(_)
             | Failure::Program(_)
             | Failure::Unobservable { .. }
             | Failure::Endless { .. }

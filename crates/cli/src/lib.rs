@@ -42,6 +42,9 @@ fn command(words: Vec<OsString>) -> ExitCode {
     if let Some((driver, args)) = driver(&words) {
         return ended(program::compiler::run(driver, args));
     }
+    if let Some((name, args)) = mpi_compiler(&words) {
+        return ended(program::compiler::mpi::run(name, args));
+    }
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
@@ -49,6 +52,8 @@ fn command(words: Vec<OsString>) -> ExitCode {
     let outcome = match arguments.command {
         Command::Run(args) => return ended(commands::run::run(&args)),
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("handled above"),
+        Command::Mpicc { .. } | Command::Mpicxx { .. } => unreachable!("handled above"),
+        Command::Oshcc { .. } | Command::Oshcxx { .. } => unreachable!("handled above"),
         Command::Test(args) => commands::test::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
@@ -87,6 +92,13 @@ fn driver(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
         "c++" | program::toolbox::CXX => Some((Driver::Cxx, rest.to_vec())),
         _ => None,
     }
+}
+
+/// Whether we are called as a compiler of MPI, and as which one.
+fn mpi_compiler(words: &[OsString]) -> Option<(&'static str, &[OsString])> {
+    let name = words.get(1)?.to_str()?;
+    let known = program::compiler::mpi::COMPILERS.into_iter().find(|c| *c == name)?;
+    Some((known, &words[2..]))
 }
 
 fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {

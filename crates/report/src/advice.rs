@@ -3,7 +3,7 @@
 use selvedge_model::{Kind, Mode, Status, Target};
 
 use crate::words::{self, list, quoted};
-use crate::{Case, Lock, Place, Role, Subject};
+use crate::{Case, Lock, Memory, Note, Place, Role, Subject};
 
 /// The whole case in sentences: what each thread does, the notes, why it is a bug, what helps, and how to
 /// replay it.
@@ -23,6 +23,12 @@ pub fn account(case: &Case) -> Vec<String> {
 /// Why the finding is a bug, in a sentence; `None` if the summary says it already.
 pub fn why(case: &Case) -> Option<&'static str> {
     Some(match (case.kind, case.status) {
+        (Kind::DataRace, Status::Observed | Status::Confirmed) if is_of_ranks(case) => {
+            "nothing orders the two accesses: which one comes first is open, and so is what the memory holds afterwards"
+        }
+        (Kind::DataRace, _) if is_of_ranks(case) => {
+            "no barrier, message or common exclusive lock orders the two accesses; a lock, an atomic operation or a flag may have done so in this run"
+        }
         (Kind::DataRace, Status::Observed | Status::Confirmed) => {
             "nothing orders the two accesses: the outcome depends on which comes first, and the compiler may assume that they never race"
         }
@@ -60,6 +66,11 @@ pub fn why(case: &Case) -> Option<&'static str> {
     })
 }
 
+/// Whether ranks take part, and not only threads of one process.
+fn is_of_ranks(case: &Case) -> bool {
+    case.places.iter().any(|p| p.role.is_of_rank())
+}
+
 /// Whether the case is the order of two acquisitions or atomics.
 fn is_order(case: &Case) -> bool {
     matches!(case.target, Some(Target::Contention { .. }))
@@ -68,6 +79,7 @@ fn is_order(case: &Case) -> bool {
 /// What to change in the program.
 pub fn missing(case: &Case) -> Option<String> {
     match (case.kind, case.places.as_slice()) {
+        (Kind::DataRace, [_, _]) if is_of_ranks(case) => Some(between_ranks(case)),
         (Kind::DataRace, [a, b]) => Some(missing_between(a, b)),
         (Kind::Deadlock, places) if case.subject.is_empty() => {
             let notified = places.iter().any(|p| matches!(p.role, Role::Await(_)));
@@ -94,6 +106,20 @@ pub fn missing(case: &Case) -> Option<String> {
             "use the variables in one critical section wherever they must be consistent".into(),
         ),
         _ => None,
+    }
+}
+
+fn between_ranks(case: &Case) -> String {
+    let [a, b] = case.places.as_slice() else { return String::new() };
+    let open =
+        case.notes.iter().any(|n| matches!(n, Note::InFlight { .. } | Note::LocalOnly { .. }));
+    if matches!(case.subject, Subject::Memory(Memory::Buffer { .. })) {
+        return format!("complete the call at {} before the access at {}", a.site, b.site);
+    }
+    match (open, a.thread == b.thread) {
+        (true, _) => "complete the call at the target (flush, unlock or fence) before the barrier".into(),
+        (_, true) => format!("complete the call at {} (flush, unlock or fence) before the access at {}", a.site, b.site),
+        _ => "complete the first access, and put a barrier, a message or a fence between the two; or hold the same exclusive lock around both".into(),
     }
 }
 

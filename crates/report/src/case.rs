@@ -75,6 +75,24 @@ pub enum Memory {
     },
     /// Only its address is known, which differs in the next run.
     Unnamed,
+    /// Memory of a rank that other ranks can access.
+    Window {
+        /// The window's name, or the variable's, if it has one.
+        name: Option<String>,
+        /// The rank that owns the memory.
+        owner: u32,
+        /// The first of the bytes, counted from the beginning of the owner's part of the window.
+        byte: u64,
+        /// The number of bytes.
+        len: u64,
+    },
+    /// A buffer of a rank that a call of MPI uses.
+    Buffer {
+        /// The variable, if it has a name.
+        name: Option<String>,
+        /// The rank that owns the memory.
+        owner: u32,
+    },
 }
 
 /// A marked or inferred region of code.
@@ -208,6 +226,19 @@ pub enum Note {
     },
     /// A suspected violation happened, and did not change the result.
     NoEffect,
+    /// A one-sided call was in flight when its rank entered a barrier.
+    InFlight {
+        call: String,
+        rank: u32,
+        window: Option<String>,
+        at: Site,
+        barrier: Site,
+    },
+    /// A one-sided call was completed at its origin, and not at its target.
+    LocalOnly {
+        call: String,
+        rank: u32,
+    },
     /// Turning round this race, and nothing else, changes the value.
     CausedBy {
         kind: Kind,
@@ -322,6 +353,15 @@ pub enum Role {
     Sleep,
     Fail,
     Ensure,
+    /// A rank loads from memory that other ranks can access, or that a call of MPI uses.
+    Load,
+    /// A rank stores to such memory.
+    Store,
+    /// A rank calls a function of MPI, which reads or writes.
+    Called {
+        function: String,
+        writes: bool,
+    },
 }
 
 /// A lock that a thread holds.
@@ -531,7 +571,19 @@ impl Place {
 impl Role {
     /// Whether the role changes memory.
     pub fn writes(&self) -> bool {
-        matches!(self, Role::Write | Role::AtomicWrite | Role::Free)
+        matches!(
+            self,
+            Role::Write
+                | Role::AtomicWrite
+                | Role::Free
+                | Role::Store
+                | Role::Called { writes: true, .. }
+        )
+    }
+
+    /// Whether it is the part of a rank, and not of a thread of one process.
+    pub fn is_of_rank(&self) -> bool {
+        matches!(self, Role::Load | Role::Store | Role::Called { .. })
     }
 
     /// Whether the role is an atomic access.
@@ -554,7 +606,15 @@ impl Subject {
                 std::slice::from_ref(name)
             }
             Subject::Value { name, .. } => std::slice::from_ref(name),
-            Subject::Memory(Memory::Heap { .. } | Memory::Unnamed)
+            Subject::Memory(
+                Memory::Window { name: Some(name), .. } | Memory::Buffer { name: Some(name), .. },
+            ) => std::slice::from_ref(name),
+            Subject::Memory(
+                Memory::Heap { .. }
+                | Memory::Unnamed
+                | Memory::Window { name: None, .. }
+                | Memory::Buffer { name: None, .. },
+            )
             | Subject::Region(Region::Locked(_))
             | Subject::Program(_) => &[],
         }

@@ -49,6 +49,12 @@ pub enum Bound {
     Races { seen: u64, kept: u64 },
     /// Only this many events of an observed execution were analysed.
     Beginning(u64),
+    /// A rank ended before `MPI_Finalize`: accesses after the last barrier were not analysed.
+    LastPhase,
+    /// A rank could not remember this many accesses.
+    Accesses(u64),
+    /// Loads and stores of the program were not seen, only its calls of MPI.
+    CallsOnly,
     /// The sentence that an earlier version stored.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
@@ -75,6 +81,15 @@ impl Bound {
             }
             Bound::Beginning(events) => {
                 format!("only the first {events} events of an observed execution were analysed")
+            }
+            Bound::LastPhase => {
+                "a rank ended before MPI_Finalize: what ranks did after the last barrier was not analysed".to_owned()
+            }
+            Bound::Accesses(lost) => {
+                format!("a rank could not remember {lost} accesses, so findings may be missing")
+            }
+            Bound::CallsOnly => {
+                "the program is not instrumented: its calls of MPI were seen, and its loads and stores were not".to_owned()
             }
             Bound::Told(text) => text.clone(),
         }

@@ -69,10 +69,25 @@ pub fn names(subject: &Subject) -> Vec<String> {
         Subject::Memory(Memory::Heap { from: Some(site) }) => format!("heap block from {site}"),
         Subject::Memory(Memory::Heap { from: None }) => "heap block".to_owned(),
         Subject::Memory(Memory::Unnamed) => "memory without a name".to_owned(),
+        Subject::Memory(Memory::Window { name, owner, byte, len }) => {
+            let name = name.as_deref().unwrap_or("window");
+            format!("{name} of rank {owner}, {}", bytes(*byte, *len))
+        }
+        Subject::Memory(Memory::Buffer { name, owner }) => {
+            format!("{} of rank {owner}", name.as_deref().unwrap_or("buffer"))
+        }
         Subject::Region(of) => region(of),
         Subject::Value { block, name } => return vec![block.clone(), name.clone()],
         Subject::Program(of) => failure(of),
     }]
+}
+
+/// `byte 4`, `bytes 4 to 7`.
+fn bytes(first: u64, len: u64) -> String {
+    match len {
+        1 => format!("byte {first}"),
+        _ => format!("bytes {first} to {}", first + len.max(1) - 1),
+    }
 }
 
 /// The names in backquotes, as a list.
@@ -181,6 +196,9 @@ pub fn sentence(of: Kind, place: &Place) -> String {
         return format!("{does} here");
     }
     let about = if place.approximate { " (or near here)" } else { "" };
+    if place.role.is_of_rank() {
+        return format!("{} {does}{holding}", place.thread);
+    }
     format!("thread {} {does}{about}{holding}", place.thread)
 }
 
@@ -201,8 +219,14 @@ pub fn acquisitions(place: &Place) -> Vec<String> {
 }
 
 /// The name of a role in JSON.
-pub fn role(of: &Role) -> &'static str {
-    match of {
+pub fn role(of: &Role) -> String {
+    let name = match of {
+        Role::Load => "load",
+        Role::Store => "store",
+        Role::Called { function, writes } => {
+            let does = if *writes { "writes" } else { "reads" };
+            return format!("{function} ({does})");
+        }
         Role::Read => "read",
         Role::Write => "write",
         Role::AtomicRead => "atomic-read",
@@ -221,7 +245,8 @@ pub fn role(of: &Role) -> &'static str {
         Role::Sleep => "sleep",
         Role::Fail => "fail",
         Role::Ensure => "ensure",
-    }
+    };
+    name.to_owned()
 }
 
 fn verb(of: &Role) -> &'static str {
@@ -244,6 +269,10 @@ fn verb(of: &Role) -> &'static str {
         Role::Sleep => "waits to be woken",
         Role::Fail => "fails",
         Role::Ensure => "ensures the value",
+        Role::Load => "loads",
+        Role::Store => "stores",
+        Role::Called { writes: true, .. } => "writes with",
+        Role::Called { writes: false, .. } => "reads with",
     }
 }
 
@@ -259,7 +288,8 @@ pub fn object(of: &Role) -> Option<String> {
         Role::Await(name) => Some(name.clone()),
         Role::Enter(of) => Some(region(of)),
         Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite => None,
-        Role::Free | Role::Sleep | Role::Fail | Role::Ensure => None,
+        Role::Free | Role::Sleep | Role::Fail | Role::Ensure | Role::Load | Role::Store => None,
+        Role::Called { function, .. } => Some(function.clone()),
     }
 }
 
@@ -352,6 +382,15 @@ pub fn note(of: &Note) -> String {
             }
         },
         Note::NoEffect => "another thread ran in between, but the result did not change".to_owned(),
+        Note::InFlight { call, rank, window, at, barrier } => {
+            let of = window.as_ref().map_or(String::new(), |name| format!(" of `{name}`"));
+            format!(
+                "no flush, unlock or fence{of} completes the `{call}` of rank {rank} between {at} and the barrier at {barrier}"
+            )
+        }
+        Note::LocalOnly { call, rank } => format!(
+            "the `{call}` of rank {rank} was completed at the origin only: flush_local and waiting for a request do not complete it at the target"
+        ),
         Note::CausedBy { kind, subject, sites } => {
             let sites: Vec<String> = sites.iter().map(ToString::to_string).collect();
             format!(

@@ -29,7 +29,7 @@ usage: cargo xtask TASK
   instructions [--record]
                  count the instructions of small kernels, and compare with the record or write it
   corpus [RUNS] [NAME]
-                 build the programs of the native corpus whose names contain NAME (default: all)
+                 build the programs of the native and of the MPI corpus whose names contain NAME (default: all)
                  once, and run each RUNS times (default: 10)
   real [NAME…]   download real programs and crates, check their results, and compare the findings
                  with those of ThreadSanitizer
@@ -82,6 +82,8 @@ fn corpus(args: &[&str]) -> Outcome {
     setup::run()?;
     let (runs, name) = args.split_first().unwrap_or((&"10", &[]));
     let test = ["test", "-p", "selvedge-runtime", "--test", "corpus", "--"];
+    shell::cargo_with("CORPUS_RUNS", runs, &[&test, name].concat())?;
+    let test = ["test", "-p", "selvedge-cli", "--test", "ranks", "--"];
     shell::cargo_with("CORPUS_RUNS", runs, &[&test, name].concat())
 }
 

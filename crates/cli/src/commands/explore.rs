@@ -11,6 +11,7 @@ use selvedge_explore::{Coverage, strategies::pct};
 use selvedge_report::{Effort, Remark, Report, Stats, words};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::WatchList;
+use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::{Explore, Output};
 use crate::control::cases;
@@ -30,6 +31,9 @@ const OBSERVED: u64 = 3;
 
 /// Explores and reports.
 pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
+    if is_launcher(&args.command[0], None) {
+        return Err(Failure::RanksNotControlled("explore"));
+    }
     let program = ControlledProgram::find(&args.command, args.budget.patience)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = begin(&program);

@@ -147,6 +147,9 @@ pub(crate) fn stored(
     };
     let run = store.run(Some(run))?;
     let control = case.control.clone().unwrap_or_default();
+    if case.places.iter().any(|p| p.role.is_of_rank()) {
+        return Err(Failure::RanksNotControlled("replay"));
+    }
     let (Some(setup), Some(schedule)) = (&run.setup, &control.schedule) else {
         return Err(Failure::Usage(format!(
             "{} is {} and has no schedule; `selvedge test` searches for one",

@@ -72,7 +72,7 @@ impl Toolbox {
 }
 
 /// Our cache directory, according to the XDG specification.
-fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     absolute("XDG_CACHE_HOME")

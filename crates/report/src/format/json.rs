@@ -121,7 +121,7 @@ struct Place<'a> {
     column: Option<u32>,
     function: Option<&'a str>,
     thread: &'a str,
-    role: &'static str,
+    role: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<String>,
     /// Absent if the locks are not known.
@@ -250,7 +250,7 @@ fn finding(case: &Case) -> Finding<'_> {
         subject: words::names(&case.subject),
         notes: case.notes.iter().map(words::note).collect(),
         occurrences: case.occurrences,
-        sites: case.places.iter().map(place).collect(),
+        sites: case.places.iter().map(|p| place(p, case)).collect(),
         states: case.states.iter().map(state).collect(),
         schedules: control.map_or(&[][..], |c| &c.schedules),
         schedule: control.and_then(|c| c.schedule.as_deref()),
@@ -271,8 +271,13 @@ fn state(of: &crate::State) -> State<'_> {
     State { name: &of.name, first: given(&of.first), second: given(&of.second) }
 }
 
-fn place(p: &crate::Place) -> Place<'_> {
+fn place<'a>(p: &'a crate::Place, case: &Case) -> Place<'a> {
     let frame = p.site.frame();
+    // What ranks access is worth naming: it may belong to another rank.
+    let object = match p.role.is_of_rank() {
+        true => words::names(&case.subject).pop(),
+        false => words::object(&p.role),
+    };
     Place {
         site: p.site.to_string(),
         file: frame.map(|f| &*f.file).filter(|n| !n.is_empty()),
@@ -281,7 +286,7 @@ fn place(p: &crate::Place) -> Place<'_> {
         function: frame.map(|f| &*f.function).filter(|n| !n.is_empty()),
         thread: &p.thread,
         role: words::role(&p.role),
-        object: words::object(&p.role),
+        object,
         held: p.held.as_ref().map(|held| held.iter().map(lock).collect()),
         approximate: p.approximate,
         stack: stack(p),

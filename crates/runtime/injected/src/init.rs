@@ -14,6 +14,7 @@ use crate::layout;
 use crate::regions;
 use crate::report;
 use crate::rings;
+use crate::spmd;
 use crate::sys;
 use crate::thread;
 use crate::wire::{self, Failure, Header, Shared};
@@ -225,7 +226,8 @@ unsafe extern "C" fn fini() {
         write_maps();
     }
     let races = report::UNREPORTED.load(Ordering::Relaxed);
-    if races != 0 {
+    // Races across ranks, and in memory of windows, are the business of the library for MPI programs.
+    if races != 0 && !spmd::is_on() {
         sys::complain(b"selvedge: data races seen at ");
         sys::complain_number(u64::from(races));
         sys::complain(b" pairs of places; `selvedge run` shows them\n");

@@ -18,6 +18,7 @@
 //! | [`primitives`] | what locks, conditions, barriers and the like do, observed or controlled |
 //! | [`control`] | controlled executions: one thread at a time |
 //! | [`interpose`] | functions of the C library that synchronize, allocate or copy |
+//! | [`spmd`] | loads and stores for the library for MPI programs |
 //! | [`rings`], [`report`] | events and races on their way to the host |
 //! | [`init`], [`sys`], [`layout`] | start-up, system calls, addresses |
 
@@ -39,6 +40,7 @@ pub mod regions;
 pub mod report;
 pub mod rings;
 pub mod shadow;
+pub mod spmd;
 pub mod sync;
 pub mod sys;
 pub mod thread;

@@ -12,7 +12,7 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 use crate::clock::{Clock, ThreadClock};
 use crate::layout;
@@ -141,6 +141,8 @@ pub struct Thread {
     pub unusual: bool,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
+    /// The thread is inside a library whose synchronization says nothing while this is not 0 (see `spmd`).
+    pub outside: u32,
     /// What it knows of all threads.
     pub clock: ThreadClock,
     /// Its component.
@@ -222,6 +224,9 @@ pub fn sets_lock(index: usize) -> &'static SpinLock {
     unsafe { &(*block(index)).sets }
 }
 
+/// Accesses are recorded, whatever the host wants: the library for MPI programs needs them.
+pub static RECORD_ALL: AtomicBool = AtomicBool::new(false);
+
 /// Blocks ever used.
 pub static BLOCKS: AtomicUsize = AtomicUsize::new(0);
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
@@ -244,7 +249,13 @@ pub fn me() -> Option<&'static mut Thread> {
     let thread = current();
     // SAFETY: the pointer is null or the thread's own block, which only this thread writes. Two
     // references may exist up the stack only across `Busy`, which this refuses.
-    unsafe { if thread.is_null() || (*thread).busy != 0 { None } else { Some(&mut *thread) } }
+    unsafe {
+        if thread.is_null() || (*thread).busy | (*thread).outside != 0 {
+            None
+        } else {
+            Some(&mut *thread)
+        }
+    }
 }
 
 fn set_hot(filter: u64) {
@@ -468,7 +479,9 @@ impl Thread {
     /// Records what the host wants to see besides synchronization, from now on.
     pub fn record_as_wanted(&mut self) {
         let flags = crate::rings::shared().map_or(0, |s| s.header.flags);
-        self.set_record_accesses(flags & wire::RECORD_ACCESSES != 0);
+        self.set_record_accesses(
+            flags & wire::RECORD_ACCESSES != 0 || RECORD_ALL.load(Ordering::Relaxed),
+        );
         self.record_racy = flags & (wire::RECORD_ACCESSES | wire::RECORD_RACY) != 0;
         self.record_atomics =
             self.ring.is_log() || self.ring.is_open() && flags & wire::RECORD_ATOMICS != 0;
@@ -673,6 +686,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.seen = [Seen::default(); SEEN];
     thread.regions.reset(false);
     thread.busy = 0;
+    thread.outside = 0;
     thread.controlled = 0;
     thread.joined_as = 0;
     thread.pending = 0;

@@ -7,6 +7,7 @@
 mod ending;
 mod held_before;
 pub(crate) mod observe;
+mod ranks;
 pub(crate) mod signals;
 mod watch;
 
@@ -18,6 +19,7 @@ use std::process::{Command, ExitCode};
 use selvedge_model::Symbols;
 use selvedge_report::{Bound, FORMATS};
 use selvedge_runtime::{Form, Outcome, Session};
+use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::{Output, Run};
 use crate::catalogue;
@@ -36,6 +38,9 @@ use watch::Watch;
 
 /// Runs the program and reports. The exit code is 1 if there are findings, else the program's own.
 pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
+    if is_launcher(&args.command[0], args.launcher.as_deref()) {
+        return ranks::run(args);
+    }
     let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;
     let suppressions = Suppressions::load(&args.options.suppressions)?;
     let checking = args.options.discipline.as_deref().map(Checking::load).transpose()?;

@@ -12,6 +12,7 @@ use selvedge_engine::campaign::Undirected;
 use selvedge_engine::{Attempted, Campaign, Confirmer};
 use selvedge_model::{FindingId, Keep, Status};
 use selvedge_report::{Case, Remark, Report, Stats, words};
+use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::Test;
 use crate::commands::explore;
@@ -27,6 +28,9 @@ use crate::store::Journal;
 
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
+    if is_launcher(&args.command[0], None) {
+        return Err(Failure::RanksNotControlled("test"));
+    }
     let suppressions = Suppressions::load(&args.suppressions)?;
     let program = ControlledProgram::find(&args.command, args.budget.patience)?;
     let program = program.ensuring(&args.ensure)?;

@@ -6,6 +6,7 @@
 //! unobserved, and no message would say so.
 
 mod arguments;
+pub(crate) mod mpi;
 mod plan;
 
 use std::ffi::{OsStr, OsString};

@@ -8,6 +8,7 @@ use crate::rings;
 use crate::shadow::{
     self, ATOMIC, Cell, Cells, FREED, Granule, granule, is_cell, is_private, is_racy, is_set,
 };
+use crate::spmd;
 use crate::thread::{Busy, Change, Memo, Thread};
 use crate::wire::AccessKind;
 
@@ -46,7 +47,9 @@ fn record(t: &mut Thread, here: &Here, stamped: bool) {
     if here.cell & ATOMIC == 0 {
         let bytes = here.cell & 0xff;
         let start = (here.addr & !7) + bytes.trailing_zeros() as usize;
-        rings::record_access(t, stamped, here.write, here.pc, start, bytes.count_ones() as usize);
+        let len = bytes.count_ones() as usize;
+        spmd::access(start, len, here.write, here.pc);
+        rings::record_access(t, stamped, here.write, here.pc, start, len);
     }
 }
 

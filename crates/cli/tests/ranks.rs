@@ -1,0 +1,234 @@
+//! Every program of the MPI corpus, buggy and fixed, gives exactly the marked findings.
+//!
+//! `// race(NAME)` marks the two lines of an observed race (or the one line that races with itself),
+//! `// predicted(NAME)` those of a predicted one, and `// ranks N` says how many ranks to start. The fixed twin
+//! (`-DFIXED`) must have no finding and succeed.
+//!
+//! Each program and twin is a test of its own, named `put_load.c::fixed`. `CORPUS_RUNS=10` runs each of them ten times
+//! (`cargo xtask corpus 10`), from the second run on with random delays in ranks, and every run must give the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+
+/// Status and lines of a finding.
+type Found = BTreeSet<(String, Vec<u64>)>;
+
+fn main() -> ExitCode {
+    let args = Arguments::from_args();
+    let runs = std::env::var("CORPUS_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spmd/tests/corpus");
+    let files = std::fs::read_dir(&corpus).expect("the corpus is there");
+    let mut sources: Vec<PathBuf> = files
+        .map(|f| f.expect("a file").path())
+        .filter(|p| p.extension().is_some_and(|e| e == "c"))
+        .collect();
+    sources.sort();
+    let mut trials: Vec<Trial> = Vec::new();
+    for source in sources {
+        for fixed in [false, true] {
+            let name = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let twin = if fixed { "fixed" } else { "buggy" };
+            let source = source.clone();
+            let check = move || check(&source, fixed, runs).map_err(Failed::from);
+            trials.push(Trial::test(format!("{name}::{twin}"), check));
+        }
+    }
+    trials
+        .push(Trial::test("a_program_that_is_no_mpi_program", || not_mpi().map_err(Failed::from)));
+    trials.push(Trial::test("a_rank_that_aborts", || aborts().map_err(Failed::from)));
+    trials.push(Trial::test("no_mpicc", || no_mpicc().map_err(Failed::from)));
+    trials.push(Trial::test("calls_only", || calls_only().map_err(Failed::from)));
+    libtest_mimic::run(&args, trials).exit_code()
+}
+
+/// A directory of its own, which is deleted at the end, and one for the launcher: launchers that start at the same
+/// time fail if they find each other's directories half made. Its path is short, because sockets are in it.
+struct Place(PathBuf, PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ranks-{name}"));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("the target directory is writable");
+        let launchers = std::env::temp_dir().join(format!("sv{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&launchers).expect("the temporary directory is writable");
+        Place(path, launchers)
+    }
+
+    fn selvedge(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+        command.args(args).current_dir(&self.0);
+        command.env("OMPI_MCA_orte_tmpdir_base", &self.1);
+        // Containers run tests as root, which Open MPI refuses unless told twice.
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command
+    }
+
+    fn compile(&self, compiler: &[&str], source: &Path, fixed: bool) -> Result<(), String> {
+        let include = source.parent().unwrap_or(Path::new("."));
+        let mut command = match compiler {
+            ["selvedge", rest @ ..] => self.selvedge(rest),
+            [first, rest @ ..] => {
+                let mut command = Command::new(first);
+                command.args(rest).current_dir(&self.0);
+                command
+            }
+            [] => return Err("no compiler".into()),
+        };
+        command.args(["-g", "-O1", "-pthread", "-I"]).arg(include).arg(source).args(["-o", "prog"]);
+        command.args(fixed.then_some("-DFIXED"));
+        let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(format!("{command:?}:\n{}", String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
+    fn run(&self, ranks: &str, delays: Option<usize>) -> Result<Output, String> {
+        let run = ["run", "--format", "json", "--", "mpirun", "--oversubscribe", "-n"];
+        let mut command = self.selvedge(&run);
+        command.arg(ranks).arg("./prog");
+        if let Some(seed) = delays {
+            command.env("CORPUS_DELAYS", seed.to_string());
+        }
+        command.output().map_err(|e| format!("{command:?}: {e}"))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.1);
+    }
+}
+
+fn check(source: &Path, fixed: bool, runs: usize) -> Result<(), String> {
+    let name = source.file_stem().unwrap_or_default().to_string_lossy();
+    let place = Place::new(&format!("{name}-{fixed}"));
+    let text = std::fs::read_to_string(source).map_err(|e| e.to_string())?;
+    let ranks = text.split_whitespace().nth(2).unwrap_or("3").to_owned();
+    let expected = if fixed { Found::new() } else { marked(&text) };
+    place.compile(&["selvedge", "mpicc"], source, fixed)?;
+    for number in 1..=runs {
+        let output = place.run(&ranks, (number > 1).then_some(number))?;
+        let found = found(&output)?;
+        if found != expected {
+            return Err(format!(
+                "expected {expected:?} and found {found:?} in run {number} of {runs}"
+            ));
+        }
+        if fixed && !output.status.success() {
+            return Err(format!("ended with {}", output.status));
+        }
+    }
+    Ok(())
+}
+
+/// The findings that the marks in a source call for.
+fn marked(text: &str) -> Found {
+    let mut lines: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        for (mark, status) in [("// race(", "observed"), ("// predicted(", "predicted")] {
+            if let Some(name) = line.split(mark).nth(1).and_then(|rest| rest.split(')').next()) {
+                lines.entry((status, name)).or_default().push(number);
+            }
+        }
+    }
+    let pair = |mut lines: Vec<u64>| {
+        if let [line] = lines[..] {
+            lines.push(line);
+        }
+        lines
+    };
+    lines.into_iter().map(|((status, _), lines)| (status.to_owned(), pair(lines))).collect()
+}
+
+fn found(output: &Output) -> Result<Found, String> {
+    let broken = || format!("no report:\n{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).map_err(|_| broken())?;
+    let findings = report["findings"].as_array().ok_or_else(broken)?;
+    let finding = |f: &Value| {
+        let sites = f["sites"].as_array().cloned().unwrap_or_default();
+        let mut lines: Vec<u64> = sites.iter().filter_map(|s| s["line"].as_u64()).collect();
+        lines.sort_unstable();
+        (f["status"].as_str().unwrap_or("").to_owned(), lines)
+    };
+    Ok(findings.iter().map(finding).collect())
+}
+
+/// Whether a command ended with a code and said something.
+fn says(output: &Output, code: i32, text: &str) -> Result<(), String> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() == Some(code) && said.contains(text) {
+        true => Ok(()),
+        false => Err(format!("ended with {}, and said:\n{said}", output.status)),
+    }
+}
+
+fn not_mpi() -> Result<(), String> {
+    let place = Place::new("not-mpi");
+    let output =
+        place.selvedge(&["run", "--", "mpirun", "--oversubscribe", "-n", "2", "true"]).output();
+    says(&output.map_err(|e| e.to_string())?, 3, "no rank called MPI_Init")
+}
+
+/// What was found before a rank aborts is reported, and that the rest was not analysed.
+fn aborts() -> Result<(), String> {
+    let place = Place::new("aborts");
+    let source = place.0.join("aborts.c");
+    let program = "#include <mpi.h>\n\
+        int table[4], one = 1, rank;\n\
+        int main(int argc, char **argv) {\n\
+            MPI_Win win;\n\
+            MPI_Init(&argc, &argv);\n\
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+            MPI_Win_create(table, sizeof table, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n\
+            MPI_Win_fence(0, win);\n\
+            MPI_Put(&one, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n\
+            MPI_Win_fence(0, win);\n\
+            if (rank == 1)\n\
+                MPI_Abort(MPI_COMM_WORLD, 7);\n\
+            MPI_Barrier(MPI_COMM_WORLD);\n\
+            MPI_Finalize();\n\
+        }\n";
+    std::fs::write(&source, program).map_err(|e| e.to_string())?;
+    place.compile(&["selvedge", "mpicc"], &source, false)?;
+    let output = place.run("2", None)?;
+    let expected = Found::from([("observed".to_owned(), vec![9, 9])]);
+    let found = found(&output)?;
+    let report = String::from_utf8_lossy(&output.stdout);
+    match found == expected && report.contains("ended before MPI_Finalize") {
+        true => Ok(()),
+        false => Err(format!("found {found:?}: {report}")),
+    }
+}
+
+fn no_mpicc() -> Result<(), String> {
+    let place = Place::new("no-mpicc");
+    let mut command = place.selvedge(&["run", "--", "mpirun", "-n", "2", "true"]);
+    let output =
+        command.env("SELVEDGE_MPICC", "no-such-mpicc").output().map_err(|e| e.to_string())?;
+    says(&output, 3, "libopenmpi-dev")?;
+    let mut command = place.selvedge(&["mpicc", "a.c"]);
+    let output =
+        command.env("SELVEDGE_MPICC", "no-such-mpicc").output().map_err(|e| e.to_string())?;
+    says(&output, 3, "libopenmpi-dev")
+}
+
+/// A program that is not instrumented: calls of MPI are seen, and the report says that loads and stores are not.
+fn calls_only() -> Result<(), String> {
+    let place = Place::new("calls-only");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spmd/tests/corpus/put_and_put.c");
+    place.compile(&["mpicc"], &source, false)?;
+    let output = place.run("3", None)?;
+    let text = std::fs::read_to_string(&source).map_err(|e| e.to_string())?;
+    let report = String::from_utf8_lossy(&output.stdout);
+    match found(&output)? == marked(&text) && report.contains("its loads and stores were not") {
+        true => Ok(()),
+        false => Err(format!("{report}")),
+    }
+}

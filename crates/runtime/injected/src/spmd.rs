@@ -1,0 +1,119 @@
+//! What the library for MPI programs needs of the runtime (`crates/spmd`): the loads and stores of instrumented code
+//! to memory that other ranks can access, the clock of the current thread, and silence while a thread is inside MPI.
+//!
+//! Ground rules:
+//! - The hook is called once for each access that the filter lets pass, while the runtime is busy: what the hook does
+//!   itself is not seen.
+//! - A thread inside the MPI library is *outside*: what it locks, sends and receives there says nothing about the
+//!   order of the program's own threads.
+
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::thread::{self, Thread};
+
+type Hook = unsafe extern "C" fn(usize, usize, c_int, usize);
+
+static HOOK: AtomicUsize = AtomicUsize::new(0);
+
+/// The memory to watch: ranges that are sorted and do not overlap. One whose end is 0 is not there.
+static WATCHED: [(AtomicUsize, AtomicUsize); 16] =
+    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 16];
+
+/// Whether accesses are wanted.
+#[inline]
+pub fn is_on() -> bool {
+    HOOK.load(Ordering::Relaxed) != 0
+}
+
+/// Passes an access on, if it is to memory that is watched.
+#[inline]
+pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
+    let hook = HOOK.load(Ordering::Acquire);
+    if hook == 0 {
+        return;
+    }
+    for (start, end) in &WATCHED {
+        let end = end.load(Ordering::Acquire);
+        if end == 0 {
+            return;
+        }
+        if addr < end && addr + len > start.load(Ordering::Acquire) {
+            // SAFETY: set by `attach` to a function of this type, which is never unloaded.
+            let hook = unsafe { core::mem::transmute::<usize, Hook>(hook) };
+            // SAFETY: the hook takes any address and does not use it.
+            return unsafe { hook(addr, len, c_int::from(write), pc) };
+        }
+    }
+}
+
+/// Begins to pass accesses on.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn selvedge_spmd_attach(hook: usize) {
+    HOOK.store(hook, Ordering::Release);
+    thread::RECORD_ALL.store(true, Ordering::Release);
+    let current = thread::current();
+    // SAFETY: null or the thread's own block.
+    if let Some(t) = unsafe { current.as_mut() } {
+        t.record_as_wanted();
+    }
+}
+
+/// The ranges to watch from now on: `count` pairs of first byte and first byte after it. An access at the same time
+/// may be passed on or not.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn selvedge_spmd_watch(ranges: *const [u64; 2], count: usize) {
+    for (i, (start, end)) in WATCHED.iter().enumerate() {
+        // SAFETY: the caller passes that many ranges.
+        let range = (i < count).then(|| unsafe { *ranges.add(i) });
+        let [from, to] = range.unwrap_or([0, 0]);
+        if start.load(Ordering::Relaxed) as u64 == from && end.load(Ordering::Relaxed) as u64 == to
+        {
+            continue;
+        }
+        // While a range changes it is too long rather than too short.
+        start.store(0, Ordering::Release);
+        end.store(to as usize, Ordering::Release);
+        start.store(from as usize, Ordering::Release);
+    }
+}
+
+/// Writes slot, clock of the slot, and clock; returns how many words that are.
+fn now(t: &Thread, into: *mut u32, room: usize) -> usize {
+    let len = t.clock.len.max(t.slot as usize + 1).min(room.saturating_sub(2));
+    // SAFETY: the caller has room for that many words.
+    unsafe {
+        into.write(t.slot);
+        into.add(1).write(t.clock.at[t.slot as usize]);
+        for i in 0..len {
+            into.add(2 + i).write(t.clock.at[i]);
+        }
+    }
+    len + 2
+}
+
+/// The clock of the current thread; 0 words if the runtime does not know it.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn selvedge_spmd_now(into: *mut u32, room: usize) -> usize {
+    // SAFETY: null or the thread's own block.
+    unsafe { thread::current().as_ref() }.map_or(0, |t| now(t, into, room))
+}
+
+/// The thread enters the MPI library. What it accesses next is told apart from what it has accessed.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn selvedge_spmd_enter(into: *mut u32, room: usize) -> usize {
+    // SAFETY: null or the thread's own block.
+    let Some(t) = (unsafe { thread::current().as_mut() }) else { return 0 };
+    t.tick();
+    t.outside += 1;
+    now(t, into, room)
+}
+
+/// The thread leaves the MPI library.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub unsafe extern "C" fn selvedge_spmd_leave() {
+    // SAFETY: null or the thread's own block.
+    if let Some(t) = unsafe { thread::current().as_mut() } {
+        t.outside = t.outside.saturating_sub(1);
+    }
+}

@@ -1,0 +1,127 @@
+//! What a rank tells the `selvedge` process: one JSON object a line, in a file of its own.
+//!
+//! Ranks write a line as soon as they know it, and the host reads the files after the program has ended, however that
+//! was. The host's reader is `selvedge_spmd::findings`; a test there reads what this module writes.
+
+use std::fmt::Write as _;
+
+use crate::gather::Lock;
+use crate::owner::{Place, Record};
+use crate::rules::{CALLS, Side};
+
+/// Raised when the meaning of a field changes.
+pub const VERSION: u32 = 1;
+
+/// The memory that a race is about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Object {
+    /// The rank that owns it.
+    pub owner: u32,
+    /// Number and name of the window, if it is part of one.
+    pub window: Option<(u64, String)>,
+    /// Bytes from the beginning of the owner's part of the window, or 0.
+    pub offset: u64,
+    /// The number of bytes.
+    pub len: u64,
+    /// The static variable that contains it, as a place in the data of a module.
+    pub place: Option<Place>,
+}
+
+/// A race as a line.
+pub fn race(status: &str, phase: u32, object: &Object, sides: [&Record; 2]) -> String {
+    let mut line = format!(
+        "{{\"version\":{VERSION},\"kind\":\"race\",\"status\":\"{status}\",\"phase\":{phase}"
+    );
+    let _ = write!(
+        line,
+        ",\"owner\":{},\"offset\":{},\"len\":{}",
+        object.owner, object.offset, object.len
+    );
+    match &object.window {
+        Some((number, name)) => {
+            let _ = write!(line, ",\"window\":{{\"number\":{number},\"name\":{}}}", quoted(name));
+        }
+        None => line.push_str(",\"window\":null"),
+    }
+    let _ = write!(line, ",\"data\":{}", place(object.place.as_ref()));
+    let sides = sides.map(side).join(",");
+    let _ = write!(line, ",\"sides\":[{sides}]}}");
+    line
+}
+
+/// The job as a line: its size, whether loads and stores are seen, and, at its end, what was done.
+pub fn job(ranks: u32, instrumented: bool, done: Option<(u32, u64)>) -> String {
+    let mut line = format!(
+        "{{\"version\":{VERSION},\"kind\":\"job\",\"ranks\":{ranks},\"instrumented\":{instrumented}"
+    );
+    if let Some((phases, dropped)) = done {
+        let _ = write!(line, ",\"phases\":{phases},\"dropped\":{dropped},\"finalized\":true");
+    }
+    line.push('}');
+    line
+}
+
+/// Wrong use of the interface, which is said and not analysed.
+pub fn misuse(rank: u32, what: &str) -> String {
+    format!(
+        "{{\"version\":{VERSION},\"kind\":\"misuse\",\"rank\":{rank},\"what\":{}}}",
+        quoted(what)
+    )
+}
+
+fn side(record: &Record) -> String {
+    let which = match record.side {
+        Side::Target => "target",
+        Side::Origin => "origin",
+        Side::Result => "result",
+    };
+    let lock = |l: &Lock| {
+        let target = l.target.map_or("null".to_owned(), |t| t.to_string());
+        format!("{{\"window\":{},\"target\":{target},\"exclusive\":{}}}", l.window, l.exclusive)
+    };
+    let locks: Vec<String> = record.locks.iter().map(lock).collect();
+    format!(
+        "{{\"rank\":{},\"slot\":{},\"call\":{},\"side\":\"{which}\",\"writes\":{},\"place\":{},\"began\":{},\"ended\":{},\"open\":{},\"local_only\":{},\"barrier\":{},\"locks\":[{}]}}",
+        record.rank,
+        record.slot,
+        quoted(CALLS[record.call as usize].name),
+        record.act.writes(),
+        place(Some(&record.place)),
+        record.began,
+        record.ended,
+        record.end.is_none(),
+        record.local_only,
+        place(record.barrier.as_ref()),
+        locks.join(","),
+    )
+}
+
+fn place(of: Option<&Place>) -> String {
+    match of {
+        Some(p) => format!("{{\"module\":{},\"offset\":{}}}", quoted(&p.module), p.offset),
+        None => "null".to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c < ' ' => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn texts_are_quoted() {
+        assert_eq!(super::quoted("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000a\"");
+    }
+}

@@ -1,0 +1,34 @@
+//! Races across ranks: the half of Selvedge that runs inside each rank of an MPI program.
+//!
+//! It knows no type of MPI. A thin layer in C (`crates/spmd/c`) wraps the program's calls, tells this crate what they
+//! mean, and carries what ranks send each other.
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | [`rules`] | what calls do to memory, what completes them, which accesses conflict |
+//! | [`phases`], [`segments`], [`order`] | what barriers, threads and messages order |
+//! | [`store`], [`gather`] | the accesses of this rank |
+//! | [`owner`] | pairs of accesses to the memory of this rank |
+//! | [`wire`] | what ranks send each other |
+//! | [`findings`] | what the `selvedge` process reads |
+//! | [`rank`] | all of these together |
+//! | [`ffi`] | the interface to C, to the injected runtime and to the loader; all unsafe code is there |
+//!
+//! It is compiled twice: as an ordinary crate, for tests and for the names that the host needs, and by `rustc` alone
+//! as the shared library that is preloaded into ranks. So it depends on nothing but the standard library.
+
+#![deny(unsafe_code)]
+
+#[cfg(selvedge_rank)]
+#[allow(unsafe_code)]
+pub mod ffi;
+pub mod findings;
+pub mod gather;
+pub mod order;
+pub mod owner;
+pub mod phases;
+pub mod rank;
+pub mod rules;
+pub mod segments;
+pub mod store;
+pub mod wire;

@@ -1,0 +1,265 @@
+//! Reads what ranks have found: the other half of [`selvedge_spmd_rank::findings`].
+
+use std::path::Path;
+use std::{fs, io};
+
+use serde::Deserialize;
+
+/// What the ranks of a job have told.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Told {
+    /// The job, if a rank came as far as `MPI_Init`.
+    pub job: Option<Job>,
+    /// Races, by rank and in the order in which they were found.
+    pub races: Vec<Race>,
+    /// Lines that could not be read: a rank was killed while it wrote one, or the disk is full.
+    pub broken: usize,
+}
+
+/// The job as a whole.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Job {
+    pub ranks: u32,
+    /// Whether loads and stores of rank 0 were seen.
+    pub instrumented: bool,
+    #[serde(default)]
+    pub phases: u32,
+    /// Accesses of rank 0 that were not remembered.
+    #[serde(default)]
+    pub dropped: u64,
+    /// Whether all ranks came as far as `MPI_Finalize`.
+    #[serde(default)]
+    pub finalized: bool,
+}
+
+/// Two accesses that race.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Race {
+    pub status: RaceStatus,
+    /// The exchange in which it was found.
+    pub phase: u32,
+    pub owner: u32,
+    pub window: Option<Window>,
+    /// Bytes from the beginning of the owner's part of the window.
+    pub offset: u64,
+    pub len: u64,
+    /// Where the memory lies in the data of a module.
+    pub data: Option<Place>,
+    pub sides: [Side; 2],
+}
+
+/// How sure it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RaceStatus {
+    /// Nothing ordered the two.
+    Observed,
+    /// Locks or atomics may have ordered the two this time.
+    Predicted,
+}
+
+/// A window.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Window {
+    pub number: u64,
+    pub name: String,
+}
+
+/// A place in a module.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Place {
+    pub module: String,
+    pub offset: u64,
+}
+
+/// One of the two accesses.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Side {
+    pub rank: u32,
+    pub slot: u32,
+    pub call: String,
+    pub side: Memory,
+    pub writes: bool,
+    pub place: Place,
+    pub began: u64,
+    pub ended: u64,
+    /// It was in flight when the race was found.
+    pub open: bool,
+    /// It was completed at the origin, and only there.
+    pub local_only: bool,
+    /// The first barrier that was entered while it was in flight.
+    pub barrier: Option<Place>,
+    pub locks: Vec<Lock>,
+}
+
+/// Which memory of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Memory {
+    Target,
+    Origin,
+    Result,
+}
+
+/// A lock that was held during the whole access.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Lock {
+    pub window: u64,
+    pub target: Option<u32>,
+    pub exclusive: bool,
+}
+
+/// Reads the files of all ranks.
+pub fn read(directory: &Path) -> io::Result<Told> {
+    let mut told = Told::default();
+    let mut files: Vec<_> = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
+    // By rank: `rank-10` comes after `rank-9`.
+    files.sort_by_key(|f| (f.file_name().len(), f.file_name()));
+    for file in files {
+        let text = String::from_utf8_lossy(&fs::read(file.path())?).into_owned();
+        text.lines().for_each(|line| take(&mut told, line));
+    }
+    demote(&mut told.races);
+    Ok(told)
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Line {
+    Race(Box<Race>),
+    Job(Job),
+    Misuse {},
+}
+
+fn take(told: &mut Told, line: &str) {
+    match serde_json::from_str(line) {
+        Ok(Line::Race(race)) => told.races.push(*race),
+        // The last line of a job says the most.
+        Ok(Line::Job(job)) => told.job = Some(job),
+        Ok(Line::Misuse {}) => {}
+        Err(_) => told.broken += 1,
+    }
+}
+
+/// A race is only predicted if another one may have ordered its accesses: after the first access its rank wrote
+/// something that the other rank read before the second access. That is how programs poll flags of their own.
+fn demote(races: &mut [Race]) {
+    let all: Vec<Race> = races.to_vec();
+    let passes = |from: &Side, to: &Side, by: &Race| {
+        let [x, y] = &by.sides;
+        [(x, y), (y, x)].into_iter().any(|(x, y)| {
+            x.rank == from.rank && y.rank == to.rank && x.writes && !y.writes
+                // Only what has ended can be passed on, and only what had not begun can have waited for it.
+                && !from.open && from.ended < x.began && y.began < to.began
+        })
+    };
+    for race in races.iter_mut() {
+        let [a, b] = &race.sides;
+        if a.rank == b.rank {
+            continue;
+        }
+        let others = all.iter().filter(|other| other.phase == race.phase);
+        if others.into_iter().any(|by| passes(a, b, by) || passes(b, a, by)) {
+            race.status = RaceStatus::Predicted;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(rank: u32, writes: bool, began: u64) -> Side {
+        let place = Place { module: "/bin/prog".into(), offset: began };
+        Side {
+            rank,
+            slot: 0,
+            call: "MPI_Put".into(),
+            side: Memory::Target,
+            writes,
+            place,
+            began,
+            ended: began + 1,
+            open: false,
+            local_only: false,
+            barrier: None,
+            locks: Vec::new(),
+        }
+    }
+
+    fn race(a: Side, b: Side) -> Race {
+        let window = Some(Window { number: 7, name: "w".into() });
+        let status = RaceStatus::Observed;
+        Race { status, phase: 1, owner: 1, window, offset: 0, len: 4, data: None, sides: [a, b] }
+    }
+
+    #[test]
+    fn what_a_rank_writes_is_what_the_host_reads() {
+        use selvedge_spmd_rank::findings::{self, Object};
+        use selvedge_spmd_rank::gather::Lock as Held;
+        use selvedge_spmd_rank::owner::{Place as At, Record};
+        use selvedge_spmd_rank::phases::Span;
+        use selvedge_spmd_rank::rules::{self, Act};
+        let at = |offset| At { module: "/bin/prog \"x\"".into(), offset };
+        let record = Record {
+            rank: 2,
+            slot: 1,
+            call: rules::number("MPI_Put").expect("a call"),
+            side: rules::Side::Target,
+            act: Act::Write,
+            from: 0,
+            place: at(16),
+            begin: 0,
+            end: None,
+            waits: None,
+            spans: [Span::of_phase(0); 2],
+            locks: vec![Held { window: 7, target: None, exclusive: false, acquired: 1 }],
+            window: 7,
+            began: 3,
+            ended: 4,
+            local_only: true,
+            barrier: Some(at(32)),
+        };
+        let window = Some((7, "w".to_owned()));
+        let object = Object { owner: 1, window, offset: 8, len: 4, place: Some(at(64)) };
+        let mut told = Told::default();
+        take(&mut told, &findings::job(4, true, None));
+        take(&mut told, &findings::race("observed", 3, &object, [&record, &record]));
+        take(&mut told, &findings::job(4, true, Some((9, 5))));
+        take(&mut told, "{\"version\":1,\"kind\":\"ra");
+        assert_eq!(told.broken, 1);
+        let job = Job { ranks: 4, instrumented: true, phases: 9, dropped: 5, finalized: true };
+        assert_eq!(told.job, Some(job));
+        let [race] = told.races.as_slice() else { panic!("one race") };
+        assert_eq!((race.owner, race.offset, race.len, race.phase), (1, 8, 4, 3));
+        let [a, b] = &race.sides;
+        assert_eq!(a, b);
+        assert_eq!(
+            (a.rank, a.slot, a.call.as_str(), a.writes, a.open),
+            (2, 1, "MPI_Put", true, true)
+        );
+        assert_eq!(a.place, Place { module: "/bin/prog \"x\"".into(), offset: 16 });
+        assert_eq!(a.locks, [Lock { window: 7, target: None, exclusive: false }]);
+    }
+
+    #[test]
+    fn a_flag_that_is_polled_may_have_ordered_what_came_before_it() {
+        let data = race(side(0, true, 1), side(1, false, 9));
+        let flag = race(side(0, true, 5), side(1, false, 8));
+        let mut races = [data.clone(), flag];
+        demote(&mut races);
+        assert_eq!(races.clone().map(|r| r.status), [RaceStatus::Predicted, RaceStatus::Observed]);
+        // The flag was read after the data: it did not order them.
+        let late = race(side(0, true, 5), side(1, false, 10));
+        let mut races = [data, late];
+        demote(&mut races);
+        assert_eq!(races.map(|r| r.status), [RaceStatus::Observed, RaceStatus::Observed]);
+    }
+}

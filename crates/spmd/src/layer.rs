@@ -1,0 +1,108 @@
+//! The library that is preloaded into ranks: the embedded part in Rust, and the layer in C, compiled by the user's own
+//! `mpicc` so that it fits the user's MPI.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
+
+use thiserror::Error;
+
+static RANK: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libselvedge_rank.so"));
+
+const SOURCES: [(&str, &str); 6] = [
+    ("layer.h", include_str!("../c/layer.h")),
+    ("common.h", include_str!("../c/common.h")),
+    ("setup.c", include_str!("../c/setup.c")),
+    ("types.c", include_str!("../c/types.c")),
+    ("rma.c", include_str!("../c/rma.c")),
+    ("messages.c", include_str!("../c/messages.c")),
+];
+
+/// Why there is no library.
+#[derive(Debug, Error)]
+pub enum LayerError {
+    /// The compiler of MPI is missing.
+    #[error(
+        "there is no {compiler}, which compiles the part of Selvedge that runs inside ranks; on Debian or Ubuntu: sudo apt-get install openmpi-bin libopenmpi-dev"
+    )]
+    NoCompiler {
+        /// Its name.
+        compiler: String,
+    },
+    /// It refused.
+    #[error("{compiler} could not compile the part of Selvedge that runs inside ranks:\n{output}")]
+    Refused {
+        /// Its name.
+        compiler: String,
+        /// What it said.
+        output: String,
+    },
+    /// A file could not be written.
+    #[error("{}: cannot write: {error}", path.display())]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// The library for the MPI of a compiler (`mpicc`, or what `SELVEDGE_MPICC` names), below a cache directory.
+pub fn library(cache: &Path, compiler: &str) -> Result<PathBuf, LayerError> {
+    let flags = flags(compiler)?;
+    let mut hasher = DefaultHasher::new();
+    (RANK, SOURCES, &flags, compiler).hash(&mut hasher);
+    let directory = cache.join(format!("mpi-{:016x}", hasher.finish()));
+    let library = directory.join("libselvedge_mpi.so");
+    if library.is_file() {
+        return Ok(library);
+    }
+    let write = |path: PathBuf, content: &[u8]| {
+        fs::write(&path, content).map_err(|error| LayerError::Write { path, error })
+    };
+    // Several processes may do so at once: each builds in a directory of its own and moves it into place.
+    let own = cache.join(format!("mpi-{}.tmp", std::process::id()));
+    fs::create_dir_all(&own).map_err(|error| LayerError::Write { path: own.clone(), error })?;
+    write(own.join("libselvedge_rank.so"), RANK)?;
+    for (name, content) in SOURCES {
+        write(own.join(name), content.as_bytes())?;
+    }
+    compile(compiler, &own)?;
+    if let Err(error) = fs::rename(&own, &directory) {
+        let _ = fs::remove_dir_all(&own);
+        if !library.is_file() {
+            return Err(LayerError::Write { path: directory, error });
+        }
+    }
+    Ok(library)
+}
+
+/// What the compiler adds to a command line; a change of it means another MPI.
+fn flags(compiler: &str) -> Result<String, LayerError> {
+    let missing = |_| LayerError::NoCompiler { compiler: compiler.to_owned() };
+    // Open MPI and MPICH have different options for the same question.
+    let asked = Command::new(compiler).arg("-show").output().map_err(missing)?;
+    Ok(String::from_utf8_lossy(&asked.stdout).into_owned())
+}
+
+fn compile(compiler: &str, directory: &Path) -> Result<(), LayerError> {
+    let mut command = Command::new(compiler);
+    command.current_dir(directory);
+    // The user's settings for programs, such as OMPI_CC="selvedge cc", are not for this.
+    for variable in ["OMPI_CC", "OMPI_CFLAGS", "MPICH_CC", "I_MPI_CC"] {
+        command.env_remove(variable);
+    }
+    command.args(["-shared", "-fPIC", "-O2", "-g1", "-w", "-Wl,-z,now", "-Wl,-rpath,$ORIGIN"]);
+    command.args(["-o", "libselvedge_mpi.so"]);
+    command.args(SOURCES.iter().map(|(name, _)| name).filter(|name| name.ends_with(".c")));
+    command.arg("libselvedge_rank.so");
+    let output =
+        command.output().map_err(|_| LayerError::NoCompiler { compiler: compiler.to_owned() })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let output = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(LayerError::Refused { compiler: compiler.to_owned(), output })
+}

@@ -1,0 +1,18 @@
+// ranks 3
+// Accumulates of ints and of floats do not exclude each other.
+#include "corpus.h"
+
+static void body(void) {
+    MPI_Win_lock_all(0, win);
+    float half = 0.5f;
+    (void)half;
+    if (rank == 0)
+        MPI_Accumulate(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, MPI_SUM, win); // race(a)
+    if (rank == 2)
+#ifdef FIXED
+        MPI_Accumulate(&two, 1, MPI_INT, 1, 2, 1, MPI_INT, MPI_SUM, win);
+#else
+        MPI_Accumulate(&half, 1, MPI_FLOAT, 1, 2, 1, MPI_FLOAT, MPI_SUM, win); // race(a)
+#endif
+    MPI_Win_unlock_all(win);
+}

@@ -1,0 +1,15 @@
+// ranks 3
+// A fence orders and completes.
+#include "corpus.h"
+
+static void body(void) {
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Put(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // race(a)
+#ifdef FIXED
+    MPI_Win_fence(0, win);
+#endif
+    if (rank == 1)
+        use(mem[2]); // race(a)
+    MPI_Win_fence(0, win);
+}

@@ -1,0 +1,16 @@
+// ranks 3
+// One origin puts where another one gets.
+#include "corpus.h"
+
+static void body(void) {
+    MPI_Win_lock_all(0, win);
+    if (rank == 0)
+        MPI_Put(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // race(a)
+#ifdef FIXED
+    MPI_Win_flush_all(win);
+    barrier();
+#endif
+    if (rank == 2)
+        MPI_Get(out, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // race(a)
+    MPI_Win_unlock_all(win);
+}

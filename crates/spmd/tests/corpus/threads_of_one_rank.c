@@ -1,0 +1,25 @@
+// ranks 3
+// Two threads of one rank put to one element.
+#include "corpus.h"
+
+static void *puts_one(void *unused) {
+    MPI_Put(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // race(a)
+    MPI_Win_flush(1, win);
+    return unused;
+}
+
+static void body(void) {
+    MPI_Win_lock_all(0, win);
+    pthread_t thread;
+    if (rank == 0) {
+        pthread_create(&thread, NULL, puts_one, NULL);
+#ifdef FIXED
+        pthread_join(thread, NULL);
+#endif
+        MPI_Put(&two, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // race(a)
+#ifndef FIXED
+        pthread_join(thread, NULL);
+#endif
+    }
+    MPI_Win_unlock_all(win);
+}
