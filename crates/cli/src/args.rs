@@ -127,8 +127,8 @@ pub(crate) struct RunOptions {
 One thread runs at a time, and a strategy decides which one. Scheduling points are synchronization
 operations and, in an instrumented program, accesses that may race. Time passes only when every thread
 waits, random numbers come from the seed, standard input is empty, and the program's output is not shown.
-A failure that happens in the same way under every schedule is not a concurrency bug: a note mentions it,
-but it is not a finding.")]
+A crash or a failed assertion that happens in the same way under every schedule is not a concurrency bug: a
+note mentions it, but it is not a finding. A deadlock is one.")]
 pub(crate) struct Explore {
     // The registry of strategies provides the help.
     #[arg(long, default_value_t = Plan::default(), value_parser = plan,

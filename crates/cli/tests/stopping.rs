@@ -110,6 +110,18 @@ fn a_program_that_never_ends_is_refused_and_ended() {
 }
 
 #[test]
+fn a_program_that_only_takes_long_is_not_decided() {
+    let project = Project::new("stopping-long");
+    project.build("long.c", &[]);
+    for command in ["explore", "test"] {
+        let args = [command, "--patience", "200ms", "--schedules", "20", "--", "./program"];
+        let output = project.selvedge(&args);
+        assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+        assert!(!stdout(&output).contains("hang"), "{}", stdout(&output));
+    }
+}
+
+#[test]
 fn standard_input_is_empty() {
     let project = Project::new("stopping-input");
     project.build("ending.c", &[]);

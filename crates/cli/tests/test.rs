@@ -59,6 +59,22 @@ fn predictions_are_confirmed_and_judged() {
 }
 
 #[test]
+fn a_deadlock_under_every_schedule_is_a_finding() {
+    let project = Project::new("test-always");
+    project.build("both_block.c", &[]);
+    for command in ["test", "explore"] {
+        let args = [command, "--format", "json", "--schedules", "20", "--", "./program"];
+        let output = project.selvedge(&args);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let kinds: BTreeSet<(String, String)> =
+            told(&json(&output)).into_iter().map(|(kind, status, _)| (kind, status)).collect();
+        assert_eq!(kinds, BTreeSet::from([("deadlock".into(), "confirmed".into())]), "{command}");
+    }
+    project.build("both_block.c", &["-DFIXED"]);
+    assert_eq!(told(&test(&project, &[])), BTreeSet::new());
+}
+
+#[test]
 fn nothing_of_a_fixed_twin_or_of_what_only_looks_like_a_race_is_confirmed() {
     let project = Project::new("test-fixed");
     for (source, options) in [

@@ -42,7 +42,7 @@ pub use campaign::{Attempted, Budget, Campaign, Host};
 pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
 pub use ending::{Ending, Key};
 pub use executor::{
-    Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome, Points,
+    Ask, Execution, Executor, Factory, Heartbeat, Limit, Nondeterminism, Noted, Outcome, Points,
 };
 pub use failures::{Failures, Found, Times};
 pub use harm::{Harm, Left};

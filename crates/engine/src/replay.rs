@@ -67,7 +67,7 @@ pub fn follow<X: Executor>(
     let ending = Ending::of(executor, &execution);
     let fails = match sought.failure {
         Some(id) => ending.is(id, sought.usual_exit),
-        None => sought.target.is_some() || ending.key != Key::Exited(0),
+        None => sought.target.is_some() || !matches!(ending.key, Key::Exited(0) | Key::Undecided),
     };
     Ok(Replayed { execution, ending, symbols, divergence, shown: witnessed && fails })
 }

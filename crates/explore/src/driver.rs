@@ -1,4 +1,7 @@
-//! What every executor does at a choice: asks the strategy, and records the answer.
+//! What every executor does at a choice: keeps it fair, asks the strategy, and records the answer.
+//!
+//! A choice that [`Fairness`] leaves no choice in is neither asked nor recorded, like one at which only one
+//! thread can run: in a replay it is made in the same way.
 //!
 //! Guarantee: the [`Schedule`] that a driver records makes [`Replay`](crate::Replay) choose the same
 //! again.
@@ -7,6 +10,7 @@
 
 use selvedge_model::{Schedule, Stop, ThreadId};
 
+use crate::fairness::Fairness;
 use crate::{Choice, Pending, Rng, Strategy};
 
 /// Asks a strategy at each choice of one execution, and records what it says.
@@ -16,7 +20,11 @@ pub struct Driver {
     pub schedule: Schedule,
     /// Where threads were stopped, if the executor says how many events had happened.
     pub stops: Vec<Stop>,
+    /// Who has to give way. The executor says what each step changed.
+    pub fairness: Fairness,
     choices: usize,
+    /// The threads that may be chosen, if not all may.
+    few: Vec<ThreadId>,
 }
 
 impl Driver {
@@ -24,6 +32,7 @@ impl Driver {
     pub fn clear(&mut self) {
         self.schedule.segments.clear();
         self.stops.clear();
+        self.fairness.clear();
         self.choices = 0;
     }
 
@@ -36,6 +45,25 @@ impl Driver {
     /// Asks `strategy`. `events` is how many events have happened; stops are recorded only if it is given.
     #[inline]
     pub fn choose(
+        &mut self,
+        strategy: &mut dyn Strategy,
+        choice: &Choice<'_>,
+        events: Option<usize>,
+    ) -> ThreadId {
+        let mut few = std::mem::take(&mut self.few);
+        self.fairness.select(choice.enabled, &mut few);
+        let thread = match few[..] {
+            [] => self.ask(strategy, choice, events),
+            [only] => only,
+            _ => self.ask(strategy, &Choice { enabled: &few, ..*choice }, events),
+        };
+        self.few = few;
+        self.fairness.runs(thread);
+        thread
+    }
+
+    #[inline]
+    fn ask(
         &mut self,
         strategy: &mut dyn Strategy,
         choice: &Choice<'_>,

@@ -338,6 +338,8 @@ pub enum Outcome {
         kind: Kind,
         subject: Subject,
     },
+    /// It was cut off.
+    Undecided,
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
@@ -416,12 +418,5 @@ impl Subject {
     /// Whether there is nothing to name.
     pub fn is_empty(&self) -> bool {
         matches!(self, Subject::Locks(locks) if locks.is_empty())
-    }
-
-    /// Whether the execution was cut off rather than seen to fail, which another machine may see
-    /// otherwise.
-    pub fn is_limit(&self) -> bool {
-        use Failure::{Stall, Steps, Time};
-        matches!(self, Subject::Program(Steps(_) | Time(_) | Stall(_)))
     }
 }

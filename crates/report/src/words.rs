@@ -94,7 +94,9 @@ pub fn failure(of: &Failure) -> String {
         Failure::Unwinding(text) => {
             format!("a destructor had to wait for another thread while unwinding from: {text}")
         }
-        Failure::Steps(steps) => format!("the execution did not end after {steps} steps"),
+        Failure::Steps(steps) => format!(
+            "the execution did not end after {steps} steps, in which every thread that could run did"
+        ),
         Failure::Time(_) => "the execution did not end within its time limit".to_owned(),
         Failure::Stall(seconds) => format!("a thread reached no scheduling point for {seconds} s"),
         Failure::NoStack { threads, error } => format!("no stack for thread {threads}: {error}"),
@@ -124,6 +126,7 @@ pub fn outcome(of: &Outcome) -> String {
     match of {
         Outcome::Exit(code) => format!("exit code {code}"),
         Outcome::Failed { kind, subject } => what(*kind, subject),
+        Outcome::Undecided => "not decided: the execution was cut off".to_owned(),
         Outcome::Told(text) => text.clone(),
     }
 }

@@ -6,7 +6,7 @@ use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::campaign::{Problem, Undirected};
 use selvedge_engine::observe::observe;
 use selvedge_engine::shards::Halt;
-use selvedge_engine::{Budget, Campaign, Observation, Search};
+use selvedge_engine::{Budget, Campaign, Limit, Observation, Search};
 use selvedge_explore::{Coverage, strategies::pct};
 use selvedge_report::{Case, Effort, Report, Stats, words};
 use selvedge_runtime::Controlled;
@@ -207,6 +207,19 @@ pub(crate) fn effort(
             campaign.failures.executions()
         ));
     }
+    remarks.extend(campaign.failures.undecided().iter().map(|(limit, times)| {
+        let executions =
+            if *times == 1 { "1 execution was" } else { &format!("{times} executions were") };
+        match limit {
+            Limit::Steps(steps) => {
+                format!("{executions} cut off after {steps} steps before the end")
+            }
+            Limit::Time(time) => format!(
+                "{executions} cut off after {} s (--patience) before the end",
+                time.as_secs_f64()
+            ),
+        }
+    }));
     match campaign.failures.usual_exit() {
         None | Some(0) => {}
         Some(code) => remarks.push(format!(

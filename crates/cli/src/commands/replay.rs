@@ -204,7 +204,7 @@ fn replay(
 /// Whether an execution ended with the failure of a case. If the program was edited, lines may have moved.
 fn is_of(replayed: &Replayed, case: &Case, edited: bool) -> bool {
     let ending = match &replayed.ending.outcome {
-        Outcome::Exited(0) => return false,
+        Outcome::Exited(0) | Outcome::Undecided(_) => return false,
         Outcome::Exited(code) => selvedge_engine::Ending::odd_exit(*code, 0),
         Outcome::Failed(_) => replayed.ending.clone(),
     };

@@ -90,6 +90,7 @@ pub(crate) fn outcome(ending: &Ending) -> case::Outcome {
             let case = Case::new(finding, &ending.symbols);
             case::Outcome::Failed { kind: case.kind, subject: case.subject }
         }
+        Outcome::Undecided(_) => case::Outcome::Undecided,
     }
 }
 
@@ -119,7 +120,7 @@ pub(crate) fn explained(replayed: &Replayed, critical: &[Site]) -> Explanation {
         failed: replayed.ending.finding(),
         exited: match execution.outcome {
             Outcome::Exited(code) => Some(code),
-            Outcome::Failed(_) => None,
+            Outcome::Failed(_) | Outcome::Undecided(_) => None,
         },
     };
     explain_execution(&executed, critical, &replayed.symbols)

@@ -131,6 +131,8 @@ pub enum Outcome {
     Signaled(i32),
     /// No thread can go on.
     Deadlock(Vec<Blocked>),
+    /// It is stuck in loops: every thread that could run has run, and nothing changed.
+    NoProgress,
     /// It was too long.
     StepLimit,
     /// It took too long.
@@ -162,6 +164,8 @@ pub struct Execution {
     pub events: Vec<Event>,
     /// Where threads were stopped although they could have gone on.
     pub stops: Vec<Stop>,
+    /// How many steps there were.
+    pub steps: u64,
     /// The thread that ran last.
     pub last: ThreadId,
     /// Where it was when a signal ended it, if that is known.
