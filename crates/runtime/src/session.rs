@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use selvedge_model::{Event, FirstRace, Symbols, ThreadId};
 
-use crate::decode::Decoder;
+use crate::decode::{Decoder, Wait};
 use crate::epoch::Epoch;
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
@@ -138,6 +138,11 @@ pub trait Observe {
     /// The locks that a thread holds after the events so far, it holds from this epoch on.
     fn locks_changed(&mut self, thread: ThreadId, from: Epoch) {
         let _ = (thread, from);
+    }
+
+    /// A thread begins to wait, for as long as it takes. Its next event comes when it has waited.
+    fn waits(&mut self, wait: &Wait, symbols: &Symbols) {
+        let _ = (wait, symbols);
     }
 
     /// A thread has given itself a name.
@@ -367,6 +372,9 @@ impl<'a> Host<'a> {
         }
         if let Some(race) = decoder.first_race() {
             observer.first_race(&race, symbols);
+        }
+        if let Some(wait) = decoder.wait() {
+            observer.waits(&wait, symbols);
         }
         if record.kind() == Some(RecordKind::Name)
             && let Some(name) = decoder.thread_names().get(&thread)

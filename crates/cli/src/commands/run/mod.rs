@@ -9,6 +9,7 @@ mod heap;
 mod held_before;
 pub(crate) mod observe;
 mod signals;
+mod waiting;
 mod watch;
 
 use std::ffi::OsString;
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
     let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal);
 
+    watch.is_live = true;
     let mut command = Command::new(&program.path);
     command.args(&args.command[1..]);
     let is_text = args.options.format.name == FORMATS[0].name;

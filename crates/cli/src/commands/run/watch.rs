@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
@@ -10,11 +12,13 @@ use selvedge_model::{
     Ended, Event, Failure, Finding, FirstRace, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
+use selvedge_runtime::decode::Wait;
 use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome};
 
 use super::ending;
 use super::heap::Heap;
 use super::held_before::HeldBefore;
+use super::waiting::Waiting;
 use crate::commands::check;
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::{self, SharedSymbolizer};
@@ -41,6 +45,11 @@ pub(super) struct Watch {
     held_before: HeldBefore,
     threads: BTreeMap<ThreadId, Thread>,
     synchronized: bool,
+    waiting: Waiting,
+    /// A user watches: what keeps the program from ending is told at once.
+    pub(super) is_live: bool,
+    /// Set when threads wait for each other for ever.
+    pub(super) stuck: Arc<AtomicBool>,
     /// The id of the finding of each native race, by the race's number.
     races: BTreeMap<usize, String>,
 }
@@ -72,6 +81,9 @@ impl Watch {
             held_before: HeldBefore::default(),
             threads: BTreeMap::from([(ThreadId(0), Thread::default())]),
             synchronized: false,
+            waiting: Waiting::default(),
+            is_live: false,
+            stuck: Arc::default(),
             races: BTreeMap::new(),
         }
     }
@@ -269,6 +281,7 @@ impl Observe for Watch {
             _ => self.synchronized = true,
         }
         self.held.on_event(event);
+        self.waiting.on_event(event);
         self.pipeline.on_event(event);
         if self.pipeline.has_news() {
             self.report_new(symbols);
@@ -310,6 +323,19 @@ impl Observe for Watch {
 
     fn locks_changed(&mut self, thread: ThreadId, from: Epoch) {
         self.held_before.change(thread, from, self.held.set(thread));
+    }
+
+    fn waits(&mut self, wait: &Wait, symbols: &Symbols) {
+        let last = self.threads.keys().next_back().copied().unwrap_or(ThreadId(0));
+        if let Some(finding) = self.waiting.begin(*wait, &self.held, last) {
+            let case = self.with_names(Case::new(&finding, symbols), &finding);
+            if self.is_live {
+                let summary = words::summary(&case);
+                anstream::eprintln!("selvedge: {summary}: these threads will not go on");
+            }
+            self.add(case, &[]);
+            self.stuck.store(true, Ordering::Relaxed);
+        }
     }
 
     fn named(&mut self, thread: ThreadId, name: &str) {
