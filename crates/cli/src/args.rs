@@ -321,6 +321,12 @@ pub(crate) struct Report {
     /// Short for `--format json`
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
+    /// Write one page for a browser into FILE: sources, stacks, and interleavings to step through
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "format", "text", "runs"])]
+    pub(crate) html: Option<PathBuf>,
+    /// Open the page in the browser
+    #[arg(long, requires = "html")]
+    pub(crate) open: bool,
     /// The run to report on, instead of the last one
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<RunId>,

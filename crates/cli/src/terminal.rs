@@ -23,7 +23,7 @@ pub(crate) fn print(report: &Report, output: &Output) -> Result<(), Failure> {
 /// A report in the format that the user chose.
 pub(crate) fn rendered(report: &Report, output: &Output) -> String {
     let mut view = View { sources: sources(&output.source), width: width(), all: output.all };
-    (output.format.render)(report, &mut view)
+    output.format.show(report, &mut view)
 }
 
 /// The width of the terminal.

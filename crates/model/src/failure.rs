@@ -1,6 +1,6 @@
 //! How an execution of a program fails, with any executor: the subject of a finding that shows by itself.
 
-use crate::{Event, Held, LockId, Mode, Place, Role, SiteId, ThreadId};
+use crate::{Event, FindingId, Held, Kind, LockId, Mode, Place, Role, SiteId, ThreadId};
 
 /// How an execution failed. What it leaves behind is in ids and numbers; words are for a renderer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -113,6 +113,16 @@ impl Blocked {
 }
 
 impl Failure {
+    /// A signal that ended the program, of which nothing else is known.
+    pub fn crash(number: i32) -> Failure {
+        Failure::Signal { number, address: None, said: None, approximate: false }
+    }
+
+    /// The identity of the failure where it has no place in the source.
+    pub fn id(&self, kind: Kind) -> FindingId {
+        FindingId::new(kind, [self.signature()])
+    }
+
     /// What tells the failure from others of its kind where it has no place in the source. It is part of
     /// identities, and so must not change.
     pub fn signature(&self) -> String {

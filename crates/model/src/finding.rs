@@ -6,6 +6,7 @@
 //! the same across runs, threads and addresses, so runs can be compared and findings suppressed.
 
 use std::fmt;
+use std::str::FromStr;
 
 use rustc_hash::FxHashMap;
 
@@ -34,6 +35,22 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 11] = [
+        Kind::DataRace,
+        Kind::Deadlock,
+        Kind::AtomicityViolation,
+        Kind::HighLevelRace,
+        Kind::DeterminismViolation,
+        Kind::DisciplineViolation,
+        Kind::LinearizabilityViolation,
+        Kind::ParallelismViolation,
+        Kind::Crash,
+        Kind::Assertion,
+        Kind::Hang,
+    ];
+    const _ALL_ARE_LISTED: () = assert!(Kind::ALL.len() == Kind::Hang as usize + 1);
+
     /// The name in reports and in identities.
     pub fn name(self) -> &'static str {
         match self {
@@ -227,9 +244,7 @@ impl Finding {
     /// failed if there are none.
     pub fn id(&self, symbols: &Symbols) -> FindingId {
         match &self.subject {
-            Subject::Program(failure) if self.places.is_empty() => {
-                FindingId::new(self.kind, [failure.signature()])
-            }
+            Subject::Program(failure) if self.places.is_empty() => failure.id(self.kind),
             _ => {
                 let places = self.places.iter().map(|p| symbols.site(p.site).to_string());
                 FindingId::new(self.kind, places)
@@ -240,8 +255,11 @@ impl Finding {
 
 /// The identity of a finding: equal for equal kinds and places of source, in every run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(into = "String", try_from = "String"))]
 pub struct FindingId {
     kind: Kind,
+    // invariant: less than 2^40, as many bits as users see.
     hash: u64,
 }
 
@@ -253,16 +271,48 @@ impl FindingId {
         let mut hash = Fnv1a::new();
         hash.text(kind.name());
         places.iter().for_each(|p| hash.text(p));
-        FindingId { kind, hash: hash.finish() }
+        FindingId { kind, hash: hash.finish() >> 24 }
     }
 }
 
 /// As users see and type it: `data-race-1f3a9c2b04`.
 impl fmt::Display for FindingId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{:010x}", self.kind.name(), self.hash >> 24)
+        write!(f, "{}-{:010x}", self.kind.name(), self.hash)
     }
 }
+
+impl FromStr for FindingId {
+    type Err = NotAnId;
+    fn from_str(text: &str) -> Result<FindingId, NotAnId> {
+        let wrong = || NotAnId(text.to_owned());
+        let (name, digits) = text.rsplit_once('-').ok_or_else(wrong)?;
+        let kind = Kind::ALL.into_iter().find(|k| k.name() == name).ok_or_else(wrong)?;
+        let hash = u64::from_str_radix(digits, 16).map_err(|_| wrong())?;
+        let id = FindingId { kind, hash };
+        if id.to_string() == text && digits.len() == 10 { Ok(id) } else { Err(wrong()) }
+    }
+}
+
+impl From<FindingId> for String {
+    fn from(id: FindingId) -> String {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for FindingId {
+    type Error = NotAnId;
+    fn try_from(text: String) -> Result<FindingId, NotAnId> {
+        text.parse()
+    }
+}
+
+/// A text that is not the identity of a finding.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "{0:?} is not the id of a finding; an id is a kind and ten digits, as in data-race-1f3a9c2b04"
+)]
+pub struct NotAnId(String);
 
 /// 64-bit FNV-1a: small, and the same in every version and on every machine, which the standard
 /// library's hashers do not promise.
@@ -430,5 +480,18 @@ mod tests {
         assert_eq!(id, race("lockset", Status::Predicted, 1, 2).id(&two));
         assert_ne!(id, race("races", Status::Observed, 0, 0).id(&one));
         assert_eq!(id.to_string(), "data-race-21cf993aeb");
+    }
+
+    #[test]
+    fn identities_are_read_as_they_are_written() {
+        for kind in Kind::ALL {
+            let id = FindingId::new(kind, ["a.c:1".to_owned()]);
+            assert_eq!(id.to_string().parse(), Ok(id));
+        }
+        for wrong in
+            ["", "data-race", "data-race-21cf993ae", "data-race-21CF993AEB", "race-21cf993aeb"]
+        {
+            assert!(wrong.parse::<FindingId>().is_err(), "{wrong}");
+        }
     }
 }

@@ -66,6 +66,26 @@ impl Site {
             Site::Source(frame, _) => Some(frame),
         }
     }
+
+    /// What a place of an earlier build has become among the `known` places of an edited one: the same
+    /// place, or the nearest line of the same function, file name and column.
+    pub fn relocated<'a>(
+        &self,
+        known: impl IntoIterator<Item = &'a Site> + Clone,
+    ) -> Option<&'a Site> {
+        if let Some(same) = known.clone().into_iter().find(|k| *k == self) {
+            return Some(same);
+        }
+        let was = self.frame()?;
+        let file = |frame: &Frame| frame.file.rsplit('/').next().map(str::to_owned);
+        let like = |k: &&Site| {
+            k.frame().is_some_and(|is| {
+                is.function == was.function && is.column == was.column && file(is) == file(was)
+            })
+        };
+        let distance = |k: &&Site| k.frame().map_or(u32::MAX, |is| is.line.abs_diff(was.line));
+        known.into_iter().filter(like).min_by_key(distance)
+    }
 }
 
 /// `file:line:column`, as far as it is known; the label of a site that is only a label.

@@ -2,8 +2,22 @@
 
 use selvedge_model::{Kind, Mode, Status};
 
-use crate::words::{list, quoted};
+use crate::words::{self, list, quoted};
 use crate::{Case, Lock, Place, Role};
+
+/// The whole case in sentences: what each thread does, the notes, why it is a bug, what helps, and how to
+/// replay it.
+pub fn account(case: &Case) -> Vec<String> {
+    let place = |p: &Place| format!("{}: {}", p.site, words::sentence(case.kind, p));
+    let mut lines: Vec<String> = case.places.iter().map(place).collect();
+    lines.extend(case.notes.iter().map(words::note));
+    lines.extend(why(case).map(str::to_owned));
+    lines.extend(missing(case));
+    if case.control.as_ref().is_some_and(|c| c.schedule.is_some()) {
+        lines.push(format!("selvedge replay {}", case.id));
+    }
+    lines
+}
 
 /// Why the finding is a bug, in a sentence; `None` if the summary says it already.
 pub fn why(case: &Case) -> Option<&'static str> {

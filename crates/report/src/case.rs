@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use selvedge_model::{Ended, Frame, Kind, Mode, Site, Status, Target, Verdict};
+use selvedge_model::{Ended, FindingId, Frame, Kind, Mode, Site, Status, Target, Verdict};
 
 use crate::{Act, Interleaving};
 
@@ -14,7 +14,7 @@ use crate::{Act, Interleaving};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs)]
 pub struct Case {
-    pub id: String,
+    pub id: FindingId,
     pub kind: Kind,
     pub status: Status,
     pub verdict: Option<Verdict>,
@@ -360,6 +360,17 @@ impl Case {
     /// The target, if reaching it is what the finding is. A failure or a deadlock shows by itself.
     pub fn aim(&self) -> Option<&Target<Site>> {
         self.target.as_ref().filter(|t| !matches!(t, Target::Deadlock(_)))
+    }
+
+    /// The failure that an execution must end with to show the case. Earlier versions gave a crash without a
+    /// place another identity.
+    pub fn failure(&self) -> FindingId {
+        match &self.subject {
+            Subject::Program(Failure::Signal { number, .. }) if self.places.is_empty() => {
+                selvedge_model::Failure::crash(*number).id(self.kind)
+            }
+            _ => self.id,
+        }
     }
 
     /// The places that make the finding.

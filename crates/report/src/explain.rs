@@ -19,7 +19,6 @@
 
 use std::collections::BTreeSet;
 
-use selvedge_model::schedule::landmark;
 use selvedge_model::{
     BarrierId, Blocked, CondId, Ended, Event, Failure, Finding, LockId, Op, Pending, Range, Role,
     SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId,
@@ -91,12 +90,8 @@ pub fn explain_execution(
 /// The id of a site. If the program was edited since, the id of the place to which the site has moved.
 fn id(site: &Site, symbols: &Symbols) -> Option<SiteId> {
     let sites = symbols.sites.entries();
-    let function = |s: &Site| s.frame().map(|f| f.function.clone());
-    let moved = |s: &Site| landmark(s) == landmark(site) && function(s) == function(site);
-    let found = sites.iter().position(|s| s == site).or_else(|| {
-        let mut alike = (0..sites.len()).filter(|&i| moved(&sites[i]));
-        alike.next().filter(|_| alike.next().is_none())
-    })?;
+    let now = site.relocated(sites)?;
+    let found = sites.iter().position(|s| s == now)?;
     Some(SiteId(u32::try_from(found).ok()?))
 }
 

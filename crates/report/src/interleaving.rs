@@ -44,6 +44,76 @@ pub enum Row {
     Elided(usize),
 }
 
+/// A row in words.
+#[allow(missing_docs)]
+pub struct Told<'a> {
+    /// `None` for events that are left out.
+    pub thread: Option<usize>,
+    pub text: String,
+    pub site: Option<&'a Site>,
+    pub weight: Weight,
+    /// By how much the thread is deeper inside locks and regions afterwards.
+    pub nests: i32,
+}
+
+/// What a row is to the finding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Weight {
+    Plain,
+    /// It makes the finding.
+    Critical,
+    /// A thread is stopped although it could go on.
+    Stopped,
+}
+
+impl Row {
+    /// The row in words.
+    pub fn told(&self) -> Told<'_> {
+        let told = |thread: &usize, text, site, weight| Told {
+            thread: Some(*thread),
+            text,
+            site,
+            weight,
+            nests: 0,
+        };
+        match self {
+            Row::Does { thread, act, site, critical } => {
+                let weight = if *critical { Weight::Critical } else { Weight::Plain };
+                let nests = act.verb.nests();
+                Told { nests, ..told(thread, act.words(), Some(site), weight) }
+            }
+            Row::Stopped { thread, before, site } => {
+                let text = format!("stopped before {}", before.words());
+                told(thread, text, Some(site), Weight::Stopped)
+            }
+            Row::Waits { thread, to, site, holder } => {
+                let held = match holder {
+                    Some(Holder::Itself) => ", held by itself".to_owned(),
+                    Some(Holder::Thread(name)) if to.verb != Verb::Join => {
+                        format!(", held by {name}")
+                    }
+                    _ => String::new(),
+                };
+                // A thread that waits for the end of others is stuck because they are.
+                let weight = match to.verb {
+                    Verb::Join => Weight::Plain,
+                    _ => Weight::Critical,
+                };
+                told(thread, format!("{}{held}", to.waiting()), Some(site), weight)
+            }
+            Row::Ends { thread, how } => told(thread, how.words(), None, Weight::Critical),
+            Row::Elided(n) => Told {
+                thread: None,
+                text: format!("… {} …", words::count(*n as u64, "step")),
+                site: None,
+                weight: Weight::Plain,
+                nests: 0,
+            },
+        }
+    }
+}
+
 /// How an execution ends, if that gets a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -135,6 +205,14 @@ pub enum Verb {
 }
 
 impl Verb {
+    fn nests(self) -> i32 {
+        match self {
+            Verb::Lock | Verb::ReadLock | Verb::Enter => 1,
+            Verb::Unlock | Verb::ReadUnlock | Verb::Exit => -1,
+            _ => 0,
+        }
+    }
+
     fn word(self) -> &'static str {
         match self {
             Verb::Read => "read",

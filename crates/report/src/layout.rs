@@ -1,9 +1,13 @@
 //! Rows of an interleaving as lines of text: a column for each thread, then the place, then the line of
 //! source. What does not fit is shortened; if there is no room for columns, rows begin with the thread.
 
+use std::borrow::Cow;
+
 use selvedge_model::Site;
 
-use crate::{Holder, Interleaving, Row, Sources, Verb};
+use crate::escape;
+use crate::interleaving::Weight;
+use crate::{Interleaving, Row, Sources};
 
 /// The role of a piece of text, for a format that has colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +60,7 @@ struct Cells {
 pub fn layout(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> Vec<Line> {
     let cells: Vec<Cells> = shown.rows.iter().map(|row| cells(row, sources)).collect();
     let place = cells.iter().map(|c| length(&c.place)).max().unwrap_or(0).min(width / 3);
-    let heads = &shown.threads;
+    let heads: Vec<Cow<'_, str>> = shown.threads.iter().map(|t| escape::visible(t)).collect();
     let natural = |i: usize| {
         let texts = cells.iter().filter_map(|c| c.cell.as_ref());
         let widest = texts.filter(|(t, _)| *t == i).map(|(_, text)| length(text)).max();
@@ -113,50 +117,30 @@ pub fn layout(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> 
 }
 
 fn cells(row: &Row, sources: &mut Sources<'_>) -> Cells {
-    let mut at = |site: &Site| (place(site), sources.line(site).unwrap_or_default().to_owned());
-    let ((thread, text), (mark, style), (place, source)) = match row {
-        Row::Does { thread, act, site, critical } => {
-            let how = if *critical { ("▶", Style::Critical) } else { ("", Style::Plain) };
-            ((thread, act.words()), how, at(site))
-        }
-        Row::Stopped { thread, before, site } => {
-            let text = format!("stopped before {}", before.words());
-            ((thread, text), ("‖", Style::Stopped), at(site))
-        }
-        Row::Waits { thread, to, site, holder } => {
-            let held = match holder {
-                Some(Holder::Itself) => ", held by itself".to_owned(),
-                Some(Holder::Thread(name)) if to.verb != Verb::Join => format!(", held by {name}"),
-                _ => String::new(),
-            };
-            // A thread that waits for the end of others is stuck because they are.
-            let how = match to.verb {
-                Verb::Join => ("", Style::Plain),
-                _ => ("▶", Style::Critical),
-            };
-            ((thread, format!("{}{held}", to.waiting())), how, at(site))
-        }
-        Row::Ends { thread, how } => {
-            let nowhere = (String::new(), String::new());
-            ((thread, how.words()), ("▶", Style::Critical), nowhere)
-        }
-        Row::Elided(n) => {
-            let text = if *n == 1 { "… 1 step …".into() } else { format!("… {n} steps …") };
-            let (cell, mark, place) = (None, "", String::new());
-            return Cells { cell, mark, style: Style::Dim, place, source: text };
-        }
+    let told = row.told();
+    let text = escape::visible(&told.text).into_owned();
+    let (mark, style) = match told.weight {
+        Weight::Plain => ("", Style::Plain),
+        Weight::Critical => ("▶", Style::Critical),
+        Weight::Stopped => ("‖", Style::Stopped),
     };
-    Cells { cell: Some((*thread, text)), mark, style, place, source }
+    let Some(thread) = told.thread else {
+        let (cell, place) = (None, String::new());
+        return Cells { cell, mark, style: Style::Dim, place, source: text };
+    };
+    let source = told.site.and_then(|s| sources.line(s)).unwrap_or_default().to_owned();
+    let place = told.site.map_or_else(String::new, place);
+    Cells { cell: Some((thread, text)), mark, style, place, source }
 }
 
 /// `file:line`, without directories.
-fn place(site: &Site) -> String {
+pub(crate) fn place(site: &Site) -> String {
     match site.frame() {
         Some(frame) => {
             let file = frame.file.rsplit(['/', '\\']).next().unwrap_or("");
-            format!("{file}:{}", frame.line)
+            format!("{}:{}", escape::visible(file), frame.line)
         }
-        None => site.to_string(),
+        None => escape::visible(&site.to_string()).into_owned(),
     }
 }
 

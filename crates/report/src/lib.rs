@@ -10,8 +10,10 @@
 //! | [`words`], [`advice`] | every sentence about a case: what, why, what helps |
 //! | [`mod@explain`] | which events of an execution matter to a finding |
 //! | [`interleaving`] | these events as rows with names, which can be stored |
+//! | `arrows` | which row hands something to a row of another thread |
 //! | [`mod@layout`] | rows as columns of text, for a width |
 //! | [`sources`] | lines of source, from files that the caller reads |
+//! | [`escape`] | text of the program under test, made safe to show |
 //! | [`summary`] | [`Report`]: all cases of a command, and what was analysed |
 //! | `format` | `FORMATS`: one file and one line each; feature `formats` |
 //! | `old` | cases in the form of the previous store version; feature `serde` |
@@ -21,7 +23,9 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+mod arrows;
 pub mod case;
+pub mod escape;
 pub mod explain;
 #[cfg(feature = "formats")]
 pub mod format;

@@ -2,18 +2,19 @@
 //!
 //! Sentences are not parsed: a case keeps them as they are.
 
-use selvedge_model::{Kind, Mode, Object, Range, Site, Status, Target, Verdict};
+use selvedge_model::{FindingId, Kind, Mode, Object, Range, Site, Status, Target, Verdict};
 use serde::Deserialize;
 
 use crate::case::{
     Case, Control, Failure, Harm, How, Lock, Memory, Note, Order, Outcome, Place, Region, Role,
     Subject, Watched, Which,
 };
+use crate::words;
 
 /// A finding as it was stored.
 #[derive(Deserialize)]
 pub struct Finding {
-    id: String,
+    id: FindingId,
     kind: Kind,
     status: Status,
     verdict: Option<Verdict>,
@@ -93,7 +94,10 @@ impl From<Finding> for Case {
             status: old.status,
             verdict: old.verdict,
             analyses: old.analyses,
-            subject: subject(old.kind, old.subject),
+            subject: match signal(old.id, old.kind) {
+                Some(number) => Subject::Program(Failure::Signal { number, program: None }),
+                None => subject(old.kind, old.subject),
+            },
             notes: old.notes.into_iter().map(Note::Told).collect(),
             places: old.places.into_iter().map(place).collect(),
             occurrences: old.occurrences,
@@ -102,6 +106,15 @@ impl From<Finding> for Case {
         }
     }
 }
+
+/// The signal of a crash without a place: its name was the identity, where the number is now.
+fn signal(id: FindingId, kind: Kind) -> Option<i32> {
+    let named = |&number: &i32| id == FindingId::new(Kind::Crash, [words::signal(number)]);
+    (1..=SIGNALS).find(named).filter(|_| kind == Kind::Crash)
+}
+
+/// The number of signals that Linux has.
+const SIGNALS: i32 = 64;
 
 fn subject(kind: Kind, names: Vec<String>) -> Subject {
     let joined = || names.join(", ");

@@ -25,7 +25,7 @@ impl Case {
             places.iter_mut().for_each(|p| p.approximate = true);
         }
         Case {
-            id: finding.id(symbols).to_string(),
+            id: finding.id(symbols),
             kind: finding.kind,
             status: finding.status,
             verdict: finding.verdict,

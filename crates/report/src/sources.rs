@@ -1,9 +1,12 @@
 //! Lines of source, from files that the caller reads.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use selvedge_model::Site;
+
+use crate::escape;
 
 type Read<'a> = Box<dyn FnMut(&str) -> Option<String> + 'a>;
 
@@ -39,11 +42,28 @@ impl<'a> Sources<'a> {
         Some(source[line].trim())
     }
 
+    /// The line of a site and as many before and after it, with their numbers and without the blanks at
+    /// their ends.
+    pub fn around(&mut self, site: &Site, lines: u32) -> Option<Vec<(u32, String)>> {
+        let number = site.frame()?.line;
+        let (source, _) = self.find(site)?;
+        let first = number.saturating_sub(lines).max(1);
+        let shown =
+            (first..=number.saturating_add(lines)).zip(source.lines().skip(first as usize - 1));
+        Some(shown.map(|(n, text)| (n, text.trim_end().to_owned())).collect())
+    }
+
     /// The file of a site and the bytes of its line, unless that is blank.
     fn find(&mut self, site: &Site) -> Option<(&str, Range<usize>)> {
         let frame = site.frame()?;
         let read = &mut self.read;
-        let file = self.files.entry(frame.file.clone()).or_insert_with(|| read(&frame.file));
+        let file = self.files.entry(frame.file.clone()).or_insert_with(|| {
+            let text = read(&frame.file)?;
+            Some(match escape::visible(&text) {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(safe) => safe,
+            })
+        });
         let source = file.as_deref()?;
         let number = usize::try_from(frame.line).ok()?.checked_sub(1)?;
         let start: usize = source.split_inclusive('\n').take(number).map(str::len).sum();

@@ -3,7 +3,8 @@
 use crate::Case;
 
 /// Everything that a command found.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs)]
 pub struct Report {
     pub cases: Vec<Case>,

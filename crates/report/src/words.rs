@@ -29,6 +29,14 @@ pub fn summary(case: &Case) -> String {
     what(case.kind, &case.subject)
 }
 
+/// Its status, and the verdict if there is one: `confirmed, harmful`.
+pub fn standing(case: &Case) -> String {
+    match case.verdict {
+        Some(verdict) => format!("{}, {}", case.status.name(), verdict.name()),
+        None => case.status.name().to_owned(),
+    }
+}
+
 fn what(of: Kind, subject: &Subject) -> String {
     let kind = kind(of);
     match subject {

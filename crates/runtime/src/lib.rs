@@ -18,13 +18,16 @@
 //! | [`epoch`] | when a thread did something |
 //! | [`races`] | race records become findings |
 //! | `earlier` | the place of a race's earlier access |
+//! | [`crash`], `last_words` | where a signal ended a program, and what it said |
 //! | `rust_locks` | which locks of Rust a thread is known to hold |
 //! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
 pub mod control;
+pub mod crash;
 pub mod decode;
 mod earlier;
 pub mod epoch;
+mod last_words;
 pub mod libraries;
 pub mod merge;
 pub mod modules;
@@ -37,6 +40,7 @@ pub mod session;
 pub mod shm;
 
 pub use control::{Controlled, Execution, Settings};
+pub use crash::Crash;
 pub use epoch::{Epoch, Past};
 pub use libraries::{Form, Libraries};
 pub use modules::{

@@ -1,6 +1,7 @@
 //! Starting a program and watching it to its end.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use selvedge_model::{Event, FirstRace, Symbols, ThreadId};
 
+use crate::crash::{self, Crash};
 use crate::decode::{Decoder, Wait};
 use crate::epoch::Epoch;
 use crate::libraries::{Form, Libraries};
@@ -117,6 +119,8 @@ pub struct Outcome {
     pub lost_functions: usize,
     /// Where code was mapped.
     pub modules: Modules,
+    /// Where a signal ended it, if one did and that is known.
+    pub crash: Option<Crash>,
 }
 
 /// Takes the events of a run.
@@ -238,10 +242,11 @@ impl Session {
                 std::thread::sleep(idle);
             }
         };
+        let crash = host.crash(status);
         let Host { mut races, region_table, .. } = host;
         races::count(&self.shm, &mut races);
         let outcome = self.outcome(status)?;
-        Ok(Outcome { lost_functions: region_table.lost, races, ..outcome })
+        Ok(Outcome { lost_functions: region_table.lost, races, crash, ..outcome })
     }
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
@@ -259,6 +264,7 @@ impl Session {
             lost: header.lost.load(Ordering::Acquire),
             lost_functions: 0,
             modules: Modules::parse(&self.shm.maps()),
+            crash: None,
         })
     }
 }
@@ -316,6 +322,13 @@ impl<'a> Host<'a> {
             self.maps_len = len;
             self.modules = Modules::parse(&self.shm.maps());
         }
+    }
+
+    /// Where the program was when a signal ended it.
+    fn crash(&mut self, status: ExitStatus) -> Option<Crash> {
+        self.read_maps();
+        let Host { shm, symbols, modules, resolver, .. } = self;
+        crash::read(shm, status.signal()?, symbols, modules, &mut **resolver)
     }
 
     /// Answers what the program asks.

@@ -7,13 +7,14 @@ use crate::shell::{self, Outcome, succeeds};
 /// A program that must run, and the Debian package that brings it.
 type Needed = (&'static str, &'static [&'static str], &'static str);
 
-const NEEDED: [Needed; 6] = [
+const NEEDED: [Needed; 7] = [
     ("cc", &["--version"], "gcc"),
     ("c++", &["--version"], "g++"),
     ("objcopy", &["--version"], "binutils"),
     ("clang-19", &["--version"], "clang-19"),
     ("test", &["-e", "/usr/lib/llvm-19/lib/libomp.so"], "libomp-19-dev"),
     ("valgrind", &["--version"], "valgrind"),
+    ("chromium", &["--version"], "chromium"),
 ];
 
 /// What `cargo xtask real` looks at, and what it takes to build it; nothing else needs these.

@@ -8,11 +8,11 @@ use std::io::Write;
 use std::path::Path;
 
 use selvedge_engine::replay::follow;
-use selvedge_engine::{Ask, Executor, Noted, Outcome, Points, Replayed, Sought};
+use selvedge_engine::{Ask, Executor, Noted, Points, Replayed, Sought};
 use selvedge_model::{Schedule, Site};
 use selvedge_report::{Case, Watched as ReportedAccess, format, words};
 use selvedge_runtime::Controlled;
-use selvedge_runtime::control::{CodePlace, WatchList, Watched, relocated};
+use selvedge_runtime::control::{CodePlace, WatchList, Watched};
 
 use crate::args::Replay;
 use crate::control::cases;
@@ -109,7 +109,7 @@ fn stored(args: &Replay) -> Result<Again, Failure> {
     let store = Store::open(&directory)?;
     let prefix = args.id.as_deref().unwrap_or_default();
     let mut found = store.find(prefix, args.run)?;
-    if let Some(exact) = found.iter().position(|(_, f)| f.id == prefix) {
+    if let Some(exact) = found.iter().position(|(_, f)| f.id.to_string() == prefix) {
         found = vec![found.swap_remove(exact)];
     }
     let (run, case) = match found.as_slice() {
@@ -176,7 +176,7 @@ fn found_again(
     }
     let now = executor.points();
     for watched in points.list() {
-        if let Some(points) = relocated(&watched.site, now.keys()).and_then(|s| now.get(s)) {
+        if let Some(points) = watched.site.relocated(now.keys()).and_then(|s| now.get(s)) {
             found.add(points);
         }
     }
@@ -192,34 +192,24 @@ fn replay(
     ask: &Ask<WatchList>,
 ) -> Result<(Replayed, bool), Failure> {
     let target = case.and_then(Case::aim).cloned();
-    let sought = Sought { target, ..Sought::default() };
+    let failure = case.filter(|_| target.is_none()).map(Case::failure);
+    let sought = Sought { target, failure, usual_exit: Some(0) };
     let replayed = follow(executor, schedule, &sought, ask)?;
-    let again = match case {
-        Some(case) if sought.target.is_none() => is_of(&replayed, case, edited),
-        _ => replayed.shown,
-    };
+    let again = replayed.shown || edited && failure.is_some() && has_moved(&replayed, case);
     Ok((replayed, again))
 }
 
-/// Whether an execution ended with the failure of a case. If the program was edited, lines may have moved.
-fn is_of(replayed: &Replayed, case: &Case, edited: bool) -> bool {
-    let ending = match &replayed.ending.outcome {
-        Outcome::Exited(0) | Outcome::Undecided(_) => return false,
-        Outcome::Exited(code) => selvedge_engine::Ending::odd_exit(*code, 0),
-        Outcome::Failed(_) => replayed.ending.clone(),
-    };
-    let now = ending.finding().map(|finding| Case::new(finding, &ending.symbols));
-    now.is_some_and(|now| now.id == case.id || edited && has_moved(&now, case))
-}
-
-/// Whether two failures are the same except for lines that an edit has moved.
-fn has_moved(now: &Case, case: &Case) -> bool {
+/// Whether an execution ended with the failure of a case, except for lines that an edit has moved.
+fn has_moved(replayed: &Replayed, case: Option<&Case>) -> bool {
+    let ending = &replayed.ending;
+    let (Some(case), Some(finding)) = (case, ending.finding()) else { return false };
+    let now = Case::new(finding, &ending.symbols);
     let sites: Vec<&Site> = now.places.iter().map(|p| &p.site).collect();
     now.kind == case.kind
         && now.subject == case.subject
         && sites.len() == case.places.len()
         && !sites.is_empty()
-        && case.places.iter().all(|p| relocated(&p.site, sites.iter().copied()).is_some())
+        && case.places.iter().all(|p| p.site.relocated(sites.iter().copied()).is_some())
 }
 
 /// Prints the interleaving.

@@ -217,8 +217,3 @@ pub(crate) fn failures(
     }
     Ok(cases)
 }
-
-/// The identity of a case, from its kind and places.
-pub(crate) fn identity(case: &Case) -> FindingId {
-    FindingId::new(case.kind, case.places.iter().map(|p| p.site.to_string()))
-}

@@ -202,7 +202,7 @@ impl Store {
                      after = excluded.after, body = excluded.body",
                 params![
                     run,
-                    finding.id,
+                    finding.id.to_string(),
                     finding.kind.name(),
                     finding.status.name(),
                     finding.verdict.map(selvedge_model::Verdict::name),

@@ -1,5 +1,5 @@
 use super::*;
-use selvedge_model::{Kind, Site, Status};
+use selvedge_model::{FindingId, Kind, Site, Status};
 
 use selvedge_report::{Control, Memory, Note, Place, Role, Subject};
 
@@ -21,7 +21,12 @@ impl Drop for Scratch {
     }
 }
 
-fn finding(id: &str, status: Status) -> Case {
+/// An id of a finding that is called so in a test.
+fn id(name: &str) -> FindingId {
+    name.parse().unwrap_or_else(|_| FindingId::new(Kind::DataRace, [name.to_owned()]))
+}
+
+fn finding(name: &str, status: Status) -> Case {
     let place = |site: &str| Place {
         stack: vec![Site::parse("main.c:7")],
         stack_likely: true,
@@ -29,7 +34,7 @@ fn finding(id: &str, status: Status) -> Case {
         ..Place::bare("T".into(), Site::parse(site), Role::Write)
     };
     Case {
-        id: id.into(),
+        id: id(name),
         kind: Kind::DataRace,
         status,
         verdict: None,
@@ -121,9 +126,9 @@ fn a_full_store_is_an_error_and_keeps_what_it_has() {
     assert!(matches!(store.add(run, &large), Err(StoreError::Full(_))));
     drop(store);
     let store = Store::open(&scratch.0).unwrap();
-    let ids: Vec<String> =
+    let ids: Vec<FindingId> =
         store.report(&store.run(None).unwrap()).unwrap().cases.into_iter().map(|f| f.id).collect();
-    assert_eq!(ids, ["one"]);
+    assert_eq!(ids, [id("one")]);
 }
 
 #[test]
@@ -191,22 +196,22 @@ fn stores_of_earlier_versions_are_brought_up_to_date() {
             let run = store.run(None).unwrap();
             assert_eq!((run.id, run.setup.as_ref()), (1, None));
             let report = store.report(&run).unwrap();
-            let found: Vec<&String> = report.cases.iter().map(|c| &c.id).collect();
-            assert_eq!(found, ids.iter().collect::<Vec<_>>());
+            let found: Vec<String> = report.cases.iter().map(|c| c.id.to_string()).collect();
+            assert_eq!(found, ids);
             assert_eq!(store.find("data-race", None).unwrap()[0].1, report.cases[0]);
         }
         let mut store = Store::create(&scratch.0).unwrap();
         let run = begin(&mut store, "./b");
         let new = scheduled("two");
         store.add(run, &new).unwrap();
-        assert_eq!(store.find("two", None).unwrap(), [(run, new)]);
+        assert_eq!(store.find(&new.id.to_string(), None).unwrap(), [(run, new)]);
     }
 }
 
-fn scheduled(id: &str) -> Case {
+fn scheduled(name: &str) -> Case {
     let schedule = Some("1/0/1".to_owned());
     let control = Some(Control { schedule, attempts: 3, ..Control::default() });
-    Case { control, ..finding(id, Status::Confirmed) }
+    Case { control, ..finding(name, Status::Confirmed) }
 }
 
 #[test]
@@ -214,20 +219,21 @@ fn a_finding_is_found_by_the_beginning_of_its_id_in_the_best_run() {
     let scratch = Scratch::new("find");
     let mut store = Store::create(&scratch.0).unwrap();
     let runs: Vec<RunId> = (0..3).map(|_| begin(&mut store, "./a")).collect();
-    store.add(runs[0], &scheduled("race-1")).unwrap();
-    store.add(runs[1], &scheduled("race-1")).unwrap();
-    store.add(runs[2], &finding("race-1", Status::Observed)).unwrap();
-    store.add(runs[0], &finding("race-2", Status::Observed)).unwrap();
-    store.add(runs[1], &finding("race-2", Status::Observed)).unwrap();
-    store.add(runs[1], &finding("rac", Status::Observed)).unwrap();
-    store.add(runs[1], &finding("rad", Status::Observed)).unwrap();
-    let found = |prefix: &str, run| -> Vec<(RunId, String)> {
+    let (first, second) = ("data-race-0000000001", "data-race-0000000002");
+    store.add(runs[0], &scheduled(first)).unwrap();
+    store.add(runs[1], &scheduled(first)).unwrap();
+    store.add(runs[2], &finding(first, Status::Observed)).unwrap();
+    store.add(runs[0], &finding(second, Status::Observed)).unwrap();
+    store.add(runs[1], &finding(second, Status::Observed)).unwrap();
+    store.add(runs[1], &finding("crash-0000000001", Status::Observed)).unwrap();
+    store.add(runs[1], &finding("data-race-0000000010", Status::Observed)).unwrap();
+    let found = |prefix: &str, run| -> Vec<(RunId, FindingId)> {
         store.find(prefix, run).unwrap().into_iter().map(|(run, c)| (run, c.id)).collect()
     };
-    let named = |run: usize, id: &str| (runs[run], id.to_owned());
-    assert_eq!(found("race", None), [named(1, "race-1"), named(1, "race-2")]);
-    assert_eq!(found("race-1", Some(runs[2])), [named(2, "race-1")]);
-    assert_eq!(found("race-3", None), []);
+    let named = |run: usize, name: &str| (runs[run], id(name));
+    assert_eq!(found("data-race-000000000", None), [named(1, first), named(1, second)]);
+    assert_eq!(found(first, Some(runs[2])), [named(2, first)]);
+    assert_eq!(found("data-race-3", None), []);
     let plan: String = store
         .connection
         .query_row(

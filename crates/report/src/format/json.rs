@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use selvedge_model::{Frame, Mode, Verdict};
+use selvedge_model::{FindingId, Frame, Mode, Verdict};
 
 use super::{Format, View};
 use crate::{Bound, Case, Lock, Report, words};
 
 /// One document.
 pub(super) const FORMAT: Format =
-    Format { name: "json", about: "For programs, see the README", render };
+    Format { name: "json", about: "For programs, see the README", exact: true, render };
 
 const VERSION: u32 = 1;
 
@@ -23,7 +23,7 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 struct Finding<'a> {
-    id: &'a str,
+    id: FindingId,
     kind: &'static str,
     status: &'static str,
     verdict: Option<&'static str>,
@@ -149,7 +149,7 @@ fn finding(case: &Case) -> Finding<'_> {
         schedule: &o.schedule,
     });
     Finding {
-        id: &case.id,
+        id: case.id,
         kind: case.kind.name(),
         status: case.status.name(),
         verdict: case.verdict.map(Verdict::name),

@@ -19,7 +19,8 @@ use crate::{
 };
 
 /// Coloured text.
-pub(super) const FORMAT: Format = Format { name: "text", about: "For people", render };
+pub(super) const FORMAT: Format =
+    Format { name: "text", about: "For people", exact: false, render };
 
 /// The whole report.
 fn render(report: &Report, view: &mut View<'_>) -> String {
@@ -110,9 +111,8 @@ fn grouped(report: &Report, separate: bool) -> Vec<Vec<&Case>> {
 
 fn finding(f: &Case, alike: &[&Case], sources: &mut Sources<'_>) -> String {
     let level = if f.status >= Status::Observed { Level::ERROR } else { Level::WARNING };
-    let verdict = f.verdict.map(|v| format!(", {}", v.name())).unwrap_or_default();
-    let title = format!("{} ({}{verdict})", words::summary(f), f.status.name());
-    let mut group = level.primary_title(title).id(&f.id).elements(places(f, sources));
+    let title = format!("{} ({})", words::summary(f), words::standing(f));
+    let mut group = level.primary_title(title).id(f.id.to_string()).elements(places(f, sources));
     for held in f.places.iter().flat_map(words::acquisitions) {
         group = group.element(Level::NOTE.message(held));
     }

@@ -11,7 +11,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    READ = 0; WRITE = 1; OPEN = 2; CLOSE = 3; FSTAT = 5; MMAP = 9; MUNMAP = 11; SIGPROCMASK = 14; MADVISE = 28;
+    READ = 0; WRITE = 1; OPEN = 2; CLOSE = 3; FSTAT = 5; MMAP = 9; MUNMAP = 11; SIGACTION = 13; SIGPROCMASK = 14; MADVISE = 28;
     YIELD = 24; GETPID = 39; EXIT_GROUP = 231; KILL = 62; GETTID = 186; FUTEX = 202;
     GETRLIMIT = 97; PERSONALITY = 135; NANOSLEEP = 35;
 }
@@ -108,8 +108,14 @@ pub fn complain(text: &[u8]) {
     unsafe { call(WRITE, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
 }
 
-/// Writes a number to standard error.
-pub fn complain_number(mut n: u64) {
+/// This thread, as the kernel numbers it.
+pub fn tid() -> u32 {
+    // SAFETY: no memory involved.
+    unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// The decimal digits of a number, first digit first.
+pub fn digits(mut n: u64, put: &mut impl FnMut(u8)) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     loop {
@@ -120,7 +126,17 @@ pub fn complain_number(mut n: u64) {
             break;
         }
     }
-    complain(&digits[at..]);
+    digits[at..].iter().for_each(|&digit| put(digit));
+}
+
+/// Writes a number to standard error.
+pub fn complain_number(n: u64) {
+    let (mut text, mut len) = ([0u8; 20], 0);
+    digits(n, &mut |digit| {
+        text[len] = digit;
+        len += 1;
+    });
+    complain(&text[..len]);
 }
 
 /// Ends the process.

@@ -526,6 +526,14 @@ impl Thread {
         depth as u32
     }
 
+    /// A place in the function that the current thread is in.
+    pub fn innermost(&self) -> u64 {
+        let base = layout::THREADS + self.index as usize * layout::THREAD_LEN;
+        let entry = base + (stack_top() - ENTRY) % STACK_LEN;
+        // SAFETY: within the stack part of the block.
+        unsafe { ((entry + 8) as *const u64).read_volatile() }
+    }
+
     /// The outermost entries of the call stack, in use or not, outermost first.
     pub fn outer_calls(&self, into: &mut [[u64; 2]; wire::PAST]) {
         let base = layout::THREADS + self.index as usize * layout::THREAD_LEN;

@@ -10,7 +10,7 @@
 //!
 //! Changing anything here: raise [`VERSION`]; both sides refuse a version that is not theirs.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
@@ -31,6 +31,10 @@ pub const FRAMES: usize = 24;
 pub const PAST: usize = 48;
 /// Callers that are recorded with an event whose own place says little.
 pub const CALLERS: usize = 6;
+/// Words of the stack that are kept of a crash.
+pub const STACK: usize = 512;
+/// Bytes of the last words that are kept of a crash.
+pub const SAID: usize = 512;
 /// Bytes for the text of the memory map.
 pub const MAPS: usize = 1 << 20;
 /// Bytes for the names of marked regions.
@@ -477,11 +481,51 @@ pub struct Race {
     pub past: [[u64; 2]; PAST],
 }
 
+/// Where a thread was when a signal came that ends the process.
+#[repr(C)]
+pub struct Crash {
+    /// The signal; 0 while there is none.
+    pub signal: AtomicU32,
+    /// 1 when the rest is complete.
+    pub done: AtomicU32,
+    /// The thread, plus one; 0 if it is not known.
+    pub thread: AtomicU32,
+    /// How much of `calls` there is.
+    pub calls_len: AtomicU32,
+    /// The instruction.
+    pub pc: AtomicU64,
+    /// The address that an instruction could not access; all ones if no instruction caused the signal.
+    pub addr: AtomicU64,
+    /// Return addresses of the instrumented functions that were active, innermost first.
+    pub calls: [AtomicU64; FRAMES],
+    /// A place in the innermost of them, 0 if there is none.
+    pub inside: AtomicU64,
+    /// How much of `stack` there is.
+    pub stack_len: AtomicU32,
+    /// How much of `said` there is; more than [`SAID`] while it is written.
+    pub said_len: AtomicU32,
+    /// The innermost words of the stack.
+    pub stack: [AtomicU64; STACK],
+    /// What a failed assertion writes to standard error, without the name of the program.
+    pub said: [AtomicU8; SAID],
+}
+
+impl Crash {
+    /// Forgets the last execution.
+    pub fn reset(&self) {
+        for word in [&self.signal, &self.done, &self.calls_len, &self.stack_len, &self.said_len] {
+            word.store(0, Relaxed);
+        }
+    }
+}
+
 /// The whole shared memory.
 #[repr(C)]
 pub struct Shared {
     #[allow(missing_docs)]
     pub header: Header,
+    /// How the program crashed, if it did.
+    pub crash: Crash,
     #[allow(missing_docs)]
     pub lanes: [Lane; LANES],
     #[allow(missing_docs)]

@@ -61,32 +61,10 @@ fn uncontrolled(execution: &Execution) -> Vec<String> {
 }
 
 impl Controlled {
-    /// The place among those executed that a place of an earlier build has become: the same, or the
-    /// nearest line of the same function, file and column.
+    /// The place among those executed that a place of an earlier build has become.
     pub fn relocated(&self, site: &Site) -> Option<Site> {
-        relocated(site, self.places.executed().keys()).cloned()
+        site.relocated(self.places.executed().keys()).cloned()
     }
-}
-
-/// See [`Controlled::relocated`].
-pub fn relocated<'a>(
-    site: &Site,
-    known: impl IntoIterator<Item = &'a Site> + Clone,
-) -> Option<&'a Site> {
-    if let Some(same) = known.clone().into_iter().find(|k| *k == site) {
-        return Some(same);
-    }
-    let was = site.frame()?;
-    let file = |path: &str| path.rsplit('/').next().map(str::to_owned);
-    let like = |k: &&Site| {
-        k.frame().is_some_and(|is| {
-            is.function == was.function
-                && is.column == was.column
-                && file(&is.file) == file(&was.file)
-        })
-    };
-    let distance = |k: &&Site| k.frame().map_or(u32::MAX, |is| is.line.abs_diff(was.line));
-    known.into_iter().filter(like).min_by_key(distance)
 }
 
 impl Executor for Controlled {

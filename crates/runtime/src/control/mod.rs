@@ -21,12 +21,13 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Divergence, Pending, Replay, Rng, Stop, Strategy};
 use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId};
 
+use crate::crash::{self, Crash};
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
 use crate::places::{Names as CodeNames, Places};
@@ -44,7 +45,7 @@ mod outside;
 mod run;
 
 pub use crate::modules::CodePlace;
-pub use executor::{WatchList, Watched, relocated};
+pub use executor::{WatchList, Watched};
 pub use names::{NameTable, Names, Scheme};
 pub use outside::Cause;
 pub use selvedge_injected::control::wire;
@@ -181,19 +182,6 @@ pub struct Execution {
     pub stdout: Vec<u8>,
     /// What it wrote to standard error.
     pub stderr: Vec<u8>,
-}
-
-/// Where the program was when a signal ended it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Crash {
-    /// The thread, if it is a controlled one.
-    pub thread: Option<ThreadId>,
-    /// At which instruction, or by whose call into a library.
-    pub site: SiteId,
-    /// Whether it was such a call, concluded from the words on the stack.
-    pub approximate: bool,
-    /// The address that the instruction could not access, if that caused the signal.
-    pub addr: Option<u64>,
 }
 
 /// Where two executions that should be the same are not.
@@ -368,23 +356,8 @@ impl Controlled {
 
     /// Where the last execution was when that signal ended it.
     fn crash(&mut self, signal: i32) -> Option<Crash> {
-        let crash = &self.memory.control().crash;
-        if crash.signal.load(Ordering::Acquire) != signal as u32 {
-            return None;
-        }
-        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        let (pc, addr) = (load(&crash.pc), load(&crash.addr));
-        let thread = crash.thread.load(Ordering::Relaxed).checked_sub(1).map(ThreadId);
-        let words = crash.stack_len.load(Ordering::Relaxed) as usize;
-        let mut callers: Vec<u64> = crash.stack.iter().take(words).map(load).collect();
-        let Controlled { symbols, modules, resolver, .. } = self;
-        callers.retain(|&word| modules.is_return(word));
-        // Sites are those of return addresses: this is the instruction itself.
-        let within = resolver.site_within(pc + 1, &callers, modules);
-        let approximate = resolver.site(pc + 1, modules) != within;
-        let site = SiteId(symbols.sites.intern(within));
-        let addr = Some(addr).filter(|&a| a != u64::MAX);
-        Some(Crash { thread, site, approximate, addr })
+        let Controlled { shm, symbols, modules, resolver, .. } = self;
+        crash::read(shm.as_ref()?, signal, symbols, modules, resolver.as_mut())
     }
 
     fn address(&self, place: &CodePlace) -> u64 {
@@ -492,12 +465,14 @@ impl Controlled {
         }
     }
 
-    /// Forgets the libraries that the last execution loaded: the next one begins without them.
+    /// Forgets the libraries that the last execution loaded, and how it ended: the next one begins without
+    /// them.
     fn reset_maps(&mut self) {
         if let Some(shm) = &self.shm {
             let header = &shm.shared().header;
             header.maps_len.store(self.maps_before_main, Ordering::Release);
             header.texts_len.store(self.texts_before_main, Ordering::Release);
+            shm.shared().crash.reset();
             self.region_table.forget_after(shm, self.maps_before_main);
         }
         self.read_maps();

@@ -97,7 +97,12 @@ pub(super) fn execute(
         events: history.events,
         stops,
         steps,
-        last: crash.and_then(|c: Crash| c.thread).or(turn).or(running).unwrap_or(ThreadId(0)),
+        last: crash
+            .as_ref()
+            .and_then(|c: &Crash| c.thread)
+            .or(turn)
+            .or(running)
+            .unwrap_or(ThreadId(0)),
         crash,
         uncontrolled,
         releases_matter,

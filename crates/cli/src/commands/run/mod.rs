@@ -51,9 +51,8 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let claims = args.options.regions.claims();
     let function_regions = !claims.is_empty();
     let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
-    let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal);
+    let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal).live();
 
-    watch.is_live = true;
     let mut command = Command::new(&program.path);
     command.args(&args.command[1..]);
     let is_text = args.options.format.name == FORMATS[0].name;
@@ -81,7 +80,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     if outcome.instrumented {
         analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
     }
-    watch.ended(&program.path, outcome.status, &symbols);
+    watch.ended(&program.path, &outcome, &mut symbols);
     if outcome.lost > 0 {
         watch.bound(Bound::Events(outcome.lost));
     }

@@ -67,6 +67,6 @@ pub(crate) fn observe_run(
         drop(ended);
         outcome
     })?;
-    watch.ended(&setup.program, outcome.status, &symbols);
+    watch.ended(&setup.program, &outcome, &mut symbols);
     Ok(watch.finish(&symbols, &outcome).report)
 }

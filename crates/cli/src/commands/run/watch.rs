@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
 use selvedge_model::{
-    Ended, Event, Failure, Finding, FirstRace, Kind, Op, Site, Status, Subject, Symbols, ThreadId,
+    Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Report, words};
 use selvedge_runtime::decode::Wait;
-use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome};
+use selvedge_runtime::{Epoch, Modules, NativeRace, Observe, Outcome, crash};
 
 use super::ending;
 use super::heap::Heap;
@@ -36,7 +35,7 @@ pub(super) struct Watch {
     pipeline: Pipeline,
     symbolizer: SharedSymbolizer,
     suppressions: Suppressions,
-    suppressed: BTreeSet<String>,
+    suppressed: BTreeSet<FindingId>,
     journal: Journal,
     report: Report,
     ended: Option<Ended>,
@@ -47,11 +46,11 @@ pub(super) struct Watch {
     synchronized: bool,
     waiting: Waiting,
     /// A user watches: what keeps the program from ending is told at once.
-    pub(super) is_live: bool,
+    is_live: bool,
     /// Set when threads wait for each other for ever.
     pub(super) stuck: Arc<AtomicBool>,
     /// The id of the finding of each native race, by the race's number.
-    races: BTreeMap<usize, String>,
+    races: BTreeMap<usize, FindingId>,
 }
 
 #[derive(Default)]
@@ -88,6 +87,11 @@ impl Watch {
         }
     }
 
+    /// For a user who watches the run.
+    pub(super) fn live(self) -> Watch {
+        Watch { is_live: true, ..self }
+    }
+
     /// Whether the program did anything besides starting, ending and allocating memory.
     pub(super) fn saw_synchronization(&self) -> bool {
         self.synchronized
@@ -104,32 +108,25 @@ impl Watch {
     }
 
     /// Records how the program ended. A crash is a finding.
-    pub(super) fn ended(&mut self, program: &Path, status: ExitStatus, symbols: &Symbols) {
-        let ended = ending::ended(status);
+    pub(super) fn ended(&mut self, program: &Path, outcome: &Outcome, symbols: &mut Symbols) {
+        let ended = ending::ended(outcome.status);
         self.ended = Some(ended);
         let Ended::Signal(number) = ended else { return };
         if !ending::is_crash(number) {
             return;
         }
-        let finding = Finding {
-            kind: Kind::Crash,
-            status: Status::Observed,
-            verdict: None,
-            analyses: vec!["run"],
-            subject: Subject::Program(Failure::Signal {
-                number,
-                address: None,
-                said: None,
-                approximate: false,
-            }),
-            places: Vec::new(),
-            target: None,
-            occurrences: 1,
-        };
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let mut reported = Case::new(&finding, symbols);
-        reported.subject =
-            report::Subject::Program(report::Failure::Signal { number, program: Some(name) });
+        let crash = outcome.crash.as_ref();
+        let mut finding = crash::finding(number, crash, "", ThreadId(0), symbols);
+        finding.analyses = vec!["run"];
+        let mut reported = self.with_names(Case::new(&finding, symbols), &finding);
+        if let report::Subject::Program(report::Failure::Signal { program: of, .. }) =
+            &mut reported.subject
+        {
+            *of = program.file_name().map(|name| name.to_string_lossy().into_owned());
+        }
+        if let (Some(place), Some(crash)) = (reported.places.first_mut(), crash) {
+            place.stack = self.symbolizer.borrow_mut().stack(&crash.calls, &outcome.modules);
+        }
         self.add(reported, &[]);
     }
 
@@ -164,9 +161,9 @@ impl Watch {
 
     /// Updates how often each race happened: that is known only at the end.
     fn final_counts(&mut self, outcome: &Outcome) {
-        let mut counts: BTreeMap<&String, u64> = BTreeMap::new();
+        let mut counts: BTreeMap<FindingId, u64> = BTreeMap::new();
         for race in &outcome.races {
-            if let Some(id) = self.races.get(&race.number) {
+            if let Some(&id) = self.races.get(&race.number) {
                 *counts.entry(id).or_default() += u64::from(race.occurrences);
             }
         }
@@ -201,7 +198,7 @@ impl Watch {
             self.suppressed.insert(finding.id);
             return;
         }
-        let id = finding.id.clone();
+        let id = finding.id;
         self.report.add(finding);
         if let Some(stored) = self.report.cases.iter().find(|f| f.id == id) {
             self.journal.add(stored);
@@ -310,7 +307,7 @@ impl Observe for Watch {
             earlier.held = before.map(|set| self.locks(set, symbols));
             later.held = Some(self.locks(self.held.set(race.later.thread), symbols));
         }
-        self.races.insert(race.number, reported.id.clone());
+        self.races.insert(race.number, reported.id);
         self.add(reported, &files);
     }
 

@@ -10,7 +10,7 @@ use selvedge_runtime::Controlled;
 use crate::args::Test;
 use crate::commands::check;
 use crate::commands::run::observe::observe_run;
-use crate::control::cases::{Predicted, identity};
+use crate::control::cases::Predicted;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
@@ -71,7 +71,7 @@ pub(super) fn predict(
 /// Makes a finding of a native run a prediction for controlled executions.
 fn adopt(case: Case, observation: &Observation<Controlled>, predicted: &mut Vec<Predicted>) {
     let Some(target) = case.target.clone() else { return };
-    let id = identity(&case);
+    let id = case.id;
     if let Some(known) = predicted.iter_mut().find(|p| p.prediction.id == id) {
         // A native run knows names and stacks that a controlled run does not.
         let status = known.case.status.max(case.status);

@@ -20,7 +20,6 @@ use crate::regions;
 use crate::sys;
 use crate::thread::{self, Busy, Thread};
 
-pub mod crash;
 pub mod ops;
 pub mod server;
 pub mod sources;
@@ -69,7 +68,7 @@ pub fn attach(fd: usize, main: &mut Thread) {
     }
     CONTROL.store(at as *mut Control, Ordering::Release);
     control.reset(control.flags.load(Relaxed), 0);
-    control.slots[0].tid.store(tid(), Relaxed);
+    control.slots[0].tid.store(sys::tid(), Relaxed);
     main.controlled = 1;
     main.ring.open_log();
     ON.store(true, Ordering::Release);
@@ -88,9 +87,18 @@ pub fn leave() {
     ON.store(false, Ordering::Release);
 }
 
-fn tid() -> u32 {
-    // SAFETY: no memory involved.
-    unsafe { sys::call(sys::GETTID, [0; 6]) as u32 }
+/// The process of the current execution, 0 if there is none.
+pub fn process() -> u32 {
+    control().map_or(0, |c| c.child.load(Ordering::Acquire))
+}
+
+/// Number of the current thread plus one, or 0. It may be past its last step, and giving back what
+/// the C library keeps for it.
+pub fn number_by_kernel() -> u32 {
+    let Some(c) = control() else { return 0 };
+    let tid = sys::tid();
+    let mine = |&i: &usize| c.slots[i].tid.load(Relaxed) == tid;
+    (0..c.threads()).rev().find(mine).map_or(0, |i| i as u32 + 1)
 }
 
 fn control() -> Option<&'static Control> {
@@ -434,7 +442,7 @@ pub fn not_created(controlled: u32) {
 pub fn begin(t: &mut Thread) {
     let Some(c) = control().filter(|_| is_on() && t.controlled != 0) else { return };
     t.ring.open_log();
-    c.slots[number(t)].tid.store(tid(), Ordering::Release);
+    c.slots[number(t)].tid.store(sys::tid(), Ordering::Release);
     {
         let _busy = Busy::new(t);
         wait_for_turn(c, t);
@@ -459,7 +467,7 @@ pub fn end(t: &mut Thread) {
     t.controlled = 0;
     t.ring.close();
     // The first thread of a process is not gone before the last.
-    c.dying.store(if tid() == sys::pid() { 0 } else { tid() }, Relaxed);
+    c.dying.store(if sys::tid() == sys::pid() { 0 } else { sys::tid() }, Relaxed);
     c.slots[me].status.store(status::ENDED, Ordering::Release);
     hand_over(c, me);
 }

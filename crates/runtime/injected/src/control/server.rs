@@ -10,7 +10,7 @@ use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering, Ordering::Relaxed};
 
 use super::wire::{self, Control};
-use super::{control, is_on, sleep_on, tid, wake_host};
+use super::{control, is_on, sleep_on, wake_host};
 use crate::interpose::real;
 use crate::sys;
 
@@ -49,6 +49,7 @@ unsafe extern "C" fn before_main(
     {
         wait_for_host(c);
     }
+    crate::interpose::signal::crash::watch();
     let main = MAIN.load(Ordering::Acquire);
     // SAFETY: the program's own `main`, with its arguments.
     unsafe { core::mem::transmute::<usize, Main>(main)(argc, argv, envp) }
@@ -74,9 +75,8 @@ fn wait_for_host(c: &Control) {
             break;
         }
     }
-    c.slots[0].tid.store(tid(), Relaxed);
+    c.slots[0].tid.store(sys::tid(), Relaxed);
     c.child.store(sys::pid(), Ordering::Release);
-    super::crash::watch();
 }
 
 /// Forks, and waits for the end of the child; true in the child.

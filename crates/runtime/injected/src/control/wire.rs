@@ -27,9 +27,6 @@ pub const LOG: usize = 1 << 21;
 /// Places in the code whose accesses are scheduling points.
 pub const WATCHED: usize = 256;
 
-/// Words of the stack that are kept of a crash.
-pub const STACK: usize = 512;
-
 /// Callers that a record names.
 pub const CALLERS: usize = 4;
 
@@ -185,23 +182,6 @@ pub struct Object {
     pub round: AtomicU32,
 }
 
-/// Where a thread was when a signal came that ends the process.
-#[repr(C)]
-pub struct Crash {
-    /// The signal; 0 while there is none.
-    pub signal: AtomicU32,
-    /// The thread, plus one; 0 if it is not controlled.
-    pub thread: AtomicU32,
-    /// The instruction.
-    pub pc: AtomicU64,
-    /// The address that an instruction could not access; all ones if no instruction caused the signal.
-    pub addr: AtomicU64,
-    /// How much of `stack` there is.
-    pub stack_len: AtomicU32,
-    /// The innermost words of the stack.
-    pub stack: [AtomicU64; STACK],
-}
-
 /// The whole memory.
 #[repr(C)]
 pub struct Control {
@@ -251,8 +231,6 @@ pub struct Control {
     pub now: AtomicU64,
     /// State of the program's random numbers.
     pub random: AtomicU64,
-    /// How the current execution crashed.
-    pub crash: Crash,
     /// The processors that the program may believe to have; none if it may ask the kernel.
     pub processors: [AtomicU64; 16],
     /// Return addresses of accesses that are scheduling points.
@@ -282,8 +260,6 @@ impl Control {
         self.sources.store(0, Relaxed);
         self.dying.store(0, Relaxed);
         self.child.store(0, Relaxed);
-        self.crash.signal.store(0, Relaxed);
-        self.crash.stack_len.store(0, Relaxed);
         self.now.store(0, Relaxed);
         self.random.store(random, Relaxed);
         self.slots[0].clear();

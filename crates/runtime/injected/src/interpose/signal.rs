@@ -8,14 +8,16 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+pub mod crash;
+
 use super::real;
+use crate::sys;
 use crate::thread::{self, Thread};
 
 const SIGNALS: usize = 65;
 const SA_SIGINFO: c_int = 4;
 const SA_RESTART: c_int = 0x1000_0000;
 const SA_ONSTACK: c_int = 0x0800_0000;
-const SA_RESETHAND: c_int = 1 << 31;
 const DEFAULT: usize = 0;
 const IGNORE: usize = 1;
 const ERROR: usize = usize::MAX;
@@ -34,9 +36,9 @@ pub struct Action {
 pub type LongHandler = unsafe extern "C" fn(c_int, usize, usize);
 
 impl Action {
-    /// Calls `handler` once, before what would have happened.
+    /// Calls `handler`, which then lets happen what would have happened.
     fn before_default(handler: LongHandler) -> Action {
-        let flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+        let flags = SA_SIGINFO | SA_ONSTACK;
         Action { handler: handler as usize, mask: [0; 16], flags, restorer: 0 }
     }
 }
@@ -50,6 +52,17 @@ pub fn default_unless_handled(signal: c_int, handler: LongHandler) {
     let mut old = new;
     if plain(core::ptr::null(), &raw mut old) == 0 && old.handler == DEFAULT {
         plain(&raw const new, core::ptr::null_mut());
+    }
+}
+
+/// Makes the default action the next one, whatever the C library has.
+pub fn restore_default(signal: c_int) {
+    /// Bytes of the kernel's set of signals.
+    const SET: usize = 8;
+    let action = [DEFAULT, 0, 0, 0];
+    // SAFETY: a structure of the kernel's size: handler, flags, restorer and mask.
+    unsafe {
+        sys::call(sys::SIGACTION, [signal as usize, action.as_ptr() as usize, 0, SET, 0, 0]);
     }
 }
 
@@ -137,7 +150,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut 
             action.handler = on_signal as *const () as usize;
             action.flags |= SA_SIGINFO;
         } else if theirs == DEFAULT
-            && let Some(handler) = crate::control::crash::action(number)
+            && let Some(handler) = crash::action(number)
         {
             action = Action::before_default(handler);
         }
@@ -156,7 +169,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut 
                 if former_long == 0 {
                     (*old).flags &= !SA_SIGINFO;
                 }
-            } else if let Some(ours) = crate::control::crash::action(number)
+            } else if let Some(ours) = crash::action(number)
                 && (*old).handler == ours as usize
             {
                 (*old).handler = DEFAULT;

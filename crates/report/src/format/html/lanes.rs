@@ -1,0 +1,71 @@
+//! An interleaving as lanes: one column per thread, time downwards.
+
+use super::{Excerpts, excerpt};
+use crate::interleaving::Weight;
+use crate::layout::place;
+use crate::{Interleaving, Row, Sources};
+
+pub(super) struct Lanes {
+    pub(super) heading: String,
+    pub(super) threads: Vec<String>,
+    pub(super) rows: Vec<Step>,
+    /// Which row hands something to which, by number.
+    pub(super) arrows: Vec<(usize, usize)>,
+}
+
+pub(super) struct Step {
+    pub(super) number: usize,
+    /// `None` for steps that are left out.
+    pub(super) lane: Option<usize>,
+    /// How many lanes come after it.
+    pub(super) after: usize,
+    pub(super) text: String,
+    /// What it is to the finding, for the style.
+    pub(super) class: &'static str,
+    pub(super) mark: &'static str,
+    pub(super) place: String,
+    pub(super) source: String,
+    /// Where the pane finds the source around it.
+    pub(super) file: String,
+    pub(super) line: u32,
+}
+
+impl Lanes {
+    pub(super) fn new(
+        rows: &Interleaving,
+        sources: &mut Sources<'_>,
+        excerpts: &mut Excerpts,
+    ) -> Lanes {
+        let lanes = rows.threads.len();
+        let step = |(number, row): (usize, &Row)| {
+            let told = row.told();
+            let (class, mark) = match (told.weight, told.thread) {
+                (_, None) => ("elided", ""),
+                (Weight::Plain, _) => ("plain", ""),
+                (Weight::Critical, _) => ("critical", "▶"),
+                (Weight::Stopped, _) => ("stopped", "‖"),
+            };
+            let (file, line) =
+                told.site.and_then(|s| excerpt(s, sources, excerpts)).unwrap_or_default();
+            let lane = told.thread.map(|t| t.min(lanes.saturating_sub(1)));
+            Step {
+                number,
+                lane,
+                after: lanes.saturating_sub(lane.unwrap_or(0) + 1),
+                text: told.text,
+                class,
+                mark,
+                place: told.site.map_or_else(String::new, place),
+                source: told.site.and_then(|s| sources.line(s)).unwrap_or_default().to_owned(),
+                file,
+                line,
+            }
+        };
+        Lanes {
+            heading: rows.heading(),
+            threads: rows.threads.clone(),
+            rows: rows.rows.iter().enumerate().map(step).collect(),
+            arrows: rows.arrows(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Where a signal ended the program, and the finding that this is: the same for a program that runs freely
+//! and for one under control.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use selvedge_model::{Ended, Failure, Finding, Kind, Place, Role, SiteId, Symbols, ThreadId};
+
+use crate::last_words::message;
+use crate::modules::{Modules, Resolve};
+use crate::shm::Shm;
+use crate::wire;
+
+const SIGABRT: i32 = 6;
+
+/// Where the program was when a signal ended it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Crash {
+    /// The thread, if it is known.
+    pub thread: Option<ThreadId>,
+    /// At which instruction, or by whose call into a library.
+    pub site: SiteId,
+    /// Whether it was such a call, concluded from the words on the stack.
+    pub approximate: bool,
+    /// The address that the instruction could not access, if that caused the signal.
+    pub addr: Option<u64>,
+    /// Return addresses of the instrumented functions that were active, innermost first.
+    pub calls: Vec<u64>,
+    /// What a failed assertion of C said.
+    pub said: Option<String>,
+}
+
+/// Where the program was when that signal ended it.
+pub(crate) fn read(
+    shm: &Shm,
+    signal: i32,
+    symbols: &mut Symbols,
+    modules: &Modules,
+    resolver: &mut dyn Resolve,
+) -> Option<Crash> {
+    let crash = &shm.shared().crash;
+    let is_known = crash.signal.load(Ordering::Relaxed) == signal as u32;
+    if crash.done.load(Ordering::Acquire) == 0 || !is_known {
+        return None;
+    }
+    let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+    let (pc, addr) = (load(&crash.pc), load(&crash.addr));
+    let thread = crash.thread.load(Ordering::Relaxed).checked_sub(1).map(ThreadId);
+    let words = crash.stack_len.load(Ordering::Relaxed) as usize;
+    let stack: Vec<u64> = crash.stack.iter().take(words).map(load).collect();
+    let calls = crash.calls_len.load(Ordering::Relaxed) as usize;
+    let calls: Vec<u64> = crash.calls.iter().take(calls).map(load).collect();
+    let callers = match call_out(&stack, calls.first(), load(&crash.inside), modules, resolver) {
+        Some(call) => vec![call],
+        None => stack.into_iter().filter(|&word| modules.is_return(word)).collect(),
+    };
+    // Sites are those of return addresses: this is the instruction itself.
+    let within = resolver.site_within(pc + 1, &callers, modules);
+    let approximate = resolver.site(pc + 1, modules) != within;
+    let site = SiteId(symbols.sites.intern(within));
+    let addr = Some(addr).filter(|&a| a != u64::MAX);
+    Some(Crash { thread, site, approximate, addr, calls, said: said(crash) })
+}
+
+/// Where the innermost instrumented function, which `inside` is in and which returns to `returns_to`, made the
+/// call that has not returned. Its frame ends with its own return address, so the outermost return address
+/// before that is the one: words further inside may be what earlier calls left.
+fn call_out(
+    stack: &[u64],
+    returns_to: Option<&u64>,
+    inside: u64,
+    modules: &Modules,
+    resolver: &mut dyn Resolve,
+) -> Option<u64> {
+    let end = stack.iter().position(|word| returns_to == Some(word))?;
+    let function = resolver.function(inside, modules)?;
+    let mut is_call = |&&word: &&u64| {
+        modules.is_return(word) && resolver.function(word, modules).as_ref() == Some(&function)
+    };
+    stack[..end].iter().rev().find(|word| is_call(word)).copied()
+}
+
+fn said(crash: &wire::Crash) -> Option<String> {
+    let len = crash.said_len.load(Ordering::Acquire) as usize;
+    if len == 0 || len > wire::SAID {
+        return None;
+    }
+    let bytes: Vec<u8> = crash.said[..len].iter().map(|b| b.load(Ordering::Relaxed)).collect();
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The finding that a signal ended the program, or that an assertion failed and thereby ended it. `errors` is
+/// what the program wrote to standard error, as far as it is known, and `last` the thread that ran last.
+pub fn finding(
+    signal: i32,
+    crash: Option<&Crash>,
+    errors: &str,
+    last: ThreadId,
+    symbols: &mut Symbols,
+) -> Finding {
+    let kept = crash.and_then(|c| c.said.as_deref()).unwrap_or_default();
+    let thread = crash.and_then(|c| c.thread).unwrap_or(last);
+    if signal == SIGABRT
+        && let Some(message) = message(errors).or_else(|| message(kept))
+    {
+        return message.finding(Ended::Signal(signal), thread, symbols);
+    }
+    // The last words of the C library or of a sanitizer say more than the signal.
+    let said = errors.lines().map(str::trim).rfind(|l| !l.is_empty()).map(str::to_owned);
+    let place = crash.map(|c| Place { thread, site: c.site, role: Role::Fail, held: Vec::new() });
+    let failure = Failure::Signal {
+        number: signal,
+        address: crash.and_then(|c| c.addr),
+        said,
+        approximate: crash.is_some_and(|c| c.approximate),
+    };
+    Finding::failure(Kind::Crash, failure, place.into_iter().collect())
+}
