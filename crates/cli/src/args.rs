@@ -243,9 +243,9 @@ pub(crate) struct Budget {
     /// The seed of all random choices: the same seed gives the same findings
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// The longest time for one execution
+    /// The longest time for one execution, but at most a quarter of --time
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
-    pub(crate) patience: Duration,
+    patience: Duration,
     /// Executions at the same time, instead of one for each core; use 1 if copies of the program
     /// interfere (same files, same port)
     #[arg(long, value_name = "N")]
@@ -253,6 +253,11 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// The longest time for one execution: no single one uses up the time of all.
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience.min(self.time / 4)
+    }
+
     /// The engine's budget, with at most `attempts` directed executions for one prediction.
     pub(crate) fn engine(&self, attempts: u64) -> selvedge_engine::Budget {
         let (seed, schedules, jobs) = (self.seed, self.schedules, self.jobs());

@@ -75,6 +75,33 @@ fn a_deadlock_under_every_schedule_is_a_finding() {
 }
 
 #[test]
+fn the_time_limit_is_kept_however_much_there_is_to_explain() {
+    let project = Project::new("test-time");
+    project.source("registry.cpp");
+    let args = ["c++", "-g", "-O1", "-pthread", "registry.cpp", "-o", "program"];
+    project.call(env!("CARGO_BIN_EXE_selvedge"), &args);
+    let begin = std::time::Instant::now();
+    let args =
+        ["test", "--format", "json", "--schedules", "100000", "--time", "5s", "--", "./program"];
+    let document = json(&project.selvedge(&args));
+    let taken = begin.elapsed();
+    assert!(taken < std::time::Duration::from_secs(8), "{taken:?}");
+    assert!(told(&document).iter().any(|(_, status, _)| status == "confirmed"), "{document:#}");
+}
+
+#[test]
+fn what_could_not_be_confirmed_is_counted_and_not_listed() {
+    let project = Project::new("test-counted");
+    project.build("fooling.c", &[]);
+    let args = ["test", "--schedules", "300", "--", "./program"];
+    let text = stdout(&project.selvedge(&args));
+    assert!(text.contains("could not be confirmed (--all lists them)"), "{text}");
+    assert!(text.contains("nothing found") && !text.contains("(unconfirmed"), "{text}");
+    let all = [&["test", "--all"], &args[1..]].concat();
+    assert!(stdout(&project.selvedge(&all)).contains("(unconfirmed"));
+}
+
+#[test]
 fn nothing_of_a_fixed_twin_or_of_what_only_looks_like_a_race_is_confirmed() {
     let project = Project::new("test-fixed");
     for (source, options) in [

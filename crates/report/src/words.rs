@@ -299,7 +299,7 @@ fn at(site: Option<&Site>) -> String {
 fn not_replayed(why: &NotReplayed) -> String {
     match why {
         NotReplayed::Interrupted => {
-            "its schedule was not replayed: the command was interrupted".to_owned()
+            "its schedule was not replayed: the command was stopped first".to_owned()
         }
         NotReplayed::Failed(error) => format!("not replayed: {error}"),
         NotReplayed::Otherwise { outcome: led_to, diverged } => {

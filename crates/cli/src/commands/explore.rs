@@ -29,11 +29,11 @@ const OBSERVED: u64 = 3;
 
 /// Explores and reports.
 pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
-    let program = ControlledProgram::find(&args.command, args.budget.patience)?;
+    let program = ControlledProgram::find(&args.command, args.budget.patience())?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = begin(&program);
-    let report = match explore(args, &program, &deadline, &mut journal) {
-        Ok(report) => report,
+    let (report, ended) = match explore(args, &program, &deadline, &mut journal) {
+        Ok(explored) => explored,
         Err(failure) => {
             journal.finish("could not be controlled", &Stats::default());
             return Err(failure);
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
     };
     let ending = deadline.reason().unwrap_or_else(|| "explored".to_owned());
     journal.finish(&ending, &report.stats);
-    conclude(&report, &args.output, &program, &deadline)
+    conclude(&report, &args.output, &program, (&deadline, ended))
 }
 
 /// Begins the stored run of a controlled program.
@@ -52,16 +52,19 @@ pub(crate) fn begin(program: &ControlledProgram) -> Journal {
     journal
 }
 
-/// Prints the report and returns the exit code.
+/// Prints the report and returns the exit code. It is an error if no controlled execution `ended` and there is
+/// nothing else to tell.
 pub(crate) fn conclude(
     report: &Report,
     output: &Output,
     program: &ControlledProgram,
-    deadline: &Deadline,
+    (deadline, ended): (&Deadline, bool),
 ) -> Result<Exit, Failure> {
     let mut output = output.clone();
     output.source.push(program.root.clone());
-    print(report, &output)?;
+    if ended || !report.cases.is_empty() || deadline.signal().is_some() {
+        print(report, &output)?;
+    }
     if let Some(shortcoming) = program.shortcoming() {
         anstream::eprintln!("{shortcoming}");
     }
@@ -69,8 +72,18 @@ pub(crate) fn conclude(
     Ok(match deadline.signal() {
         _ if failed => Exit::Findings,
         Some(_) => Exit::Interrupted,
+        None if !ended => return Err(endless(program)),
         None => Exit::Clean,
     })
+}
+
+/// No controlled execution of the program ended.
+pub(crate) fn endless(program: &ControlledProgram) -> Failure {
+    Failure::Endless {
+        path: program.setup.program.clone(),
+        patience: format!("{} s", program.setup.patience as f64 / 1000.0),
+        advice: "if it is only slow, give it more time (--patience, --time); a server needs a client that shuts it down",
+    }
 }
 
 fn explore(
@@ -78,11 +91,11 @@ fn explore(
     program: &ControlledProgram,
     deadline: &Deadline,
     journal: &mut Journal,
-) -> Result<Report, Failure> {
+) -> Result<(Report, bool), Failure> {
     let plan = args.strategy.or_argument(&pct::ENTRY, args.pct_depth);
-    let native = Arc::new(Native::new(program, &deadline.interrupt));
+    let native = Arc::new(Native::new(program, deadline));
     let observation = match program.is_instrumented() {
-        true => Some(look(&native, args.budget.seed)?),
+        true => Some(in_time(look(&native, args.budget.seed), program, deadline)?),
         false => None,
     };
     let known = observation.as_ref();
@@ -119,7 +132,7 @@ fn explore(
         by: "explore",
     };
     let undirected = Undirected { search, until_failure: !args.keep_going, known: Vec::new() };
-    let coverage = finished(campaign.explore(undirected, &mut watcher), program)?;
+    let coverage = finished(campaign.explore(undirected, &mut watcher))?;
     watcher.progress.clear();
     remarks.extend(meeting.as_ref().map(Meeting::remark));
     let mut report = Report::default();
@@ -131,7 +144,19 @@ fn explore(
     failures.into_iter().for_each(|case| report.add(case));
     let complete = coverage == Coverage::Complete;
     report.stats.control = Some(effort(&campaign, deadline, complete, remarks));
-    Ok(report)
+    Ok((report, campaign.has_ended()))
+}
+
+/// The result of executions that came before all others. If the time limit ended them, none has ended.
+pub(crate) fn in_time<T, E: Into<Failure>>(
+    outcome: Result<T, E>,
+    program: &ControlledProgram,
+    deadline: &Deadline,
+) -> Result<T, Failure> {
+    outcome.map_err(Into::into).map_err(|failure| match (&failure, deadline.signal()) {
+        (Failure::Interrupted, None) => endless(program),
+        _ => failure,
+    })
 }
 
 /// The default search of a campaign: undirected, with the default strategy and the rest of the budget.
@@ -172,7 +197,6 @@ pub(crate) fn halted<T>(
 /// The coverage of undirected executions. If a signal stopped them, the coverage is unknown.
 pub(crate) fn finished(
     outcome: Result<Coverage, Problem<selvedge_runtime::Error>>,
-    program: &ControlledProgram,
 ) -> Result<Coverage, Failure> {
     match outcome {
         Ok(coverage) => Ok(coverage),
@@ -180,11 +204,7 @@ pub(crate) fn finished(
             Ok(unless_interrupted(Err::<Coverage, _>(error))?.unwrap_or_default())
         }
         // The executor's own time limit ends native executions.
-        Err(Problem::Halt(Halt::Stalled) | Problem::Endless) => Err(Failure::Endless {
-            path: program.setup.program.clone(),
-            patience: format!("{} s", program.setup.patience as f64 / 1000.0),
-            advice: "if it is only slow, give it more time; a server needs a client that shuts it down",
-        }),
+        Err(Problem::Halt(Halt::Stalled) | Problem::Endless) => Ok(Coverage::default()),
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
             program.setup.program.display()
         );
     }
-    let native = Native::new(&program, &deadline.interrupt);
+    let native = Native::new(&program, &deadline);
     let points = if edited { found_again(&native, &schedule, &points)? } else { points };
     let ask = Ask { noted: Noted::Events, points, ..Ask::default() };
     let mut executor = native.executor()?;
@@ -95,7 +95,7 @@ fn literal(args: &Replay, schedule: &str, deadline: &Deadline) -> Result<Again, 
     // the same seed finds the same accesses again.
     let points = match program.is_instrumented() {
         true => {
-            let native = Native::new(&program, &deadline.interrupt);
+            let native = Native::new(&program, &deadline);
             crate::commands::explore::points(&native, schedule.seed)?
         }
         false => WatchList::default(),

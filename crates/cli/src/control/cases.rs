@@ -1,5 +1,7 @@
 //! Turns the engine's results into cases of a report.
 
+use std::time::Duration;
+
 use selvedge_engine::campaign::{self, Campaign, Settled};
 use selvedge_engine::{
     Attempted, Effort, Ending, Found, Harm, Nondeterminism, Outcome, Prediction, Replayed,
@@ -13,13 +15,17 @@ use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{NameTable, WatchList};
 
 use super::program::Native;
-use crate::deadline::Deadline;
+use crate::deadline::{self, Deadline};
 use crate::exit::{Failure, unless_interrupted};
 use crate::store::Journal;
 
-/// The limits for making a schedule shorter.
-pub(crate) const EFFORT: Effort =
-    Effort { executions: 100, time: std::time::Duration::from_secs(5) };
+/// The limits for making one of `cases` schedules shorter before a part of the time limit is used up. `None` if
+/// it is used up already.
+fn effort(deadline: &Deadline, part: f64, cases: usize) -> Option<Effort> {
+    const LONGEST: Duration = Duration::from_secs(5);
+    let time = LONGEST.min(deadline.until(part) / u32::try_from(cases).unwrap_or(1).max(1));
+    (!time.is_zero()).then_some(Effort { executions: 100, time })
+}
 /// A command shows the interleaving of at most this many findings. The others have only a schedule.
 const EXPLAINED: usize = 10;
 
@@ -158,16 +164,21 @@ pub(crate) fn explain_all(
     predicted: &[Predicted],
     attempted: &[Attempted],
     cases: &mut [Case],
-    journal: &mut Journal,
+    (deadline, journal): (&Deadline, &mut Journal),
 ) -> Result<(), Failure> {
     let mut explained = 0;
+    let all = cases.iter().filter(|c| c.status == Status::Confirmed).count();
     for ((predicted, attempted), case) in predicted.iter().zip(attempted).zip(cases) {
         let Some(confirmed) = &attempted.confirmed else { continue };
-        if case.status != Status::Confirmed || explained == EXPLAINED {
+        if case.status != Status::Confirmed {
             continue;
         }
+        let left = all.min(EXPLAINED).saturating_sub(explained);
+        let Some(effort) = effort(deadline, deadline::EXPLAINED, left).filter(|_| left > 0) else {
+            break;
+        };
         explained += 1;
-        if let Some(shown) = campaign::explain(executor, &predicted.prediction, confirmed, EFFORT)?
+        if let Some(shown) = campaign::explain(executor, &predicted.prediction, confirmed, effort)?
         {
             show(case, &shown);
             journal.add(case);
@@ -188,17 +199,18 @@ pub(crate) fn failures(
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    // A signal skips the replays; the time limit does not.
     let mut executor = match deadline.signal() {
         None => unless_interrupted(campaign.executor())?,
         Some(_) => None,
     };
     let mut cases = Vec::new();
-    for one in &found {
+    for (i, one) in found.iter().enumerate() {
         let mut case = failure(one, by);
-        let settled = match &mut executor {
-            None => None,
-            Some(executor) => unless_interrupted(campaign.settle(executor, one, EFFORT))?,
+        let settled = match (&mut executor, effort(deadline, 1.0, found.len() - i)) {
+            (Some(executor), Some(effort)) => {
+                unless_interrupted(campaign.settle(executor, one, effort))?
+            }
+            (None, _) | (_, None) => None,
         };
         match settled {
             Some(Settled::Shown(shown)) => {

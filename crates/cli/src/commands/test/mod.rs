@@ -27,18 +27,18 @@ use crate::store::Journal;
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     let suppressions = Suppressions::load(&args.suppressions)?;
-    let program = ControlledProgram::find(&args.command, args.budget.patience)?;
+    let program = ControlledProgram::find(&args.command, args.budget.patience())?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = explore::begin(&program);
-    let report = match test(args, &program, &deadline, &suppressions, &mut journal) {
-        Ok(report) => report,
+    let (report, ended) = match test(args, &program, &deadline, &suppressions, &mut journal) {
+        Ok(tested) => tested,
         Err(failure) => {
             journal.finish("could not be controlled", &Stats::default());
             return Err(failure);
         }
     };
     journal.finish(&deadline.reason().unwrap_or_else(|| "tested".to_owned()), &report.stats);
-    explore::conclude(&report, &args.output, &program, &deadline)
+    explore::conclude(&report, &args.output, &program, (&deadline, ended))
 }
 
 fn test(
@@ -47,8 +47,8 @@ fn test(
     deadline: &Deadline,
     suppressions: &Suppressions,
     journal: &mut Journal,
-) -> Result<Report, Failure> {
-    let native = Native::new(program, &deadline.interrupt).claiming(args.regions.claims());
+) -> Result<(Report, bool), Failure> {
+    let native = Native::new(program, deadline).claiming(args.regions.claims());
     let native = Arc::new(native);
     let (observation, predicted, mut report) =
         predict::predict(program, &native, args, suppressions, deadline)?;
@@ -88,7 +88,7 @@ fn test(
     let search = explore::search(&campaign, points, observation.releases);
     if search.schedules > 0 && deadline.reason().is_none() {
         let undirected = Undirected { search, until_failure: false, known: known.clone() };
-        explore::finished(campaign.explore(undirected, &mut watcher), program)?;
+        explore::finished(campaign.explore(undirected, &mut watcher))?;
     }
     watcher.progress.clear();
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
@@ -99,7 +99,7 @@ fn test(
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
-    Ok(report)
+    Ok((report, campaign.has_ended()))
 }
 
 /// The cases of the predictions. Confirmed cases get a short schedule and the interleaving.
@@ -118,7 +118,8 @@ fn settled(
     let confirmed = cases.iter().any(|case| case.status == Status::Confirmed);
     if confirmed && deadline.signal().is_none() {
         let explained = native.executor().and_then(|mut executor| {
-            cases::explain_all(&mut executor, predicted, &attempted, &mut cases, journal)
+            let to = (deadline, &mut *journal);
+            cases::explain_all(&mut executor, predicted, &attempted, &mut cases, to)
         });
         unless_interrupted(explained)?;
     }
