@@ -25,8 +25,34 @@ Exit codes: 0 no finding at or above --fail-on; 1 findings; 2 wrong usage or inp
 not be run or observed.
 `selvedge demo` shows on bundled examples what Selvedge does.")]
 pub(crate) struct Arguments {
+    /// When to use colours: NO_COLOR, CLICOLOR and CLICOLOR_FORCE count for `auto`
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// When to use colours.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Color {
+    /// If the output is a terminal
+    Auto,
+    /// Also in files and pipes
+    Always,
+    /// Nowhere
+    Never,
+}
+
+impl Color {
+    /// Makes all that is printed from now on follow it.
+    pub(crate) fn apply(self) {
+        match self {
+            Color::Auto => anstream::ColorChoice::Auto,
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
 }
 
 #[derive(Subcommand, Debug)]
@@ -87,12 +113,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) options: RunOptions,
     /// The program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -156,12 +177,7 @@ pub(crate) struct Explore {
     #[command(flatten)]
     pub(crate) output: Output,
     /// The program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -190,12 +206,7 @@ pub(crate) struct Test {
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
     /// The program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
 

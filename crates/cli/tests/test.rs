@@ -196,3 +196,58 @@ fn functions_that_are_meant_to_be_atomic_are_named_to_test_as_to_run() {
     assert_eq!(named["findings"][0]["subject"], serde_json::json!(["withdraw"]));
     assert_eq!(told(&test(&project, &[])), BTreeSet::new(), "nothing is claimed without it");
 }
+
+#[test]
+fn a_pattern_that_matches_nothing_is_told() {
+    let project = Project::new("test-pattern");
+    project.build("withdraw.c", &[]);
+    for command in ["run", "test"] {
+        let args = [command, "--atomic-methods", "nosuch*,withdraw", "--", "./program"];
+        let output = project.selvedge(&args);
+        let text = stdout(&output) + &stderr(&output);
+        assert!(text.contains("`--atomic-methods nosuch*` matches no function"), "{text}");
+        assert!(!text.contains("`--atomic-methods withdraw`"), "{text}");
+    }
+}
+
+#[test]
+fn an_unknown_option_is_not_taken_for_the_program() {
+    let project = Project::new("test-options");
+    project.build("benign.c", &[]);
+    for (command, option, nearest) in [
+        ("test", "--shedules", "--schedules"),
+        ("run", "--fromat", "--format"),
+        ("explore", "--sed", "--seed"),
+    ] {
+        let output = project.selvedge(&[command, option, "./program"]);
+        assert_eq!(output.status.code(), Some(2));
+        let text = stderr(&output);
+        assert!(text.contains(option) && text.contains(nearest), "{text}");
+    }
+    // The program's own options are its own.
+    let output = project.selvedge(&["run", "./program", "--format"]);
+    assert!(!stderr(&output).contains("error:"), "{}", stderr(&output));
+}
+
+#[test]
+fn colours_are_used_where_they_are_wanted() {
+    let project = Project::new("test-colours");
+    let trace = project.0.join("race.std");
+    std::fs::write(&trace, "T1|w(x)|a.c:1\nT2|w(x)|a.c:2\n").unwrap();
+    let coloured = |args: &[&str], variable: (&str, &str)| {
+        let args = [args, &["check", "race.std"]].concat();
+        let mut command = project.command(env!("CARGO_BIN_EXE_selvedge"), &args);
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        let output = command.env(variable.0, variable.1).output().unwrap();
+        assert!(stdout(&output).contains("data race"), "{output:?}");
+        stdout(&output).contains('\u{1b}')
+    };
+    let none = ("UNUSED", "1");
+    assert!(!coloured(&[], none), "not a terminal");
+    assert!(coloured(&["--color", "always"], none));
+    assert!(coloured(&["--color", "always"], ("NO_COLOR", "1")), "an option counts more");
+    assert!(coloured(&[], ("CLICOLOR_FORCE", "1")));
+    assert!(!coloured(&["--color", "never"], ("CLICOLOR_FORCE", "1")));
+}

@@ -42,6 +42,8 @@ pub enum Bound {
     Functions(u64),
     /// `seen` pairs of places raced, and `kept` of them are reported.
     Races { seen: u64, kept: u64 },
+    /// An option names functions by a pattern that matched nothing.
+    Unmatched(String),
     /// Only this many events of an observed execution were analysed.
     Beginning(u64),
     /// The sentence that an earlier version stored.
@@ -67,6 +69,9 @@ impl Bound {
             }
             Bound::Races { seen, kept } => {
                 format!("races: {seen} pairs of places raced, but only {kept} are reported")
+            }
+            Bound::Unmatched(option) => {
+                format!("`{option}` matches no function or region that was seen")
             }
             Bound::Beginning(events) => {
                 format!("only the first {events} events of an observed execution were analysed")

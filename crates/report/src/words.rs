@@ -151,7 +151,14 @@ pub fn order(of: &Order) -> String {
 /// What an order led to.
 pub fn led_to(of: &Order) -> String {
     match of.harm {
-        Harm::Nothing => format!("nothing wrong ({})", outcome(&of.outcome)),
+        Harm::Nothing => match &of.outcome {
+            // It fails in the same way without the finding, or how it ends is not known.
+            Outcome::Failed { .. } => format!("no other result: {}", outcome(&of.outcome)),
+            Outcome::Undecided => outcome(&of.outcome),
+            Outcome::Exit(_) | Outcome::Told(_) => {
+                format!("nothing wrong ({})", outcome(&of.outcome))
+            }
+        },
         Harm::Output => "the output differs".to_owned(),
         Harm::Exit | Harm::Failure => outcome(&of.outcome),
     }

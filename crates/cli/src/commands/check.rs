@@ -59,6 +59,7 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     report.stats.analyses = pipeline.names().map(ToOwned::to_owned).collect();
     let trace = path.display().to_string();
     report.stats.bounds.extend(pipeline.bounds().map(|b| bound(b, Some(trace.clone()))));
+    report.stats.bounds.extend(renamed.unmatched());
     let findings = pipeline.take_findings();
     findings.into_iter().for_each(|f| report.add(Case::new(&f, symbols)));
     outcome

@@ -60,6 +60,7 @@ impl Predicted {
             orders: confirmed.map(|c| c.orders.iter().map(order).collect()).unwrap_or_default(),
             how: None,
         });
+        label_orders(&mut case);
         case
     }
 }
@@ -86,6 +87,28 @@ fn order(of: &selvedge_engine::Order) -> Order {
         Harm::Failure => case::Harm::Failure,
     };
     Order { which, harm, outcome: outcome(&of.ending), schedule: of.schedule.to_string() }
+}
+
+/// Calls the threads of orders what the places of the case call them: in another execution the thread that comes to
+/// a place may be another one.
+fn label_orders(case: &mut Case) {
+    let Some(control) = &mut case.control else { return };
+    let mut used: Vec<(Site, String, String)> = Vec::new();
+    for order in &mut control.orders {
+        let Which::First { thread, site } = &mut order.which else { continue };
+        let known = |(s, name, _): &&(Site, String, String)| s == site && name == thread;
+        if let Some((.., label)) = used.iter().find(known) {
+            *thread = label.clone();
+            continue;
+        }
+        let labels: Vec<&String> =
+            case.places.iter().filter(|p| p.site == *site).map(|p| &p.thread).collect();
+        let is_free = |l: &&&String| !used.iter().any(|(s, _, label)| s == site && label == **l);
+        let same = labels.iter().find(|l| ***l == *thread);
+        let Some(label) = same.or_else(|| labels.iter().find(is_free)) else { continue };
+        used.push((site.clone(), thread.clone(), (*label).clone()));
+        thread.clone_from(label);
+    }
 }
 
 /// How an execution ended, in the form that a case stores.
@@ -228,4 +251,59 @@ pub(crate) fn failures(
         cases.push(case);
     }
     Ok(cases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use selvedge_model::{Finding, Kind, Place, Range, Role, SiteId, Subject, Symbols, ThreadId};
+
+    #[test]
+    fn orders_call_threads_what_the_places_call_them() {
+        let mut symbols = Symbols::default();
+        for name in ["main", "T1", "T2"] {
+            symbols.threads.push(name.into());
+        }
+        let at = |symbols: &mut Symbols, place| SiteId(symbols.sites.intern(Site::parse(place)));
+        let (a, b) = (at(&mut symbols, "a.c:1"), at(&mut symbols, "a.c:2"));
+        let place = |thread, site| Place {
+            thread: ThreadId(thread),
+            site,
+            role: Role::Write,
+            held: Vec::new(),
+        };
+        let mut finding = Finding {
+            kind: Kind::DataRace,
+            status: Status::Confirmed,
+            verdict: None,
+            analyses: vec!["races"],
+            subject: Subject::Memory(Range { start: 8, len: 8 }),
+            places: vec![place(1, a), place(2, b)],
+            target: None,
+            occurrences: 1,
+        };
+        let labels = |finding: &Finding, firsts: &[(&str, &str)]| -> Vec<String> {
+            let order = |&(thread, site): &(&str, &str)| Order {
+                which: Which::First { thread: thread.into(), site: Site::parse(site) },
+                harm: case::Harm::Nothing,
+                outcome: case::Outcome::Exit(0),
+                schedule: String::new(),
+            };
+            let mut case = Case::new(finding, &symbols);
+            let orders = firsts.iter().map(order).collect();
+            case.control = Some(Control { orders, ..Control::default() });
+            label_orders(&mut case);
+            let control = case.control.unwrap_or_default();
+            let name = |order: Order| match order.which {
+                Which::First { thread, .. } => thread,
+                Which::Only | Which::Told(_) => String::new(),
+            };
+            control.orders.into_iter().map(name).collect()
+        };
+        assert_eq!(labels(&finding, &[("T1", "a.c:1"), ("T3", "a.c:2")]), ["T1", "T2"]);
+        assert_eq!(labels(&finding, &[("T7", "a.c:9")]), ["T7"], "another place");
+        finding.places[1].site = a;
+        assert_eq!(labels(&finding, &[("T1", "a.c:1"), ("T3", "a.c:1")]), ["T1", "T2"]);
+        assert_eq!(labels(&finding, &[("T3", "a.c:1"), ("T3", "a.c:1")]), ["T1", "T1"]);
+    }
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         Journal::begin(store::open(&directory), &words(&args.command), mode(form), &sight);
     let claims = args.options.regions.claims();
     let function_regions = !claims.is_empty();
-    let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
+    let symbolizer = SharedSymbolizer::new(&root).claiming(claims.clone());
     let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal).live();
 
     let mut command = Command::new(&program.path);
@@ -81,16 +81,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
     }
     watch.ended(&program.path, &outcome, &mut symbols);
-    if outcome.lost > 0 {
-        watch.bound(Bound::Events(outcome.lost));
-    }
-    if outcome.lost_functions > 0 {
-        watch.bound(Bound::Functions(outcome.lost_functions as u64));
-    }
-    if outcome.races_seen as usize > outcome.races.len() {
-        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
-        watch.bound(Bound::Races { seen, kept });
-    }
+    claims.unmatched().chain(bounds(&outcome)).for_each(|bound| watch.bound(bound));
     let report = watch.finish(&symbols, &outcome);
 
     let mut source = args.options.source.clone();
@@ -114,6 +105,22 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     }
     let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
     Ok(if failed { Exit::Findings.into() } else { ending::code(outcome.status) })
+}
+
+/// The limits that were reached.
+fn bounds(outcome: &Outcome) -> Vec<Bound> {
+    let mut bounds = Vec::new();
+    if outcome.lost > 0 {
+        bounds.push(Bound::Events(outcome.lost));
+    }
+    if outcome.lost_functions > 0 {
+        bounds.push(Bound::Functions(outcome.lost_functions as u64));
+    }
+    if outcome.races_seen as usize > outcome.races.len() {
+        let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
+        bounds.push(Bound::Races { seen, kept });
+    }
+    bounds
 }
 
 /// Fails if nothing could be observed: such a run must not pass as clean.

@@ -48,7 +48,8 @@ fn test(
     suppressions: &Suppressions,
     journal: &mut Journal,
 ) -> Result<(Report, bool), Failure> {
-    let native = Native::new(program, deadline).claiming(args.regions.claims());
+    let claims = args.regions.claims();
+    let native = Native::new(program, deadline).claiming(claims.clone());
     let native = Arc::new(native);
     let (observation, predicted, mut report) =
         predict::predict(program, &native, args, suppressions, deadline)?;
@@ -98,6 +99,7 @@ fn test(
         }
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
+    report.stats.bounds.extend(claims.unmatched());
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
     Ok((report, campaign.has_ended()))
 }
