@@ -11,6 +11,7 @@ mod noninterference;
 mod passes;
 mod races;
 mod real;
+mod specs;
 mod synthetic;
 mod trace;
 mod tsan;
@@ -24,6 +25,7 @@ fn main() -> std::process::ExitCode {
         ["races", rest @ ..] => races::run(rest),
         ["noninterference", rest @ ..] => noninterference::run(rest),
         ["real", rest @ ..] => real::run(rest),
+        ["specs", rest @ ..] => specs::run(rest),
         ["tsan", rest @ ..] => tsan::run(rest),
         ["child", command @ ..] => measure::child(command),
         _ => {
@@ -31,7 +33,7 @@ fn main() -> std::process::ExitCode {
                 "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
             );
             eprintln!(
-                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS]"
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs"
             );
             std::process::ExitCode::from(2)
         }

@@ -27,8 +27,9 @@
 //! the region, and any acquisition by another thread between them is a violation.
 //!
 //! Deviations. (1) The paper takes the lock of one thread for a both mover until a second thread uses it, and
-//! so misses the first thread's regions. We hold a finding back until its lock or its atomic has been
-//! used by a second thread. (2) Nested regions have a phase each and are reported each. (3) A region
+//! so misses the first thread's regions. We hold a finding back until its lock has been used by a second
+//! thread, or its atomic by a second thread and written by one: loads of what is never written can be
+//! moved. (2) Nested regions have a phase each and are reported each. (3) A region
 //! that the rule rejects is followed on, so that all its acquisitions after the middle are reported.
 //!
 //! **Guarantee**: a report does not prove that a schedule shows the violation; confirmation does. Without a
@@ -110,9 +111,17 @@ struct Open {
 
 /// Which threads use an object.
 #[derive(Debug)]
-enum Users {
-    One(ThreadId),
-    Several,
+struct Users {
+    first: ThreadId,
+    several: bool,
+    /// Whether some use changes it.
+    changed: bool,
+}
+
+impl Users {
+    fn are_in_each_others_way(&self) -> bool {
+        self.several && self.changed
+    }
 }
 
 impl Default for Atomizer {
@@ -184,14 +193,17 @@ impl Atomizer {
     }
 
     /// Notes that a thread uses an object, and reports what was waiting for a second user.
-    fn uses(&mut self, thread: ThreadId, object: Object, out: &mut Findings) {
-        let users = self.users.entry(object).or_insert(Users::One(thread));
-        match users {
-            Users::One(first) if *first != thread => *users = Users::Several,
-            _ => return,
+    fn uses(&mut self, event: &Event, object: Object, out: &mut Findings) {
+        let new = Users { first: event.thread, several: false, changed: false };
+        let users = self.users.entry(object).or_insert(new);
+        let before = users.are_in_each_others_way();
+        users.several |= users.first != event.thread;
+        users.changed |= !matches!(event.op, Op::Atomic(_, op) if !op.writes());
+        if before || !users.are_in_each_others_way() {
+            return;
         }
-        let shared = |o: &Object| matches!(self.users.get(o), Some(Users::Several));
-        let ready = self.waiting.extract_if(.., |(_, objects)| objects.iter().all(shared));
+        let users = &self.users;
+        let ready = self.waiting.extract_if(.., |(_, objects)| are_shared(objects, users));
         for (finding, _) in ready.collect::<Vec<_>>() {
             self.report(finding, out);
         }
@@ -225,8 +237,7 @@ impl Atomizer {
             if !self.seen.insert(key(&finding, true)) {
                 continue;
             }
-            let shared = |o: &Object| matches!(self.users.get(o), Some(Users::Several));
-            if objects.iter().all(shared) {
+            if are_shared(&objects, &self.users) {
                 self.report(finding, out);
             } else if self.waiting.len() < MAX_WAITING {
                 self.waiting.push((finding, objects));
@@ -235,6 +246,11 @@ impl Atomizer {
             }
         }
     }
+}
+
+/// Whether other threads can be in the way of each of the objects.
+fn are_shared(objects: &[Object], users: &FxHashMap<Object, Users>) -> bool {
+    objects.iter().all(|o| users.get(o).is_some_and(Users::are_in_each_others_way))
 }
 
 fn key(finding: &Finding, with_middle: bool) -> (RegionId, SiteId, Option<SiteId>, SiteId) {
@@ -280,7 +296,7 @@ impl Analysis for Atomizer {
         self.order.acquire(event);
         let (mover, object) = self.classify(event);
         if let Some(object) = object {
-            self.uses(event.thread, object, out);
+            self.uses(event, object, out);
         }
         if mover != Mover::Both && !self.open(event.thread).is_empty() {
             self.step(event, mover, object, out);

@@ -18,6 +18,7 @@ mod common;
 
 pub mod aerodrome;
 pub mod atomizer;
+pub mod contention;
 pub mod entry;
 pub mod fasttrack;
 pub mod goodlock;

@@ -12,10 +12,12 @@ use selvedge_explore::strategies::pct;
 use selvedge_explore::{Plan, UnknownStrategy, registry};
 use selvedge_model::Status;
 use selvedge_report::{FORMATS, Format};
+use selvedge_specs::Value;
+use selvedge_specs::history::{MODELS, ModelKind};
 
 use crate::catalogue;
 use crate::program::claims::RegionOptions;
-use crate::store::RunId;
+use crate::store::{Ensured, RunId};
 
 /// Finds, confirms, replays and explains concurrency bugs.
 #[derive(Parser, Debug)]
@@ -79,12 +81,20 @@ pub(crate) enum Command {
     Explore(Explore),
     /// Run a program again with the schedule of a finding
     Replay(Replay),
+    /// Ask whether a finding is gone after an edit
+    Fixed(Fixed),
     /// Analyse recorded traces
     Check(Check),
+    /// Infer which contract a program keeps
+    Infer(Infer),
+    /// Decide whether recorded operations on an object are linearizable
+    History(History),
     /// Print, summarise or convert traces
     Trace(Trace),
     /// Print what an earlier run found
     Report(Report),
+    /// Print, compare or delete what deterministic blocks assumed and ensured
+    States(States),
     /// Take a tour of bundled examples
     Demo(Demo),
 }
@@ -139,6 +149,9 @@ pub(crate) struct RunOptions {
     /// A file of findings not to report, in the format of ThreadSanitizer's suppression files
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
+    /// Compare deterministic blocks with executions of other builds of the program, too
+    #[arg(long)]
+    pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
 }
@@ -174,6 +187,9 @@ pub(crate) struct Explore {
     /// Use up the budget even after a failure
     #[arg(long)]
     pub(crate) keep_going: bool,
+    /// Compare deterministic blocks with executions of other builds of the program, too
+    #[arg(long)]
+    pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) output: Output,
     /// The program and its arguments
@@ -196,6 +212,13 @@ pub(crate) struct Test {
     /// Directed executions for each prediction
     #[arg(long, value_name = "N", default_value_t = selvedge_explore::directed::ATTEMPTS)]
     pub(crate) attempts: u64,
+    /// The program is one deterministic block that ensures this output, byte by byte: `stdout` or
+    /// `file:PATH`; can be repeated
+    #[arg(long, value_name = "OUTPUT", value_parser = Ensured::parse)]
+    pub(crate) ensure: Vec<Ensured>,
+    /// Compare deterministic blocks with executions of other builds of the program, too
+    #[arg(long)]
+    pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
     #[command(flatten)]
@@ -231,6 +254,9 @@ pub(crate) struct Replay {
     /// How many times to replay
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) times: u64,
+    /// Print how likely the finding is from each step on: SAMPLES random executions for each beginning
+    #[arg(long, value_name = "SAMPLES", num_args = 0..=1, default_missing_value = "100", conflicts_with = "gdb")]
+    pub(crate) margin: Option<u64>,
     /// Run it under gdb, with breakpoints at the critical points
     #[arg(long)]
     pub(crate) gdb: bool,
@@ -238,6 +264,34 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "COMMAND", requires = "gdb")]
     pub(crate) gdb_command: Vec<String>,
     /// The program to run under --schedule, and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Three things are tried, in this order: the schedule of the finding, as far as it still fits; directed executions
+that aim at the same places; and schedules that begin like the finding's and go on at random. The exit code is 1 if
+the finding is still there, 0 if it was not seen, and 3 if the program could not be run.")]
+pub(crate) struct Fixed {
+    /// The id of the finding, or the beginning of the id
+    pub(crate) id: String,
+    /// The run that found it, instead of the last run that found it
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<RunId>,
+    /// The store to look in, instead of the nearest .selvedge
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    /// The most executions
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub(crate) executions: u64,
+    /// The longest time, such as 500ms, 30s or 5m
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) time: Duration,
+    /// The seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The program to try instead of the one that was tested, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
@@ -287,7 +341,7 @@ fn plan(text: &str) -> Result<Plan, String> {
     name.parse().map_err(|e: UnknownStrategy| e.to_string())
 }
 
-/// `500ms`, `30s`, `5m`, `1h`; a number alone means seconds.
+/// `500ms`, `30s`, `5m`, `1h`, `30d`; a number alone means seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let wrong = || format!("`{text}` is not a time such as 500ms, 30s or 5m");
@@ -297,9 +351,52 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
+        "d" => 86_400.0,
         _ => return Err(wrong()),
     };
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct States {
+    #[command(subcommand)]
+    pub(crate) command: StatesCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum StatesCommand {
+    /// List the blocks: executions, distinct inputs, distinct results, builds
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the inputs and results of a block, differing ones beside each other
+    Show {
+        /// The name of the block
+        block: String,
+    },
+    /// Print what two executions handed over differently; the exit code is 1 if they differ
+    Diff {
+        /// The number of an execution, as `show` prints it
+        #[arg(value_name = "EXECUTION")]
+        first: u64,
+        /// The number of another execution of the block
+        #[arg(value_name = "EXECUTION")]
+        second: u64,
+    },
+    /// Delete executions that meet all the conditions
+    Prune {
+        /// The name of a block
+        #[arg(long)]
+        block: Option<String>,
+        /// A build of a program, as `show` prints it
+        #[arg(long)]
+        build: Option<String>,
+        /// The least age, such as 30d or 12h
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        older_than: Option<Duration>,
+    },
 }
 
 /// Builds Rust programs with instrumentation, and observes them.
@@ -439,6 +536,144 @@ pub(crate) enum TraceCommand {
         #[arg(value_name = "TO")]
         to: PathBuf,
     },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Infer {
+    #[command(subcommand)]
+    pub(crate) command: InferCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum InferCommand {
+    /// Infer what deterministic blocks promise: which results are the same whenever which inputs are
+    Determinism(InferDeterminism),
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+`-- PROGRAM` runs a program under control, `--runs` times for each `--input`, each time with another schedule, and
+infers from the states of its blocks (`SELVEDGE_STATE`, `selvedge::deterministic_with`); `--store` infers from the
+stored executions of the last build. In a file, an execution is one line: {\"block\": NAME, \"pre\": {NAME: VALUE, …}, \"post\": {NAME: VALUE, …}}, with the values of
+the block's locations before and after it. Values are compared by `equal`, numbers with a fraction also by
+`within:1e-10`, arrays also by `multiset` and `set`. The exit code is 3 if nothing can be inferred about a block
+because no input was run twice.")]
+pub(crate) struct InferDeterminism {
+    /// A file of executions, one JSON object a line; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "command"])]
+    pub(crate) executions: Option<PathBuf>,
+    /// Infer from the executions in the store
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) store: bool,
+    /// A line of further arguments of the program, to run it with; can be repeated
+    #[arg(long = "input", value_name = "ARGS", requires = "command", allow_hyphen_values = true)]
+    pub(crate) inputs: Vec<String>,
+    /// How many executions for each input
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) runs: u64,
+    /// The seed of the schedules
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The longest time for one execution
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) patience: Duration,
+    /// Only the block of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) block: Option<String>,
+    /// Which weakest precondition: one that occurs between two executions, or any
+    #[arg(long, value_enum, default_value = "wlop")]
+    pub(crate) precondition: Precondition,
+    /// Print the assertions for the source instead
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    pub(crate) paste: Option<Language>,
+    /// How to print what was inferred
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: InferFormat,
+    /// The program and its arguments
+    #[arg(
+        required_unless_present_any = ["executions", "store"],
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Precondition {
+    /// The weakest one that occurs between two executions: cautious where inputs are few
+    Wlop,
+    /// All weakest ones
+    Wlp,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    C,
+    Rust,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InferFormat {
+    Text,
+    Json,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+An operation is one line: {\"process\": WHO, \"op\": NAME, \"arg\": VALUE, \"key\": KEY, \"ret\": VALUE, \"call\": TIME,
+\"return\": TIME}; times are integers. Without `return` the operation is pending. Operations:
+  register  read, write, cas (arg [expected, new]; returns whether it did)
+  counter   add, get
+  queue     enq, deq
+  stack     push, pop
+  set       add, remove, contains (return whether it changed, or was there)
+  map       get, put, remove, by key (return the value before)
+  mutex     lock, unlock
+An object that has nothing gives null. Operations with different keys are checked apart. Exit codes: 0
+linearizable; 1 not; 2 malformed; 3 not decided within --memory or --time.")]
+pub(crate) struct History {
+    /// The kind of object
+    #[arg(long, value_parser = model())]
+    pub(crate) model: ModelKind,
+    /// The state in which the object begins
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    pub(crate) initial: Option<Value>,
+    /// How much memory the search may take
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = bytes)]
+    pub(crate) memory: usize,
+    /// How long the search may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) time: Duration,
+    /// How to print the verdict
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: InferFormat,
+    /// Histories, one JSON object a line; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+fn model() -> impl TypedValueParser<Value = ModelKind> {
+    let names = MODELS.iter().map(|(_, name, _)| PossibleValue::new(*name));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<ModelKind>())
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|e| e.to_string())
+}
+
+/// `500M`, `1G`; a number alone means bytes.
+fn bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let wrong = || format!("`{text}` is not a size such as 500M or 2G");
+    let factor: usize = match &text[digits.len()..] {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    digits.parse::<usize>().ok().and_then(|n| n.checked_mul(factor)).ok_or_else(wrong)
 }
 
 #[derive(Args, Debug)]

@@ -2,6 +2,7 @@
 
 use selvedge_analyses::registry::{self, Accesses, Purpose, Settings};
 use selvedge_analyses::{Entry, Pipeline};
+use selvedge_runtime::Options;
 
 use crate::exit::Failure;
 use crate::program::claims::RegionOptions;
@@ -13,7 +14,20 @@ pub(crate) struct ForRun {
     /// The analyses that the runtime runs inside the program.
     pub(crate) in_program: Vec<&'static str>,
     /// Which accesses the recorded analyses need.
-    pub(crate) accesses: Accesses,
+    accesses: Accesses,
+}
+
+impl ForRun {
+    /// What has to be observed for them.
+    pub(crate) fn options(&self, function_regions: bool) -> Options {
+        Options {
+            synchronization: true,
+            accesses: self.accesses == Accesses::All,
+            racy_accesses: self.accesses == Accesses::Racy,
+            function_regions,
+            races: !self.in_program.is_empty(),
+        }
+    }
 }
 
 /// The names of the analyses that a command runs by default.

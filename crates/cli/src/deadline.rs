@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use selvedge_report::Stopped;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// The part of the time limit at which directed executions end.
@@ -75,13 +76,8 @@ impl Deadline {
     }
 
     /// The signal that was received, if any.
-    pub(crate) fn signal(&self) -> Option<&'static str> {
-        match i32::try_from(self.signal.load(Ordering::Relaxed)) {
-            Ok(SIGINT) => Some("SIGINT"),
-            Ok(SIGTERM) => Some("SIGTERM"),
-            Ok(SIGHUP) => Some("SIGHUP"),
-            _ => None,
-        }
+    pub(crate) fn signal(&self) -> Option<i32> {
+        i32::try_from(self.signal.load(Ordering::Relaxed)).ok().filter(|&number| number != 0)
     }
 
     /// How long the command has run.
@@ -113,12 +109,10 @@ impl Deadline {
         self.left().is_some_and(|left| left.is_zero())
     }
 
-    /// Why the command has to stop, in words, if it has to.
-    pub(crate) fn reason(&self) -> Option<String> {
-        if let Some(signal) = self.signal() {
-            return Some(format!("stopped by {signal}"));
-        }
-        let time = self.time.filter(|_| self.is_over() || self.cut.load(Ordering::Relaxed))?;
-        Some(format!("stopped after {} s (--time)", time.as_secs_f64()))
+    /// Why the command has to stop, if it has to.
+    pub(crate) fn stopped(&self) -> Option<Stopped> {
+        let is_over = || self.is_over() || self.cut.load(Ordering::Relaxed);
+        let out_of_time = || Some(Stopped::Time(self.time.filter(|_| is_over())?.as_secs_f64()));
+        self.signal().map(Stopped::Signal).or_else(out_of_time)
     }
 }

@@ -40,6 +40,8 @@ pub(crate) enum Failure {
     Directory(PathBuf),
     #[error("{}: cannot open: {}", path.display(), describe(error))]
     Open { path: PathBuf, error: io::Error },
+    #[error("{}, line {line}: {why}", path.display())]
+    Line { path: PathBuf, line: usize, why: String },
     #[error("{}: cannot write: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write the output: {0}")]
@@ -64,6 +66,8 @@ pub(crate) enum Failure {
     Store(#[from] StoreError),
     #[error("{0}")]
     Usage(String),
+    #[error("{0}")]
+    Undecided(String),
 }
 
 /// Why a file is not a program that can be observed.
@@ -98,6 +102,7 @@ impl Failure {
             | Failure::Unobservable { .. }
             | Failure::Endless { .. }
             | Failure::Gone(_)
+            | Failure::Undecided(_)
             | Failure::Session(_) => Exit::NotRun,
             Failure::Interrupted => Exit::Interrupted,
             _ => Exit::Usage,

@@ -1,4 +1,4 @@
-//! Opening traces.
+//! Opening traces, and files of JSON lines.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -6,6 +6,7 @@ use std::path::Path;
 
 use selvedge_model::Event;
 use selvedge_model::trace::{Ending, Reader};
+use serde::de::DeserializeOwned;
 
 use crate::exit::Failure;
 use crate::messages::warning_label;
@@ -71,4 +72,28 @@ impl Input {
     pub(crate) fn reader(&self) -> &Reader<Box<dyn BufRead>> {
         &self.reader
     }
+}
+
+/// Reads a file of JSON objects, one a line. Empty lines are skipped; what is wrong with a line is told with its number.
+pub(crate) fn for_each_line<T: DeserializeOwned>(
+    path: &Path,
+    mut take: impl FnMut(T) -> Result<(), String>,
+) -> Result<Vec<usize>, Failure> {
+    let open = |error| Failure::Open { path: path.to_owned(), error };
+    let input: Box<dyn BufRead> = if path == Path::new("-") {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(BufReader::new(File::open(path).map_err(open)?))
+    };
+    let mut numbers = Vec::new();
+    for (number, line) in (1..).zip(input.lines()) {
+        let bad = |why: String| Failure::Line { path: path.to_owned(), line: number, why };
+        let line = line.map_err(|e| bad(e.to_string()))?;
+        if !line.trim().is_empty() {
+            let item = serde_json::from_str(&line).map_err(|e| bad(e.to_string()))?;
+            take(item).map_err(bad)?;
+            numbers.push(number);
+        }
+    }
+    Ok(numbers)
 }

@@ -52,9 +52,13 @@ fn command(words: Vec<OsString>) -> ExitCode {
         Command::Test(args) => commands::test::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Fixed(args) => commands::fixed::run(&args),
         Command::Check(check) => commands::check::run(&check),
+        Command::History(history) => commands::history::run(&history),
+        Command::Infer(infer) => commands::infer::run(&infer),
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Report(report) => commands::report::run(&report),
+        Command::States(states) => commands::states::run(&states),
         Command::Demo(demo) => commands::demo::run(&demo),
     };
     ended(outcome.map(ExitCode::from))

@@ -21,6 +21,12 @@ pub(crate) fn print(report: &Report, output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints text to standard output.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    anstream::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
 /// A report in the format that the user chose.
 pub(crate) fn rendered(report: &Report, output: &Output) -> String {
     // What makes the command fail is listed.

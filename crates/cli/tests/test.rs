@@ -5,6 +5,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::{Project, json, stderr, stdout};
+use serde_json::json as object;
 
 fn test(project: &Project, more: &[&str]) -> serde_json::Value {
     let args = [&["test", "--format", "json", "--schedules", "300"], more, &["--", "./program"]];
@@ -250,4 +251,33 @@ fn colours_are_used_where_they_are_wanted() {
     assert!(coloured(&["--color", "always"], ("NO_COLOR", "1")), "an option counts more");
     assert!(coloured(&[], ("CLICOLOR_FORCE", "1")));
     assert!(!coloured(&["--color", "never"], ("CLICOLOR_FORCE", "1")));
+}
+
+/// Kind, status and verdict of each finding, in order.
+fn each(document: &serde_json::Value) -> Vec<(String, String, String)> {
+    let findings = document["findings"].as_array().unwrap();
+    let mut each: Vec<_> =
+        findings.iter().flat_map(|f| told(&object!({ "findings": [f] }))).collect();
+    each.sort();
+    each
+}
+
+#[test]
+fn twins_in_c_and_rust_have_the_same_findings() {
+    for (name, options, expected) in [
+        ("abba", &[][..], triple("deadlock", "confirmed", "harmful")),
+        (
+            "withdraw",
+            &["--atomic-methods", "withdraw", "--atomic-methods", "program::withdraw"],
+            triple("atomicity-violation", "confirmed", "benign"),
+        ),
+        ("fence", &["--observe", "0"], triple("data-race", "observed", "none")),
+    ] {
+        let (c, rust) = (Project::new(&format!("c-{name}")), Project::new(&format!("rust-{name}")));
+        c.build(&format!("{name}.c"), &[]);
+        rust.build_rust(&format!("{name}.rs"));
+        let [c, rust] = [c, rust].map(|project| test(&project, options));
+        assert_eq!(each(&c), [expected], "{name}.c: {c:#}");
+        assert_eq!(each(&rust), each(&c), "{name}.rs: {rust:#}");
+    }
 }

@@ -8,9 +8,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use selvedge_explore::{Coverage, Divergence};
-use selvedge_model::{FindingId, Schedule, Status, Verdict};
+use selvedge_model::{FindingId, Schedule, Status, Uncontrolled, Verdict};
+use selvedge_specs::NoCallbacks;
 
 use crate::confirm::{Attempt, Confirmed, Confirmer, Prediction, Trial};
+use crate::determinism::{Determinism, InMemory, Violation};
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Executor, Factory, Heartbeat, Nondeterminism, Noted};
 use crate::failures::{Failures, Found};
@@ -48,6 +50,10 @@ pub trait Host<P> {
     fn attempted(&mut self, index: usize, attempted: &Attempted);
     /// A failure turned out to depend on the schedule. Called once for each failure.
     fn found(&mut self, found: &Found<P>);
+    /// Two executions of a deterministic block differ. Called once for each violation, before it is replayed.
+    fn violated(&mut self, violation: &Violation<P>) {
+        let _ = violation;
+    }
     /// The numbers of executions and findings so far.
     fn progress(&mut self, executions: u64, found: usize);
 }
@@ -104,9 +110,13 @@ pub struct Campaign<F: Factory> {
     /// Executions that `failures` does not count: observed ones and replays.
     pub besides: u64,
     /// What was not under control, each once.
-    pub uncontrolled: Vec<String>,
+    pub uncontrolled: Vec<Uncontrolled>,
     /// A difference between two executions of the same schedule, if one was seen.
     pub nondeterminism: Option<Nondeterminism>,
+    /// What executions say of their deterministic blocks.
+    pub determinism: Determinism<PointsOf<F>>,
+    /// How many violations the host knows.
+    told: usize,
 }
 
 /// The scheduling points of a factory's executors.
@@ -141,6 +151,8 @@ impl<F: Factory> Campaign<F> {
             besides: 0,
             uncontrolled: Vec::new(),
             nondeterminism: None,
+            determinism: Determinism::new(Box::<InMemory>::default(), Box::new(NoCallbacks)),
+            told: 0,
         }
     }
 
@@ -168,14 +180,25 @@ impl<F: Factory> Campaign<F> {
         }
         let number = self.executions() + 1;
         self.failures.add(number, &run.ending, &run.schedule, points);
+        let said = (&*run.blocks, run.ending.key);
+        self.determinism.add(number, said, (&run.schedule, points));
         number
+    }
+
+    /// Tells the host of violations that are new.
+    fn tell(&mut self, host: &mut dyn Host<PointsOf<F>>) {
+        self.determinism.violations.iter().skip(self.told).for_each(|v| host.violated(v));
+        self.told = self.determinism.violations.len();
     }
 
     /// Counts the observed execution in which no thread is stopped before it blocks like an undirected one.
     pub fn count_baseline(&mut self, left: &Left, schedule: &Schedule) {
         self.besides = self.besides.saturating_sub(1);
         let number = self.executions() + 1;
-        self.failures.add(number, &left.ending, schedule, &PointsOf::<F>::default());
+        let points = PointsOf::<F>::default();
+        self.failures.add(number, &left.ending, schedule, &points);
+        let said = (&*left.blocks, left.ending.key);
+        self.determinism.add(number, said, (schedule, &points));
     }
 
     /// Tries to confirm all predictions, and returns the results for each.
@@ -213,6 +236,7 @@ impl<F: Factory> Campaign<F> {
                 |_, (i, trial)| {
                     self.take(&mut attempted[i], trial, &predictions[i].points);
                     host.borrow_mut().attempted(i, &attempted[i]);
+                    self.tell(&mut **host.borrow_mut());
                     let found = attempted.iter().filter(|a| a.confirmed.is_some()).count();
                     host.borrow_mut().progress(self.executions(), found);
                     // The budget also ends a round that has begun.
@@ -259,10 +283,13 @@ impl<F: Factory> Campaign<F> {
                 host.found(new);
             }
             stored = found.iter().map(|f| f.id).collect();
-            host.progress(campaign.executions(), found.len());
+            campaign.tell(host);
+            let violations = campaign.determinism.violations.len();
+            host.progress(campaign.executions(), found.len() + violations);
             let failures = &campaign.failures;
             hopeless = failures.executions() >= HOPELESS && failures.never_ends();
-            let enough = until_failure && !found.is_empty();
+            let any = !found.is_empty() || violations > 0;
+            let enough = until_failure && any || campaign.determinism.wrong.is_some();
             if enough || hopeless { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         if each(self, &first, host).is_break() {

@@ -1,15 +1,22 @@
 //! Directed executions try to make a prediction happen, and show what each order leads to.
 //!
+//! The order of a race is judged by itself: the execution that reached the race is repeated with the two sides
+//! swapped and everything else as it was ([`Turned`]), and the two results are compared with each other. So a
+//! program whose result depends on the schedule for another reason does not make every race harmful. (Burnim
+//! and Sen, *Asserting and checking determinism*, compare a few runs with each other by chance.) Other
+//! findings have no order to swap: their executions are compared with an undisturbed one.
+//!
 //! Guarantee: a prediction is confirmed only if the strategy itself saw the target's state in an execution
 //! and that state was there again when the execution's schedule was replayed. A deadlock is confirmed
-//! only if the threads that wait for each other at the end do so at the places that were predicted.
+//! only if the threads that wait for each other at the end do so at the places that were predicted. Harm counts
+//! only if the replay shows it again.
 
 use selvedge_explore::rng::derive;
-use selvedge_explore::{Abstraction, Directed, Divergence, Rng, Trivial};
+use selvedge_explore::{Abstraction, Directed, Divergence, Rng, Strategy, Trivial, Turned};
 use selvedge_model::{FindingId, Kind, Schedule, Site, Target};
 
 use crate::ending::Ending;
-use crate::executor::{Ask, Executor, execute};
+use crate::executor::{Ask, Execution, Executor, execute};
 use crate::harm::{Harm, Left};
 use crate::replay::{Sought, follow};
 use crate::run::Run;
@@ -37,15 +44,16 @@ impl<N, P> Prediction<N, P> {
     pub fn sought(&self) -> Sought {
         match self.target {
             Target::Deadlock(_) => Sought { failure: Some(self.id), ..Sought::default() },
-            Target::Race { .. } | Target::Split { .. } => {
+            Target::Race { .. } | Target::Contention { .. } | Target::Split { .. } => {
                 Sought { target: Some(self.target.clone()), ..Sought::default() }
             }
         }
     }
 
-    /// Whether only harm can confirm it, because it rests on the guess that two regions belong together.
+    /// Whether only harm can confirm it: it rests on the guess that two regions belong together, or it is the
+    /// order of two acquisitions or atomics, which is no bug by itself.
     pub fn is_suspicion(&self) -> bool {
-        matches!(self.target, Target::Split { region: None, .. })
+        matches!(self.target, Target::Split { region: None, .. } | Target::Contention { .. })
     }
 }
 
@@ -93,6 +101,8 @@ pub struct Confirmed {
     pub orders: Vec<Order>,
     /// The most harm that was seen.
     pub harm: Harm,
+    /// The value that turning it round changes, if harm is that: the names of its block and of itself.
+    pub changes: Option<(Box<str>, Box<str>)>,
 }
 
 /// One order of the parts of a confirmed finding, and what it led to.
@@ -108,12 +118,17 @@ pub struct Order {
     pub schedule: Schedule,
 }
 
-/// One execution that aims at the target.
+/// One execution that reached the target or tried to.
 struct Aimed {
     reached: bool,
     first: Option<(String, Site)>,
     left: Left,
     run: Run,
+    /// Repeats it with the two sides swapped.
+    turned: Option<Turned>,
+    harm: Harm,
+    /// The value that differs from the execution with the two sides swapped.
+    changes: Option<(Box<str>, Box<str>)>,
 }
 
 impl Confirmer {
@@ -126,32 +141,38 @@ impl Confirmer {
         attempt: u64,
     ) -> Result<Trial, X::Error> {
         let seed = derive(derive(self.seed ^ 0x7e57, number), attempt);
-        let first = self.aim(executor, prediction, seed, false)?;
+        let first = self.aim(executor, prediction, seed)?;
         let mut trial = Trial { runs: Vec::new(), replays: 0, attempt: Attempt::Missed };
         if !first.reached {
             trial.runs.push(first.run);
             return Ok(trial);
         }
         trial.replays = 1;
-        if let Some(divergence) = self.unstable(executor, prediction, &first)? {
+        if let Err(divergence) = self.again(executor, prediction, &first)? {
             trial.runs.push(first.run);
             trial.attempt = Attempt::Unstable(divergence);
             return Ok(trial);
         }
         let mut seen = vec![first];
         self.judge(executor, prediction, seed, &mut seen)?;
-        let (orders, harm) = self.orders(&seen);
         // The execution to show is the one with the most harm, if it replays.
-        let mut schedule = seen[0].run.schedule.clone();
-        let worst = seen.iter().position(|a| a.reached && self.harm(a) == harm);
-        if let Some(worst) = worst.filter(|&i| i > 0) {
+        let worst = (0..seen.len()).rev().max_by_key(|&i| seen[i].harm).unwrap_or(0);
+        if seen[worst].harm > Harm::Nothing {
             trial.replays += 1;
-            if self.unstable(executor, prediction, &seen[worst])?.is_none() {
-                schedule = seen[worst].run.schedule.clone();
+            let shown = self.again(executor, prediction, &seen[worst])?;
+            let judge = &mut *executor.judge();
+            let same = |left: Left| left.differs(&seen[worst].left, judge) == Harm::Nothing;
+            if !shown.is_ok_and(same) {
+                seen.iter_mut().for_each(|aimed| aimed.harm = Harm::Nothing);
             }
         }
+        let orders = orders(&seen);
+        let harm = orders.iter().map(|o| o.harm).max().unwrap_or(Harm::Nothing);
+        let shown = if harm > Harm::Nothing { worst } else { 0 };
+        let schedule = seen[shown].run.schedule.clone();
+        let changes = seen[shown].changes.clone().filter(|_| harm == Harm::State);
         trial.runs.extend(seen.into_iter().map(|a| a.run));
-        trial.attempt = Attempt::Confirmed(Box::new(Confirmed { schedule, orders, harm }));
+        trial.attempt = Attempt::Confirmed(Box::new(Confirmed { schedule, orders, harm, changes }));
         Ok(trial)
     }
 
@@ -170,7 +191,6 @@ impl Confirmer {
         executor: &mut X,
         prediction: &Prediction<X::Names, X::Points>,
         seed: u64,
-        swapped: bool,
     ) -> Result<Aimed, X::Error> {
         let target = prediction.target.map(|site| executor.site(site));
         let trivial: (&dyn Abstraction, Box<dyn Abstraction>) = (&Trivial, Box::new(Trivial));
@@ -178,38 +198,58 @@ impl Confirmer {
             Some(names) => (names as &dyn Abstraction, Box::new(executor.names_now()) as Box<_>),
             None => trivial,
         };
-        let directed = Directed::new(&target, then, now);
-        let mut directed = if swapped { directed.swapped() } else { directed };
-        let ask = self.ask(&prediction.points);
-        let execution = execute(executor, &mut directed, Rng::new(seed), &ask)?
-            .expect("a directed strategy always begins");
+        let mut directed = Directed::new(&target, then, now);
+        let execution = self.run(executor, prediction, &mut directed, seed)?;
         let first = directed.order().map(|[(thread, site), _]| {
             let symbols = executor.named(&execution);
             (symbols.thread(thread), symbols.site(site))
         });
         let run = Run::new(executor, execution);
-        let left = Left::new(run.ending.clone(), &run.output);
+        let left = Left::of(&run);
         // In a deadlock, the threads that wait for each other must do so at the predicted places.
         let is_predicted = match prediction.target {
             Target::Deadlock(_) => run.ending.is(prediction.id, None),
-            Target::Race { .. } | Target::Split { .. } => true,
+            Target::Race { .. } | Target::Contention { .. } | Target::Split { .. } => true,
         };
-        Ok(Aimed { reached: directed.reached() && is_predicted, first, left, run })
+        let reached = directed.reached() && is_predicted;
+        let turned = directed.turned();
+        Ok(Aimed { reached, first, left, run, turned, harm: Harm::Nothing, changes: None })
     }
 
-    /// Replays the schedule. `None` if it reaches the target again, else where the replay diverged, if it did.
-    fn unstable<X: Executor>(
+    fn run<X: Executor>(
+        &self,
+        executor: &mut X,
+        prediction: &Prediction<X::Names, X::Points>,
+        strategy: &mut dyn Strategy,
+        seed: u64,
+    ) -> Result<Execution, X::Error> {
+        let ask = self.ask(&prediction.points);
+        let execution = execute(executor, strategy, Rng::new(seed), &ask)?;
+        Ok(execution.expect("a directed strategy always begins"))
+    }
+
+    /// Replays the schedule. The results, if it reaches the target again, else where the replay diverged, if it
+    /// did.
+    #[allow(clippy::type_complexity)] // A result of a result: the replay ran, and it showed the target.
+    fn again<X: Executor>(
         &self,
         executor: &mut X,
         prediction: &Prediction<X::Names, X::Points>,
         aimed: &Aimed,
-    ) -> Result<Option<Option<Divergence>>, X::Error> {
+    ) -> Result<Result<Left, Option<Divergence>>, X::Error> {
         let ask = self.ask(&prediction.points);
         let again = follow(executor, &aimed.run.schedule, &prediction.sought(), &ask)?;
-        Ok((!again.shown).then_some(again.divergence))
+        Ok(match again.shown {
+            true => {
+                let Execution { output, blocks, .. } = &again.execution;
+                Ok(Left::new(again.ending, output, blocks))
+            }
+            false => Err(again.divergence),
+        })
     }
 
-    /// Looks at the other order of a race, and at further executions until one does harm.
+    /// Turns a race round, in this execution and in further ones until one does harm. Of other findings, looks
+    /// at further executions.
     fn judge<X: Executor>(
         &self,
         executor: &mut X,
@@ -217,48 +257,88 @@ impl Confirmer {
         seed: u64,
         seen: &mut Vec<Aimed>,
     ) -> Result<(), X::Error> {
-        let orders: &[bool] = if matches!(prediction.target, Target::Race { .. }) {
-            &[false, true]
-        } else {
-            &[false]
-        };
         for more in 0..=JUDGED {
-            for &swapped in orders {
-                let is_known = more == 0 && !swapped;
-                if is_known || !executor.is_usable() {
-                    continue;
-                }
-                let seed = if more == 0 { seed } else { derive(seed, more) };
-                seen.push(self.aim(executor, prediction, seed, swapped)?);
+            if more > 0 && executor.is_usable() {
+                seen.push(self.aim(executor, prediction, derive(seed, more))?);
             }
-            if self.orders(seen).1 > Harm::Nothing {
+            let Some(last) = seen.last_mut().filter(|a| a.reached && executor.is_usable()) else {
+                continue;
+            };
+            match last.turned.take() {
+                Some(turned) => {
+                    let turned = self.turn(executor, prediction, last, turned)?;
+                    seen.extend(turned);
+                }
+                None => {
+                    let usual = self.usual.as_ref();
+                    let judge = &mut *executor.judge();
+                    last.harm = usual.map_or(Harm::Nothing, |usual| last.left.harm(usual, judge));
+                }
+            }
+            if seen.iter().any(|aimed| aimed.harm > Harm::Nothing) {
                 break;
             }
         }
         Ok(())
     }
 
-    fn harm(&self, aimed: &Aimed) -> Harm {
-        self.usual.as_ref().map_or(Harm::Nothing, |usual| aimed.left.harm(usual))
-    }
-
-    /// The worst result of each order, and the worst harm of all orders.
-    fn orders(&self, seen: &[Aimed]) -> (Vec<Order>, Harm) {
-        let mut orders: Vec<Order> = Vec::new();
-        for aimed in seen.iter().filter(|a| a.reached) {
-            let order = Order {
-                first: aimed.first.clone(),
-                ending: aimed.left.ending.clone(),
-                harm: self.harm(aimed),
-                schedule: aimed.run.schedule.clone(),
-            };
-            match orders.iter_mut().find(|o| o.first == order.first) {
-                None => orders.push(order),
-                Some(known) if known.harm < order.harm => *known = order,
-                Some(_) => {}
-            }
+    /// Repeats an execution with the two sides of its race swapped, and says which of the two did harm.
+    fn turn<X: Executor>(
+        &self,
+        executor: &mut X,
+        prediction: &Prediction<X::Names, X::Points>,
+        aimed: &mut Aimed,
+        mut turned: Turned,
+    ) -> Result<Option<Aimed>, X::Error> {
+        let execution = self.run(executor, prediction, &mut turned, self.input)?;
+        let Some([(thread, site), _]) = turned.order() else { return Ok(None) };
+        let symbols = executor.named(&execution);
+        let first = Some((symbols.thread(thread), symbols.site(site)));
+        let run = Run::new(executor, execution);
+        let left = Left::of(&run);
+        let mut other = Aimed {
+            reached: true,
+            first,
+            left,
+            run,
+            turned: None,
+            harm: Harm::Nothing,
+            changes: None,
+        };
+        let judge = &mut *executor.judge();
+        let harm = aimed.left.differs(&other.left, judge);
+        if harm == Harm::State {
+            let changes = aimed.left.blocks.changed(&other.left.blocks, judge);
+            (aimed.changes, other.changes) = (changes.clone(), changes);
         }
-        let worst = orders.iter().map(|o| o.harm).max().unwrap_or(Harm::Nothing);
-        (orders, worst)
+        // If one of the two is like an undisturbed execution, the other one did it.
+        let usual = self.usual.as_ref();
+        let mut is_usual =
+            |left: &Left| usual.is_some_and(|u| left.differs(u, judge) == Harm::Nothing);
+        if aimed.left.is_worse(&other.left) || is_usual(&other.left) && !is_usual(&aimed.left) {
+            aimed.harm = harm;
+        } else {
+            other.harm = harm;
+        }
+        Ok(Some(other))
     }
+}
+
+/// The worst result of each order.
+fn orders(seen: &[Aimed]) -> Vec<Order> {
+    let mut orders: Vec<Order> = Vec::new();
+    for aimed in seen.iter().filter(|a| a.reached) {
+        let order = Order {
+            first: aimed.first.clone(),
+            ending: aimed.left.ending.clone(),
+            harm: aimed.harm,
+            schedule: aimed.run.schedule.clone(),
+        };
+        match orders.iter_mut().find(|o| o.first == order.first) {
+            None => orders.push(order),
+            Some(known) if known.harm < order.harm => *known = order,
+            Some(_) => {}
+        }
+    }
+    orders
 }

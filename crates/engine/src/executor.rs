@@ -6,8 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use selvedge_explore::{Abstraction, Rng, Strategy};
-use selvedge_model::Stop;
-use selvedge_model::{Event, Finding, Schedule, Site, SiteId, Symbols, ThreadId};
+use selvedge_model::{
+    Cause, Event, Finding, Schedule, Site, SiteId, Stop, Symbols, ThreadId, Uncontrolled,
+};
+use selvedge_specs::{Judge, NoCallbacks};
+
+use crate::blocks::Blocks;
 
 /// What an executor records of an execution.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -74,6 +78,8 @@ pub struct Execution {
     pub events: Vec<Event>,
     /// Where threads were stopped although they could have gone on.
     pub stops: Vec<Stop>,
+    /// How many events had happened before each choice, if events were recorded.
+    pub times: Vec<usize>,
     /// The thread that ran last.
     pub last: ThreadId,
     /// The predictions of the executor's own analyses.
@@ -89,22 +95,19 @@ pub struct Execution {
     /// The execution was cut off, so later events are missing.
     pub cut_off: bool,
     /// What was not controlled, in words, each once.
-    pub uncontrolled: Vec<String>,
+    pub uncontrolled: Vec<Uncontrolled>,
     /// How many choices there were.
     pub choices: usize,
     /// How many steps there were.
     pub steps: usize,
+    /// The deterministic blocks that it executed.
+    pub blocks: Arc<Blocks>,
 }
 
 impl Execution {
     /// The first event that differs from those of another execution.
     pub fn difference(&self, other: &Execution) -> Option<Difference> {
-        let len = self.events.len().max(other.events.len());
-        (0..len).find(|&i| self.events.get(i) != other.events.get(i)).map(|index| Difference {
-            index,
-            expected: self.events.get(index).copied(),
-            found: other.events.get(index).copied(),
-        })
+        Difference::between(&self.events, &other.events)
     }
 }
 
@@ -119,13 +122,25 @@ pub struct Difference {
     pub found: Option<Event>,
 }
 
+impl Difference {
+    /// The first event that differs.
+    pub fn between(first: &[Event], second: &[Event]) -> Option<Difference> {
+        let len = first.len().max(second.len());
+        (0..len).find(|&i| first.get(i) != second.get(i)).map(|index| Difference {
+            index,
+            expected: first.get(index).copied(),
+            found: second.get(index).copied(),
+        })
+    }
+}
+
 /// A difference between two executions of the same schedule, with its probable cause.
 #[derive(Clone, Debug)]
 pub struct Nondeterminism {
     /// The first difference.
     pub difference: Difference,
-    /// The most probable cause, in words.
-    pub cause: String,
+    /// The most probable cause.
+    pub cause: Cause,
     /// The names of what happened.
     pub symbols: Arc<Symbols>,
 }
@@ -180,6 +195,11 @@ pub trait Executor {
         execution: &Execution,
         ask: &Ask<Self::Points>,
     ) -> Result<Option<Nondeterminism>, Self::Error>;
+
+    /// Calls the predicates that are the program's own.
+    fn judge(&self) -> Box<dyn Judge> {
+        Box::new(NoCallbacks)
+    }
 
     /// Whether further executions may run on this executor and its thread.
     fn is_usable(&self) -> bool {

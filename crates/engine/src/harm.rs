@@ -1,12 +1,18 @@
 //! Whether an order did harm, by how the program ended.
 //!
-//! There is no specification, so the undisturbed execution serves as one: a crash, a failed assertion, a hang or
-//! an exit code that it does not show is harm. Different output is harm too, unless only the order of the lines
-//! differs, as it does when several threads print.
+//! There is no specification, so another execution serves as one: for a race the same execution with the two
+//! sides swapped, otherwise an undisturbed one. A crash, a failed assertion, a hang or an exit code that it does
+//! not show is harm. Different output is harm too, unless only the order of the lines differs, as it does when
+//! several threads print. Where deterministic blocks ensure anything, that decides instead of the output.
+
+use std::sync::Arc;
 
 use selvedge_model::Verdict;
+use selvedge_specs::Judge;
 
+use crate::blocks::Blocks;
 use crate::ending::{Ending, Key};
+use crate::run::Run;
 
 /// The harm of an order, in increasing severity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -15,6 +21,8 @@ pub enum Harm {
     Nothing,
     /// The output differs.
     Output,
+    /// A value that a block ensures differs.
+    State,
     /// The exit code differs.
     Exit,
     /// It failed.
@@ -26,7 +34,7 @@ impl Harm {
     pub fn verdict(self) -> Verdict {
         match self {
             Harm::Nothing => Verdict::Benign,
-            Harm::Output | Harm::Exit | Harm::Failure => Verdict::Harmful,
+            Harm::Output | Harm::State | Harm::Exit | Harm::Failure => Verdict::Harmful,
         }
     }
 }
@@ -38,18 +46,40 @@ pub struct Left {
     pub ending: Ending,
     /// The lines of its output, sorted.
     lines: Vec<Vec<u8>>,
+    /// What its blocks say.
+    pub blocks: Arc<Blocks>,
 }
 
 impl Left {
     /// The results of an execution with this ending and output.
-    pub fn new(ending: Ending, output: &[u8]) -> Left {
+    pub fn new(ending: Ending, output: &[u8], blocks: &Arc<Blocks>) -> Left {
         let mut lines: Vec<Vec<u8>> = output.split(|&b| b == b'\n').map(<[u8]>::to_vec).collect();
         lines.sort_unstable();
-        Left { ending, lines }
+        Left { ending, lines, blocks: Arc::clone(blocks) }
+    }
+
+    /// The results of a run.
+    pub fn of(run: &Run) -> Left {
+        Left::new(run.ending.clone(), &run.output, &run.blocks)
+    }
+
+    /// By how much two executions differ, whichever of them is worse.
+    pub fn differs(&self, other: &Left, judge: &mut dyn Judge) -> Harm {
+        self.harm(other, judge).max(other.harm(self, judge))
+    }
+
+    /// Whether this execution fails in a way that the other one does not.
+    pub fn is_worse(&self, other: &Left) -> bool {
+        let fails = |left: &Left| match left.ending.key {
+            Key::Failed(_) => 2,
+            Key::Exited(code) => i32::from(code != 0),
+            Key::Undecided => 0,
+        };
+        fails(self) > fails(other)
     }
 
     /// The harm of this execution, compared with `usual`.
-    pub fn harm(&self, usual: &Left) -> Harm {
+    pub fn harm(&self, usual: &Left, judge: &mut dyn Judge) -> Harm {
         match (self.ending.key, usual.ending.key) {
             // What an execution does that was cut off is not known.
             (Key::Undecided, _) => Harm::Nothing,
@@ -58,26 +88,64 @@ impl Left {
             (Key::Exited(now), Key::Exited(then)) if now != then => Harm::Exit,
             // Success is not harm, even if the undisturbed execution fails.
             (Key::Exited(_), Key::Failed(_) | Key::Undecided) => Harm::Nothing,
-            (Key::Exited(_), Key::Exited(_)) if self.lines != usual.lines => Harm::Output,
-            (Key::Exited(_), Key::Exited(_)) => Harm::Nothing,
+            (Key::Exited(_), Key::Exited(_)) => self.result(usual, judge),
         }
+    }
+
+    fn result(&self, usual: &Left, judge: &mut dyn Judge) -> Harm {
+        if self.blocks.ensures() || usual.blocks.ensures() {
+            let difference = self.blocks.difference(&usual.blocks, judge);
+            return if difference.is_some() { Harm::State } else { Harm::Nothing };
+        }
+        if self.lines != usual.lines { Harm::Output } else { Harm::Nothing }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use selvedge_model::Site;
+    use selvedge_specs::{
+        BlockExecution, Call, Key, NoCallbacks, Predicate, ThreadName, Value, Word,
+    };
+
+    use super::{Blocks, Ending, Harm, Left};
+    use std::sync::Arc;
 
     #[test]
     fn harm_is_what_the_undisturbed_execution_does_not_show() {
-        let left = |code, text: &str| Left::new(Ending::exited(code), text.as_bytes());
+        let judge = &mut NoCallbacks;
+        let blocks = Arc::default();
+        let left = |code, text: &str| Left::new(Ending::exited(code), text.as_bytes(), &blocks);
         let usual = left(0, "a\nb\n");
-        assert_eq!(left(0, "b\na\n").harm(&usual), Harm::Nothing);
-        assert_eq!(left(0, "a\nc\n").harm(&usual), Harm::Output);
-        assert_eq!(left(1, "a\nb\n").harm(&usual), Harm::Exit);
-        let failed = Left::new(Ending::odd_exit(7, 0), b"a\nb\n");
-        assert_eq!(failed.harm(&usual), Harm::Failure);
-        assert_eq!(failed.harm(&failed), Harm::Nothing);
-        assert_eq!(usual.harm(&failed), Harm::Nothing);
+        assert_eq!(left(0, "b\na\n").harm(&usual, judge), Harm::Nothing);
+        assert_eq!(left(0, "a\nc\n").harm(&usual, judge), Harm::Output);
+        assert_eq!(left(1, "a\nb\n").harm(&usual, judge), Harm::Exit);
+        let failed = Left::new(Ending::odd_exit(7, 0), b"a\nb\n", &blocks);
+        assert_eq!(failed.harm(&usual, judge), Harm::Failure);
+        assert_eq!(failed.harm(&failed, judge), Harm::Nothing);
+        assert_eq!(usual.harm(&failed, judge), Harm::Nothing);
+    }
+
+    fn ensuring(value: i32, output: &str) -> Left {
+        let call = Call {
+            key: Key { word: Word::Ensure, name: "sum".into(), thread: ThreadName(0), nth: 0 },
+            predicate: Predicate::Exact,
+            value: Value::from(value).into(),
+            site: Site::parse("a.c:1"),
+        };
+        let execution =
+            BlockExecution { block: "b".into(), site: Site::parse("a.c:2"), calls: vec![call] };
+        let blocks = Blocks { executions: vec![execution], ..Blocks::default() };
+        Left::new(Ending::exited(0), output.as_bytes(), &Arc::new(blocks))
+    }
+
+    #[test]
+    fn what_is_ensured_decides_instead_of_the_output() {
+        let judge = &mut NoCallbacks;
+        let usual = ensuring(1, "a");
+        assert_eq!(ensuring(1, "b").differs(&usual, judge), Harm::Nothing);
+        assert_eq!(ensuring(2, "a").differs(&usual, judge), Harm::State);
+        let failed = Left::new(Ending::odd_exit(7, 0), b"a", &Arc::default());
+        assert_eq!(failed.differs(&usual, judge), Harm::Failure);
     }
 }

@@ -9,13 +9,17 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`executor`] | [`Executor`], [`Ask`], [`Execution`], [`Outcome`] |
+//! | [`blocks`] | what an execution says of its deterministic blocks |
 //! | [`ending`] | [`Ending`]: how an execution ended, comparable with other executions; decides whether two failures are the same |
 //! | [`shards`] | runs numbered executions on all cores and delivers the results in order |
 //! | [`failures`] | which endings depend on the schedule, and so are findings |
 //! | [`observe`] | turns observed executions into predictions |
 //! | [`confirm`] | directed executions, and what each order leads to |
 //! | [`harm`] | whether an order did harm |
+//! | [`determinism`] | compares executions of deterministic blocks with each other |
+//! | [`mod@causes`] | which races a difference between two executions comes from |
 //! | [`replay`] | follows a schedule again, and searches for shorter ones that show the same |
+//! | [`mod@margin`] | how likely a failure is after each beginning of an execution that shows it |
 //! | [`run`] | the results of one execution |
 //! | [`search`] | undirected executions under a plan, with predictions attempted on the way |
 //! | [`campaign`] | observe, predict, confirm, judge, explore |
@@ -26,23 +30,31 @@
 
 #![forbid(unsafe_code)]
 
+pub mod blocks;
 pub mod campaign;
+pub mod causes;
 pub mod confirm;
+pub mod determinism;
 pub mod ending;
 pub mod executor;
 pub mod failures;
 pub mod harm;
+pub mod margin;
 pub mod observe;
 pub mod replay;
 pub mod run;
 pub mod search;
 pub mod shards;
 
+pub use blocks::{Blocks, Contrast, Differing, Wrong};
 pub use campaign::{Attempted, Budget, Campaign, Host};
+pub use causes::{Cause, causes};
 pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
+pub use determinism::{Determinism, InMemory, Origin, States, Violation};
 pub use ending::{Ending, Key};
 pub use executor::{
-    Ask, Execution, Executor, Factory, Heartbeat, Limit, Nondeterminism, Noted, Outcome, Points,
+    Ask, Difference, Execution, Executor, Factory, Heartbeat, Limit, Nondeterminism, Noted,
+    Outcome, Points,
 };
 pub use failures::{Failures, Found, Times};
 pub use harm::{Harm, Left};

@@ -7,7 +7,7 @@ use selvedge_analyses::pipeline::{Pipeline, Reached};
 use selvedge_analyses::registry::{Entry, Settings};
 use selvedge_explore::rng::derive;
 use selvedge_explore::{RandomWalk, Rng};
-use selvedge_model::{Finding, FindingId, Schedule, Site, Status, Symbols};
+use selvedge_model::{Finding, FindingId, Keep, Schedule, Site, Status, Symbols, merge};
 
 use crate::confirm::Prediction;
 use crate::ending::Ending;
@@ -117,7 +117,7 @@ impl<X: Executor> Observation<X> {
         }
         if self.baseline.is_none() {
             let ending = Ending::of(executor, execution);
-            let left = Left::new(ending, &execution.output);
+            let left = Left::new(ending, &execution.output, &execution.blocks);
             self.baseline = Some((left, execution.schedule.clone()));
         }
     }
@@ -126,13 +126,7 @@ impl<X: Executor> Observation<X> {
         let id = finding.id(symbols);
         if let Some(known) = self.seen.iter_mut().find(|s| s.id == id) {
             // Keep the first target: its names belong to its own execution.
-            known.finding.occurrences += finding.occurrences;
-            known.finding.status = known.finding.status.max(finding.status);
-            for analysis in finding.analyses {
-                if !known.finding.analyses.contains(&analysis) {
-                    known.finding.analyses.push(analysis);
-                }
-            }
+            merge(&mut known.finding, finding, Keep::First);
             return;
         }
         let prediction = finding.target.as_ref().map(|target| {

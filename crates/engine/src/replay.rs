@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use selvedge_explore::{Divergence, Replay, Rng, Strategy, Trivial, Witness, minimise};
 use selvedge_model::{FindingId, Schedule, Site, Symbols, Target};
 
+use crate::blocks::Contrast;
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Execution, Executor, Noted, execute};
 
@@ -21,6 +22,8 @@ pub struct Sought {
     pub failure: Option<FindingId>,
     /// The usual exit code; any other is a failure.
     pub usual_exit: Option<i32>,
+    /// The value in which it must differ from another execution, if any.
+    pub contrast: Option<Arc<Contrast>>,
 }
 
 /// The execution of a replayed schedule.
@@ -46,17 +49,29 @@ pub fn follow<X: Executor>(
     ask: &Ask<X::Points>,
 ) -> Result<Replayed, X::Error> {
     let ask = ask.clone().following(schedule);
-    let mut replay = Replay::new(schedule);
-    let (execution, divergence, witnessed) = match &sought.target {
+    let (seen, replay) = watch(executor, Replay::new(schedule), Rng::new(ask.seed), sought, &ask)?;
+    Ok(Replayed { divergence: replay.divergence(), ..seen })
+}
+
+/// Runs an execution under a strategy and checks whether it shows what is sought.
+pub fn watch<X: Executor, S: Strategy>(
+    executor: &mut X,
+    mut strategy: S,
+    rng: Rng,
+    sought: &Sought,
+    ask: &Ask<X::Points>,
+) -> Result<(Replayed, S), X::Error> {
+    let (execution, strategy, witnessed) = match &sought.target {
         Some(target) => {
             let target = target.map(|site| executor.site(site));
-            let mut witness = Witness::new(replay, &target, &Trivial, Trivial);
-            let execution = run(executor, &mut witness, &ask)?;
-            (execution, witness.strategy.divergence(), witness.witnessed())
+            let mut witness = Witness::new(strategy, &target, &Trivial, Trivial);
+            let execution = run(executor, &mut witness, rng, ask)?;
+            let witnessed = witness.witnessed();
+            (execution, witness.strategy, witnessed)
         }
         None => {
-            let execution = run(executor, &mut replay, &ask)?;
-            (execution, replay.divergence(), true)
+            let execution = run(executor, &mut strategy, rng, ask)?;
+            (execution, strategy, true)
         }
     };
     // The executor knows the names of the execution that ran last only.
@@ -67,17 +82,27 @@ pub fn follow<X: Executor>(
     let ending = Ending::of(executor, &execution);
     let fails = match sought.failure {
         Some(id) => ending.is(id, sought.usual_exit),
-        None => sought.target.is_some() || !matches!(ending.key, Key::Exited(0) | Key::Undecided),
+        None => {
+            sought.target.is_some()
+                || sought.contrast.is_some()
+                || !matches!(ending.key, Key::Exited(0) | Key::Undecided)
+        }
     };
-    Ok(Replayed { execution, ending, symbols, divergence, shown: witnessed && fails })
+    let differs = match &sought.contrast {
+        Some(contrast) => contrast.shows(&execution.blocks, &mut *executor.judge()).is_some(),
+        None => true,
+    };
+    let shown = witnessed && fails && differs;
+    Ok((Replayed { execution, ending, symbols, divergence: None, shown }, strategy))
 }
 
 fn run<X: Executor>(
     executor: &mut X,
     strategy: &mut dyn Strategy,
+    rng: Rng,
     ask: &Ask<X::Points>,
 ) -> Result<Execution, X::Error> {
-    strategy.begin(Rng::new(ask.seed));
+    strategy.begin(rng);
     executor.run(strategy, ask)
 }
 

@@ -1,7 +1,10 @@
 //! The results of one execution, in terms that outlive its executor.
 
-use selvedge_model::Schedule;
+use std::sync::Arc;
 
+use selvedge_model::{Schedule, Uncontrolled};
+
+use crate::blocks::Blocks;
 use crate::ending::Ending;
 use crate::executor::{Execution, Executor};
 
@@ -15,13 +18,15 @@ pub struct Run {
     /// What it wrote to standard output.
     pub output: Vec<u8>,
     /// What was not controlled.
-    pub uncontrolled: Vec<String>,
+    pub uncontrolled: Vec<Uncontrolled>,
     /// The analyses that had events to analyse.
     pub analyses: Vec<&'static str>,
     /// How many choices there were.
     pub choices: usize,
     /// How many steps there were.
     pub steps: usize,
+    /// The deterministic blocks that it executed.
+    pub blocks: Arc<Blocks>,
 }
 
 impl Run {
@@ -35,6 +40,7 @@ impl Run {
             analyses: execution.analyses,
             choices: execution.choices,
             steps: execution.steps,
+            blocks: execution.blocks,
         }
     }
 }

@@ -198,7 +198,7 @@ impl<P: Points> Shard<P> {
             _ => None,
         };
         let mut run = Run::new(executor, execution);
-        if run.ending.key == Key::Exited(0) && nondeterminism.is_none() {
+        if run.ending.key == Key::Exited(0) && nondeterminism.is_none() && !run.blocks.ensures() {
             // Replay is not needed for it, and memory is best freed by the thread that allocated it.
             run.schedule = Schedule::default();
         }
@@ -207,7 +207,7 @@ impl<P: Points> Shard<P> {
         if fails || step.nondeterminism.is_some() || predicted.is_empty() {
             return Ok(Some(step));
         }
-        let usual = Left::new(step.run.ending.clone(), &step.run.output);
+        let usual = Left::of(&step.run);
         let confirmer = Confirmer {
             seed: derive(self.seed, 0x0d1e_c7ed),
             input,

@@ -22,6 +22,8 @@ pub struct Driver {
     pub stops: Vec<Stop>,
     /// Who has to give way. The executor says what each step changed.
     pub fairness: Fairness,
+    /// How many events had happened before each choice, if the executor says.
+    pub times: Vec<usize>,
     choices: usize,
     /// The threads that may be chosen, if not all may.
     few: Vec<ThreadId>,
@@ -31,8 +33,10 @@ impl Driver {
     /// Forgets the execution before.
     pub fn clear(&mut self) {
         self.schedule.segments.clear();
+        self.schedule.numbers.clear();
         self.stops.clear();
         self.fairness.clear();
+        self.times.clear();
         self.choices = 0;
     }
 
@@ -71,6 +75,9 @@ impl Driver {
     ) -> ThreadId {
         let thread = strategy.choose(choice);
         self.choices += 1;
+        if let Some(events) = events {
+            self.times.push(events);
+        }
         match self.schedule.segments.last_mut() {
             // The common case, without looking at what would be preempted.
             Some(last) if last.thread == thread => last.steps += 1,
@@ -83,6 +90,13 @@ impl Driver {
             }
         }
         thread
+    }
+
+    /// Asks `strategy` for a number less than `below` that the program wants, and records it.
+    pub fn number(&mut self, strategy: &mut dyn Strategy, below: u32) -> u32 {
+        let number = strategy.number(below).min(below.saturating_sub(1));
+        self.schedule.numbers.push(number);
+        number
     }
 }
 

@@ -15,7 +15,9 @@
 //! | [`Dpor`] | trying one schedule of each class whose schedules differ only in independent steps |
 //! | [`RoundRobin`] | nothing; a fair baseline |
 //! | [`Replay`] | doing again what was recorded |
+//! | [`Prefix`] | doing the beginning again, and then something else |
 //! | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
+//! | [`Turned`] | repeating an execution with two steps swapped |
 //! | [`Meet`] | pausing threads where a user wants them to meet |
 //!
 //! An executor asks through a [`Driver`], which keeps the execution fair and records the schedule; a loop over executions has a
@@ -40,6 +42,7 @@ pub use fairness::Fairness;
 pub use minimise::minimise;
 pub use registry::{Plan, STRATEGIES, UnknownStrategy};
 pub use rng::Rng;
+pub use selvedge_model::Divergence;
 pub use strategies::atomicity::AtomFuzzer;
 pub use strategies::deadlocks::{Abstraction, DeadlockFuzzer, Trivial};
 pub use strategies::dfs::{self, Dfs};
@@ -49,11 +52,13 @@ pub use strategies::meet::Meet;
 pub use strategies::mix::Mix;
 pub use strategies::pct::Pct;
 pub use strategies::pos::Pos;
+pub use strategies::prefix::Prefix;
 pub use strategies::races::RaceFuzzer;
 pub use strategies::random::RandomWalk;
-pub use strategies::replay::{Divergence, Replay};
+pub use strategies::replay::Replay;
 pub use strategies::round_robin::RoundRobin;
 pub use strategies::surw::Surw;
+pub use strategies::turned::Turned;
 pub use strategies::{deadlocks, directed};
 
 use selvedge_model::{Event, ThreadId};
@@ -125,6 +130,12 @@ pub trait Strategy {
     /// Which of the enabled threads takes the next step.
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId;
 
+    /// A number less than `below`, which is not 0, for a program that asks for one.
+    fn number(&mut self, below: u32) -> u32 {
+        let _ = below;
+        0
+    }
+
     /// Whether the executor must call [`step`](Strategy::step) and [`observe`](Strategy::observe).
     fn follows_steps(&self) -> bool {
         false
@@ -192,6 +203,16 @@ pub trait Wraps {
     fn on_end(&mut self) {}
 }
 
+impl Wraps for Box<dyn Strategy> {
+    fn wrapped(&self) -> &dyn Strategy {
+        &**self
+    }
+
+    fn wrapped_mut(&mut self) -> &mut dyn Strategy {
+        &mut **self
+    }
+}
+
 impl<W: Wraps> Strategy for W {
     fn begin(&mut self, mut rng: Rng) -> bool {
         self.on_begin(&mut rng);
@@ -199,6 +220,9 @@ impl<W: Wraps> Strategy for W {
     }
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.wrapped_mut().choose(choice)
+    }
+    fn number(&mut self, below: u32) -> u32 {
+        self.wrapped_mut().number(below)
     }
     fn follows_steps(&self) -> bool {
         self.wrapped().follows_steps()

@@ -66,7 +66,7 @@ fn begins_with_main(schedule: &Schedule) -> bool {
 /// then one stop less.
 fn candidates(schedule: &Schedule) -> impl Iterator<Item = Schedule> + '_ {
     let segments = &schedule.segments;
-    let with = |segments: Vec<Segment>| Schedule { segments, ..*schedule };
+    let with = |segments: Vec<Segment>| Schedule { segments, ..schedule.clone() };
     let prefixes =
         cuts(segments.len()).into_iter().map(move |keep| with(segments[..keep].to_vec()));
     let stops: Vec<usize> = (0..segments.len()).filter(|&i| segments[i].until.is_some()).collect();

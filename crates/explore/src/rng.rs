@@ -33,6 +33,11 @@ impl Rng {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
 
+    /// The same with 32 bits.
+    pub fn number(&mut self, below: u32) -> u32 {
+        self.below(below as usize) as u32
+    }
+
     /// True with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         ((self.next_u64() >> 11) as f64) < probability * (1u64 << 53) as f64

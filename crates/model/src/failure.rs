@@ -1,6 +1,8 @@
 //! How an execution of a program fails, with any executor: the subject of a finding that shows by itself.
 
-use crate::{Event, FindingId, Held, Kind, LockId, Mode, Place, Role, SiteId, ThreadId};
+use crate::{
+    Cause, Event, Finding, FindingId, Held, Kind, LockId, Mode, Place, Role, SiteId, ThreadId,
+};
 
 /// How an execution failed. What it leaves behind is in ids and numbers; words are for a renderer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,8 +66,8 @@ pub enum Failure {
         expected: Option<Event>,
         /// What happened the second time.
         found: Option<Event>,
-        /// The most probable cause, as the executor calls it.
-        cause: String,
+        /// The most probable cause.
+        cause: Cause,
     },
 }
 
@@ -164,4 +166,45 @@ impl Failure {
         all.sort_by_key(|b| b.thread);
         all
     }
+}
+
+impl Finding {
+    /// That threads wait for ever. They make the failure if each of them waits for a lock that the next one
+    /// holds; if there is no such circle, all do except those that wait for the end of a thread or inside a
+    /// library. The others wait as a consequence.
+    pub fn stuck(blocked: &[Blocked], is_library: impl Fn(SiteId) -> bool) -> Finding {
+        let matters = |b: &Blocked| !matches!(b.wants, Role::Join(_)) && !is_library(b.site);
+        let part: Vec<ThreadId> = match circle(blocked) {
+            circle if !circle.is_empty() => circle,
+            _ if blocked.iter().any(matters) => {
+                blocked.iter().filter(|b| matters(b)).map(|b| b.thread).collect()
+            }
+            _ => blocked.iter().map(|b| b.thread).collect(),
+        };
+        let others = blocked.iter().filter(|b| !part.contains(&b.thread)).cloned().collect();
+        let of = |&thread: &ThreadId| blocked.iter().find(|b| b.thread == thread).cloned();
+        let part: Vec<Blocked> = part.iter().filter_map(of).collect();
+        let places = part.iter().map(Blocked::place).collect();
+        Finding::failure(Kind::Deadlock, Failure::Stuck { part, others }, places)
+    }
+}
+
+/// Threads each of which waits for a lock that the next one holds, if there are any.
+fn circle(blocked: &[Blocked]) -> Vec<ThreadId> {
+    let of = |thread: ThreadId| blocked.iter().find(|b| b.thread == thread);
+    for start in blocked.iter().filter(|b| b.lock().is_some()) {
+        let mut members = vec![start.thread];
+        let mut at = start;
+        while let Some(next) = at.waits_for.and_then(of).filter(|b| b.lock().is_some()) {
+            if next.thread == start.thread {
+                return members;
+            }
+            if members.contains(&next.thread) {
+                break;
+            }
+            members.push(next.thread);
+            at = next;
+        }
+    }
+    Vec::new()
 }

@@ -11,8 +11,8 @@ use std::str::FromStr;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    BarrierId, CondId, Failure, LockId, Mode, Range, RegionId, SemaphoreId, SiteId, Symbols,
-    Target, ThreadId,
+    BarrierId, CondId, Failure, Keep, LockId, Mode, Range, RegionId, SemaphoreId, SiteId, Symbols,
+    Target, ThreadId, merge,
 };
 
 /// What kind of bug a finding is.
@@ -143,6 +143,8 @@ pub enum Role {
     Sleep,
     /// Failing: an assertion, a panic, a signal.
     Fail,
+    /// Ensuring that a value is the same in every execution.
+    Ensure,
 }
 
 /// A lock that a thread holds, and where it acquired it.
@@ -177,6 +179,13 @@ pub enum Subject {
     Locks(Vec<LockId>),
     /// A region.
     Region(RegionId),
+    /// A value that a deterministic block ensures.
+    Value {
+        /// The name of the block.
+        block: Box<str>,
+        /// The name of the value.
+        name: Box<str>,
+    },
     /// The program: how an execution of it failed.
     Program(Failure),
 }
@@ -368,7 +377,7 @@ impl Findings {
                 self.list.push(finding);
             }
             std::collections::hash_map::Entry::Occupied(entry) => {
-                self.list[*entry.get()].fold(finding);
+                merge(&mut self.list[*entry.get()], finding, Keep::Surer);
             }
         }
     }
@@ -386,26 +395,6 @@ impl Findings {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
-    }
-}
-
-impl Finding {
-    /// Takes in another report of the same finding. Counts of different analyses do not add up: they
-    /// saw the same occurrences.
-    fn fold(&mut self, other: Finding) {
-        let newcomers: Vec<_> =
-            other.analyses.iter().copied().filter(|a| !self.analyses.contains(a)).collect();
-        if newcomers.is_empty() {
-            self.occurrences += other.occurrences;
-        }
-        if other.status > self.status {
-            let mut analyses = newcomers;
-            analyses.extend(&self.analyses);
-            let occurrences = self.occurrences.max(other.occurrences);
-            *self = Finding { analyses, occurrences, ..other };
-        } else {
-            self.analyses.extend(newcomers);
-        }
     }
 }
 

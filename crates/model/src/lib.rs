@@ -12,6 +12,8 @@
 //! | [`step`] | [`Step`], [`Pending`], [`Stop`]: what a thread is about to do |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
+//! | [`merge`] | what becomes of two reports of one finding |
+//! | [`outside`] | what is not controlled: [`Uncontrolled`], [`Cause`], [`Divergence`] |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
 //! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |
 //! | [`target`] | [`Target`]: the state in which a finding happens |
@@ -25,6 +27,8 @@ pub mod clock;
 pub mod event;
 pub mod failure;
 pub mod finding;
+pub mod merge;
+pub mod outside;
 pub mod schedule;
 pub mod step;
 pub mod symbols;
@@ -42,6 +46,8 @@ pub use finding::{
     Finding, FindingId, Findings, FirstRace, Held, Kind, Party, Place, Role, Status, Subject,
     Verdict,
 };
+pub use merge::{Keep, Reported, merge};
+pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use step::{Pending, Step, Stop};
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};

@@ -8,7 +8,8 @@
 //!
 //! The text form is `1/SEED/SEGMENT.SEGMENT…`: the version of the format (followed by `r` if releases of
 //! locks were steps), the seed of the program's own random numbers in hexadecimal, and for each segment
-//! `THREAD`, `xSTEPS` unless it is one step, and `:FINGERPRINT` if it was preempted. Nothing in it needs quoting in a shell.
+//! `THREAD`, `xSTEPS` unless it is one step, and `:FINGERPRINT` if it was preempted. If the program asked for
+//! numbers, `/NUMBER.NUMBER…` follows. Nothing in it needs quoting in a shell.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,6 +26,7 @@ const RELEASES: &str = "r";
 /// A few bits that tell one kind of step at one place from most others. Equal steps have equal
 /// fingerprints in every run; it does not depend on line numbers, ids or addresses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Fingerprint(u16);
 
 impl Fingerprint {
@@ -81,6 +83,8 @@ pub struct Schedule {
     pub releases: bool,
     /// Who ran in turn.
     pub segments: Vec<Segment>,
+    /// The numbers that were chosen for the program, in the order in which it asked.
+    pub numbers: Vec<u32>,
 }
 
 impl Schedule {
@@ -135,6 +139,9 @@ impl fmt::Display for Schedule {
                 write!(f, ":{until}")?;
             }
         }
+        for (i, number) in self.numbers.iter().enumerate() {
+            write!(f, "{}{number}", if i == 0 { '/' } else { '.' })?;
+        }
         Ok(())
     }
 }
@@ -151,6 +158,9 @@ pub enum ScheduleError {
     /// The seed is not a hexadecimal number.
     #[error("the seed `{0}` of the schedule is not a hexadecimal number")]
     Seed(String),
+    /// What was chosen for the program is not a number.
+    #[error("`{0}`, which was chosen for the program, is not a number")]
+    Number(String),
     /// A segment is not of the form `THREAD[xSTEPS][:FINGERPRINT]`.
     #[error(
         "segment {index} of the schedule, `{text}`, does not have the form THREAD[xSTEPS][:FINGERPRINT]"
@@ -167,7 +177,7 @@ impl FromStr for Schedule {
     type Err = ScheduleError;
 
     fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
-        let mut parts = text.trim().splitn(3, '/');
+        let mut parts = text.trim().splitn(4, '/');
         let version = parts.next().unwrap_or("");
         let (version, releases) = match version.strip_suffix(RELEASES) {
             Some(version) => (version, true),
@@ -189,7 +199,13 @@ impl FromStr for Schedule {
                 segment(text).ok_or(ScheduleError::Segment { index: i + 1, text: text.to_owned() })
             })
             .collect::<Result<_, _>>()?;
-        Ok(Schedule { seed, releases, segments })
+        let numbers = parts
+            .next()
+            .into_iter()
+            .flat_map(|numbers| numbers.split('.'))
+            .map(|n| n.parse().map_err(|_| ScheduleError::Number(n.to_owned())))
+            .collect::<Result<_, _>>()?;
+        Ok(Schedule { seed, releases, segments, numbers })
     }
 }
 
@@ -221,6 +237,9 @@ mod tests {
         assert_eq!(text.parse(), Ok(schedule.clone()));
         assert_eq!((schedule.len(), schedule.preemptions()), (7, 1));
         assert_eq!("1/0/".parse(), Ok(Schedule::new(0)));
+        schedule.numbers = vec![2, 0, 17];
+        assert!(schedule.to_string().ends_with(".2/2.0.17"));
+        assert_eq!(schedule.to_string().parse(), Ok(schedule.clone()));
         schedule.releases = true;
         assert!(schedule.to_string().starts_with("1r/5eed/"));
         assert_eq!(schedule.to_string().parse(), Ok(schedule));
@@ -232,6 +251,7 @@ mod tests {
         assert!(error("2/0/1").contains("version `2`"));
         assert!(error("1/0").contains("VERSION/SEED/SEGMENTS"));
         assert!(error("1/zz/1").contains("`zz`"));
+        assert!(error("1/0/1/2.x").contains("`x`"));
         for bad in ["1x0", "x3", "1:zzz", "-1", "1x"] {
             assert!(
                 error(&format!("1/0/0.{bad}"))

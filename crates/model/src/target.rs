@@ -37,6 +37,14 @@ pub enum Target<S = SiteId> {
         /// The other; the same site if two threads race in the same statement.
         second: S,
     },
+    /// Two threads are each about to execute one of the sites, acquiring one lock, or using one atomic
+    /// that at least one of them writes.
+    Contention {
+        /// One of the sites.
+        first: S,
+        /// The other.
+        second: S,
+    },
     /// Each thread holds what its predecessor wants: a cycle.
     Deadlock(Vec<Waiter<S>>),
     /// A thread has executed `first` and is about to execute `second`, and another thread uses the
@@ -63,6 +71,9 @@ impl<S> Target<S> {
             Target::Race { first, second } => {
                 Target::Race { first: place(first), second: place(second) }
             }
+            Target::Contention { first, second } => {
+                Target::Contention { first: place(first), second: place(second) }
+            }
             Target::Deadlock(cycle) => {
                 let mut held =
                     |h: &Held<S>| Held { lock: h.lock, mode: h.mode, site: place(&h.site) };
@@ -86,7 +97,9 @@ impl<S> Target<S> {
     /// The places of the accesses before which threads have to be stopped.
     pub fn accesses(&self) -> Vec<&S> {
         match self {
-            Target::Race { first, second } => vec![first, second],
+            Target::Race { first, second } | Target::Contention { first, second } => {
+                vec![first, second]
+            }
             Target::Split { first, second, between, .. } => {
                 [Some(first), between.as_ref(), Some(second)].into_iter().flatten().collect()
             }

@@ -1,15 +1,16 @@
 //! Why a finding is a bug, and which synchronization is missing.
 
-use selvedge_model::{Kind, Mode, Status};
+use selvedge_model::{Kind, Mode, Status, Target};
 
 use crate::words::{self, list, quoted};
-use crate::{Case, Lock, Place, Role};
+use crate::{Case, Lock, Place, Role, Subject};
 
 /// The whole case in sentences: what each thread does, the notes, why it is a bug, what helps, and how to
 /// replay it.
 pub fn account(case: &Case) -> Vec<String> {
     let place = |p: &Place| format!("{}: {}", p.site, words::sentence(case.kind, p));
     let mut lines: Vec<String> = case.places.iter().map(place).collect();
+    lines.extend(case.states.iter().map(words::state));
     lines.extend(case.notes.iter().map(words::note));
     lines.extend(why(case).map(str::to_owned));
     lines.extend(missing(case));
@@ -43,14 +44,25 @@ pub fn why(case: &Case) -> Option<&'static str> {
         (Kind::AtomicityViolation, _) => {
             "the region is not one critical section: under another schedule a thread may run between its parts"
         }
+        (Kind::DeterminismViolation, _) if matches!(case.subject, Subject::Value { .. }) => {
+            "executions of the block that assume the same must ensure the same, whatever the schedule"
+        }
         (Kind::DeterminismViolation, _) => {
             "what the region computes depends on the order in which threads happen to run"
+        }
+        (Kind::HighLevelRace, _) if is_order(case) => {
+            "which thread comes first decides the result: turning this order round, and nothing else, changes it"
         }
         (Kind::HighLevelRace, _) => {
             "one thread uses these variables together in one critical section, and another uses them in separate ones under the same lock"
         }
         _ => return None,
     })
+}
+
+/// Whether the case is the order of two acquisitions or atomics.
+fn is_order(case: &Case) -> bool {
+    matches!(case.target, Some(Target::Contention { .. }))
 }
 
 /// What to change in the program.
@@ -74,6 +86,10 @@ pub fn missing(case: &Case) -> Option<String> {
         (Kind::AtomicityViolation, _) => {
             Some("hold one lock from the first to the last use of what the region shares".into())
         }
+        (Kind::HighLevelRace, _) if is_order(case) => Some(
+            "make the result the same for both orders, or let a join or a signal fix the order"
+                .into(),
+        ),
         (Kind::HighLevelRace, _) => Some(
             "use the variables in one critical section wherever they must be consistent".into(),
         ),

@@ -5,7 +5,11 @@
 
 use std::path::PathBuf;
 
-use selvedge_model::{Ended, FindingId, Frame, Kind, Mode, Site, Status, Target, Verdict};
+use selvedge_model::{
+    Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Mode, Reported, Site, Status, Target,
+    Verdict, merge,
+};
+use selvedge_specs::Value;
 
 use crate::{Act, Interleaving};
 
@@ -22,6 +26,9 @@ pub struct Case {
     pub analyses: Vec<String>,
     /// What it is about.
     pub subject: Subject,
+    /// The values that differ between two executions, the one that it is about first.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub states: Vec<State>,
     /// Further facts.
     pub notes: Vec<Note>,
     /// The threads' parts with their places, in the order in which they happened.
@@ -45,6 +52,11 @@ pub enum Subject {
     /// Locks by name; none if the threads of a deadlock wait for something else.
     Locks(Vec<String>),
     Region(Region),
+    /// A value that a deterministic block ensures.
+    Value {
+        block: String,
+        name: String,
+    },
     /// How the program failed.
     Program(Failure),
 }
@@ -116,7 +128,7 @@ pub enum Failure {
         event: usize,
         expected: Option<Box<Happened>>,
         found: Option<Box<Happened>>,
-        cause: String,
+        cause: Cause,
     },
     /// What the store of an earlier version says.
     Told(String),
@@ -130,6 +142,33 @@ pub struct Happened {
     pub act: Act,
     pub thread: String,
     pub site: Site,
+}
+
+/// A value that differs between two executions of a deterministic block.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct State {
+    /// What the program calls it.
+    pub name: String,
+    /// How many values of that name its thread had ensured before.
+    pub nth: u32,
+    /// The value in the first execution.
+    pub first: Given,
+    /// The value in the second one.
+    pub second: Given,
+}
+
+/// What an execution gave for a value.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Given {
+    /// This.
+    Value(Value),
+    /// A value of which only this digest was kept.
+    Digest(String),
+    /// Nothing: it did not come to that place.
+    Nothing,
 }
 
 /// A further fact about a case.
@@ -163,6 +202,14 @@ pub enum Note {
     NotReplayed(NotReplayed),
     /// A suspected violation happened, and did not change the result.
     NoEffect,
+    /// Turning round this race, and nothing else, changes the value.
+    CausedBy {
+        kind: Kind,
+        subject: Subject,
+        sites: Vec<Site>,
+    },
+    /// The first execution is one of another build of the program.
+    OtherBuild(String),
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
@@ -190,12 +237,24 @@ pub enum NotReplayed {
     /// The schedule led to something else.
     Otherwise {
         outcome: Outcome,
-        diverged: Option<String>,
+        diverged: Option<Diverged>,
     },
     /// The target's state was reached only once.
     Once {
-        diverged: Option<String>,
+        diverged: Option<Diverged>,
     },
+}
+
+/// Where a replay diverged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[allow(missing_docs)]
+pub enum Diverged {
+    At(Divergence),
+    /// What the store of an earlier version says.
+    #[cfg_attr(feature = "serde", serde(untagged))]
+    Told(String),
 }
 
 /// One thread's part.
@@ -241,6 +300,7 @@ pub enum Role {
     Await(String),
     Sleep,
     Fail,
+    Ensure,
 }
 
 /// A lock that a thread holds.
@@ -273,6 +333,12 @@ pub struct Control {
     pub orders: Vec<Order>,
     /// The interleaving in which it happens.
     pub how: Option<How>,
+    /// The schedules of both executions, if it is a difference between two.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub schedules: Vec<String>,
+    /// The interleaving of the first one; `how` is that of the second.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub other: Option<Interleaving>,
 }
 
 /// A place in the code whose accesses are scheduling points.
@@ -323,6 +389,7 @@ pub enum Which {
 pub enum Harm {
     Nothing,
     Output,
+    State,
     Exit,
     Failure,
 }
@@ -382,6 +449,30 @@ impl Case {
     }
 }
 
+impl Reported for Case {
+    type Analysis = String;
+
+    fn merged(&mut self) -> (&mut Status, &mut Vec<String>, &mut u64) {
+        (&mut self.status, &mut self.analyses, &mut self.occurrences)
+    }
+}
+
+impl Case {
+    /// Takes another report of the same finding in. What only the one that is not kept knows stays: locks that
+    /// are held, and attempts to confirm it.
+    pub fn merge(&mut self, other: Case, keep: Keep) {
+        let held: Vec<_> = self.places.iter().map(|p| p.held.clone()).collect();
+        let attempts = self.control.as_ref().map_or(0, |c| c.attempts);
+        merge(self, other, keep);
+        for (place, held) in self.places.iter_mut().zip(held) {
+            place.held = place.held.take().or(held);
+        }
+        if let Some(control) = &mut self.control {
+            control.attempts = control.attempts.max(attempts);
+        }
+    }
+}
+
 impl Place {
     /// Of which nothing else is known, nor which locks are held.
     pub fn bare(thread: String, site: Site, role: Role) -> Place {
@@ -429,5 +520,19 @@ impl Subject {
     /// Whether there is nothing to name.
     pub fn is_empty(&self) -> bool {
         matches!(self, Subject::Locks(locks) if locks.is_empty())
+    }
+
+    /// The names that the program has for it.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Subject::Locks(names) => names,
+            Subject::Memory(Memory::Named(name)) | Subject::Region(Region::Named(name)) => {
+                std::slice::from_ref(name)
+            }
+            Subject::Value { name, .. } => std::slice::from_ref(name),
+            Subject::Memory(Memory::Heap { .. } | Memory::Unnamed)
+            | Subject::Region(Region::Locked(_))
+            | Subject::Program(_) => &[],
+        }
     }
 }

@@ -100,6 +100,8 @@ fn id(site: &Site, symbols: &Symbols) -> Option<SiteId> {
 pub enum Row {
     /// A thread does something.
     Does {
+        /// The number of the event in the execution.
+        at: usize,
         /// The event.
         event: Event,
         /// Whether it is one of the events that make the finding.
@@ -107,6 +109,8 @@ pub enum Row {
     },
     /// A thread is stopped although it could go on.
     Stopped {
+        /// How many events had happened.
+        at: usize,
         /// The thread.
         thread: ThreadId,
         /// The step before which it is stopped.
@@ -121,8 +125,8 @@ pub enum Row {
         /// How it ends.
         how: End,
     },
-    /// This many events that do not matter.
-    Elided(usize),
+    /// Events that do not matter.
+    Elided(Vec<Row>),
 }
 
 impl Row {
@@ -190,7 +194,7 @@ impl Thing {
             Role::Wait(semaphore) | Role::Post(semaphore) => Some(Thing::Semaphore(semaphore)),
             Role::Arrive(barrier) | Role::Leave(barrier) => Some(Thing::Barrier(barrier)),
             Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => None,
-            Role::Enter(_) | Role::Sleep | Role::Fail => None,
+            Role::Enter(_) | Role::Sleep | Role::Fail | Role::Ensure => None,
         }
     }
 
@@ -311,23 +315,26 @@ fn rows(
     let mut next_stop = stops.iter().peekable();
     let mut hidden: Vec<usize> = Vec::new();
     let flush = |rows: &mut Vec<Row>, hidden: &mut Vec<usize>| {
-        match hidden[..] {
-            [] => {}
+        let mut plain: Vec<Row> = hidden
+            .drain(..)
+            .map(|at| Row::Does { at, event: story.events[at], critical: false })
+            .collect();
+        match plain.len() {
+            0 => {}
             // A single event takes no more room than a row that says that one event is left out.
-            [only] => rows.push(Row::Does { event: story.events[only], critical: false }),
-            _ => rows.push(Row::Elided(hidden.len())),
+            1 => rows.append(&mut plain),
+            _ => rows.push(Row::Elided(plain)),
         }
-        hidden.clear();
     };
     for i in 0..=story.events.len() {
         while let Some(stop) = next_stop.next_if(|s| s.at <= i) {
             flush(&mut rows, &mut hidden);
-            rows.push(Row::Stopped { thread: stop.thread, next: stop.next });
+            rows.push(Row::Stopped { at: stop.at, thread: stop.thread, next: stop.next });
         }
         let Some(event) = story.events.get(i) else { break };
         if shown.contains(&i) {
             flush(&mut rows, &mut hidden);
-            rows.push(Row::Does { event: *event, critical: critical.contains(&i) });
+            rows.push(Row::Does { at: i, event: *event, critical: critical.contains(&i) });
         } else if !matches!(event.op, Op::Begin | Op::End) {
             hidden.push(i);
         }
@@ -346,21 +353,19 @@ fn shorten(rows: &mut Vec<Row>) {
     const FIRST: usize = 10;
     let spare = rows.len() - ROWS;
     let mut kept: Vec<Row> = Vec::new();
-    let mut left_out = 0;
+    let mut left_out: Vec<Row> = Vec::new();
     for (i, row) in std::mem::take(rows).into_iter().enumerate() {
-        let steps = match row {
-            Row::Elided(n) => n,
-            Row::Does { critical: false, .. } => 1,
-            _ => 0,
-        };
-        if i >= FIRST && i <= FIRST + spare && steps > 0 {
-            left_out += steps;
-            continue;
+        let spare = i >= FIRST && i <= FIRST + spare;
+        match row {
+            Row::Elided(hidden) if spare => left_out.extend(hidden),
+            Row::Does { critical: false, .. } if spare => left_out.push(row),
+            row => {
+                if !left_out.is_empty() {
+                    kept.push(Row::Elided(std::mem::take(&mut left_out)));
+                }
+                kept.push(row);
+            }
         }
-        if left_out > 0 {
-            kept.push(Row::Elided(std::mem::take(&mut left_out)));
-        }
-        kept.push(row);
     }
     *rows = kept;
 }

@@ -20,11 +20,17 @@ pub const PIECE: u64 = 16;
 pub struct Interleaving {
     /// How many threads were stopped although they could have gone on.
     pub preemptions: usize,
-    /// The names of the threads that appear.
+    /// The names of the threads that appear; those all of whose events are left out come last.
     pub threads: Vec<String>,
     /// What they do.
     pub rows: Vec<Row>,
+    /// How likely the finding is from each row on, if that was measured; else empty.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub margin: Vec<Option<Chance>>,
 }
+
+/// The largest number of left-out events that an interleaving keeps.
+const KEPT: usize = 4000;
 
 /// One row. Threads are indices of [`Interleaving::threads`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,8 +46,40 @@ pub enum Row {
     Waits { thread: usize, to: Act, site: Site, holder: Option<Holder> },
     /// The execution ends.
     Ends { thread: usize, how: End },
-    /// This many events that do not matter.
-    Elided(usize),
+    /// Events that do not matter.
+    Elided(Elided),
+}
+
+/// Events that are left out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(untagged))]
+pub enum Elided {
+    /// A reader may ask for them.
+    Rows(Vec<Row>),
+    /// Only their number is known: there are too many, or an earlier version stored them.
+    Count(usize),
+}
+
+impl Elided {
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        match self {
+            Elided::Rows(rows) => rows.len(),
+            Elided::Count(n) => *n,
+        }
+    }
+}
+
+/// How likely the finding is once the execution has come to a row, in percent, with the limits of 95%
+/// confidence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[allow(missing_docs)]
+pub struct Chance {
+    pub percent: u8,
+    pub low: u8,
+    pub high: u8,
 }
 
 /// A row in words.
@@ -103,9 +141,9 @@ impl Row {
                 told(thread, format!("{}{held}", to.waiting()), Some(site), weight)
             }
             Row::Ends { thread, how } => told(thread, how.words(), None, Weight::Critical),
-            Row::Elided(n) => Told {
+            Row::Elided(left_out) => Told {
                 thread: None,
-                text: format!("… {} …", words::count(*n as u64, "step")),
+                text: format!("… {} …", words::count(left_out.count() as u64, "step")),
                 site: None,
                 weight: Weight::Plain,
                 nests: 0,
@@ -320,9 +358,10 @@ impl Act {
             Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => {
                 (Verb::GoOn, String::new())
             }
-            Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) | Role::Fail => {
+            Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) => {
                 (Verb::GoOn, String::new())
             }
+            Role::Fail | Role::Ensure => (Verb::GoOn, String::new()),
             Role::Sleep => (Verb::Sleep, String::new()),
         };
         Act { verb, object }
@@ -350,38 +389,60 @@ impl Act {
 impl Interleaving {
     /// Gives names to an explanation.
     pub fn new(explanation: &Explanation, preemptions: usize, symbols: &Symbols) -> Interleaving {
-        let column = |thread: ThreadId| {
-            explanation.threads.iter().position(|&t| t == thread).unwrap_or_default()
-        };
-        let row = |row: &explain::Row| match row {
-            explain::Row::Does { event, critical } => Row::Does {
-                thread: column(event.thread),
-                act: Act::of_op(event.op, symbols),
-                site: symbols.site(event.site),
-                critical: *critical,
-            },
-            explain::Row::Stopped { thread, next } => Row::Stopped {
-                thread: column(*thread),
-                before: Act::of_step(next.step, symbols),
-                site: symbols.site(next.site),
-            },
-            explain::Row::Waits(blocked) => Row::Waits {
-                thread: column(blocked.thread),
-                to: Act::of_blocked(blocked, symbols),
-                site: symbols.site(blocked.site),
-                holder: blocked.waits_for.map(|other| match other == blocked.thread {
-                    true => Holder::Itself,
-                    false => Holder::Thread(short(other, symbols)),
-                }),
-            },
-            explain::Row::Ends { thread, how } => Row::Ends { thread: column(*thread), how: *how },
-            explain::Row::Elided(n) => Row::Elided(*n),
+        // Threads all of whose events are left out come last: they have no column.
+        let mut threads = explanation.threads.clone();
+        for row in &explanation.rows {
+            let explain::Row::Elided(hidden) = row else { continue };
+            for thread in hidden.iter().filter_map(explain::Row::thread) {
+                if !threads.contains(&thread) {
+                    threads.push(thread);
+                }
+            }
+        }
+        let column =
+            |thread: ThreadId| threads.iter().position(|&t| t == thread).unwrap_or_default();
+        let row = |row: &explain::Row| shown(row, &column, symbols);
+        let rows: Vec<Row> = explanation.rows.iter().map(row).collect();
+        let hidden = rows.iter().map(|r| if let Row::Elided(e) = r { e.count() } else { 0 });
+        let too_many = hidden.sum::<usize>() > KEPT;
+        let without = |row| match row {
+            Row::Elided(left_out) if too_many => Row::Elided(Elided::Count(left_out.count())),
+            row => row,
         };
         Interleaving {
             preemptions,
-            threads: explanation.threads.iter().map(|&t| symbols.thread(t)).collect(),
-            rows: explanation.rows.iter().map(row).collect(),
+            threads: threads.iter().map(|&t| symbols.thread(t)).collect(),
+            rows: rows.into_iter().map(without).collect(),
+            margin: Vec::new(),
         }
+    }
+
+    /// How many rows at the beginning are those of another interleaving.
+    pub fn common(&self, other: &Interleaving) -> usize {
+        let told = |of: &Interleaving, row: &Row| {
+            let told = row.told();
+            let thread = told.thread.and_then(|t| of.threads.get(t)).cloned();
+            (thread, told.text, told.site.cloned())
+        };
+        let pairs = self.rows.iter().zip(&other.rows);
+        pairs.take_while(|(a, b)| told(self, a) == told(other, b)).count()
+    }
+
+    /// Some of the rows.
+    pub fn part(&self, range: impl std::slice::SliceIndex<[Row], Output = [Row]>) -> Interleaving {
+        let Interleaving { preemptions, threads, rows, .. } = self;
+        Interleaving {
+            preemptions: *preemptions,
+            threads: threads.clone(),
+            rows: rows[range].to_vec(),
+            margin: Vec::new(),
+        }
+    }
+
+    /// How many threads have a row that is not left out. They come first in `threads`.
+    pub fn lanes(&self) -> usize {
+        let last = self.rows.iter().filter_map(|row| row.told().thread).max();
+        last.map_or(0, |thread| thread + 1).min(self.threads.len())
     }
 
     /// The line above it.
@@ -389,6 +450,37 @@ impl Interleaving {
         match self.preemptions {
             0 => "how it happens (threads run until they have to wait):".to_owned(),
             n => format!("how it happens ({}):", words::count(n as u64, "preemption")),
+        }
+    }
+}
+
+/// A row with names instead of ids.
+fn shown(row: &explain::Row, column: &dyn Fn(ThreadId) -> usize, symbols: &Symbols) -> Row {
+    match row {
+        explain::Row::Does { event, critical, .. } => Row::Does {
+            thread: column(event.thread),
+            act: Act::of_op(event.op, symbols),
+            site: symbols.site(event.site),
+            critical: *critical,
+        },
+        explain::Row::Stopped { thread, next, .. } => Row::Stopped {
+            thread: column(*thread),
+            before: Act::of_step(next.step, symbols),
+            site: symbols.site(next.site),
+        },
+        explain::Row::Waits(blocked) => Row::Waits {
+            thread: column(blocked.thread),
+            to: Act::of_blocked(blocked, symbols),
+            site: symbols.site(blocked.site),
+            holder: blocked.waits_for.map(|other| match other == blocked.thread {
+                true => Holder::Itself,
+                false => Holder::Thread(short(other, symbols)),
+            }),
+        },
+        explain::Row::Ends { thread, how } => Row::Ends { thread: column(*thread), how: *how },
+        explain::Row::Elided(rows) => {
+            let rows = rows.iter().map(|row| shown(row, column, symbols));
+            Row::Elided(Elided::Rows(rows.collect()))
         }
     }
 }

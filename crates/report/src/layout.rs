@@ -46,8 +46,12 @@ const LEAST_SOURCE: usize = 16;
 const GAP: usize = 2;
 /// Before the first column: room for a mark.
 const MARGIN: usize = 2;
+/// How wide the column of [`Chance`](crate::Chance) is, if there is one.
+const CHANCE: usize = 5;
 
 struct Cells {
+    /// How likely the finding is from here on, if that was measured.
+    margin: String,
     /// Thread and text, or nothing for what was left out.
     cell: Option<(usize, String)>,
     mark: &'static str,
@@ -58,16 +62,21 @@ struct Cells {
 
 /// Makes lines no wider than `width`, of which the first names the threads.
 pub fn layout(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> Vec<Line> {
-    let cells: Vec<Cells> = shown.rows.iter().map(|row| cells(row, sources)).collect();
+    let mut cells: Vec<Cells> = shown.rows.iter().map(|row| cells(row, sources)).collect();
+    for (cell, chance) in cells.iter_mut().zip(&shown.margin) {
+        cell.margin = chance.map_or_else(|| " ".repeat(CHANCE), |c| format!("{:>3}% ", c.percent));
+    }
+    let chance = if shown.margin.is_empty() { 0 } else { CHANCE };
     let place = cells.iter().map(|c| length(&c.place)).max().unwrap_or(0).min(width / 3);
-    let heads: Vec<Cow<'_, str>> = shown.threads.iter().map(|t| escape::visible(t)).collect();
+    let heads: Vec<Cow<'_, str>> =
+        shown.threads.iter().take(shown.lanes()).map(|t| escape::visible(t)).collect();
     let natural = |i: usize| {
         let texts = cells.iter().filter_map(|c| c.cell.as_ref());
         let widest = texts.filter(|(t, _)| *t == i).map(|(_, text)| length(text)).max();
         widest.unwrap_or(0).max(length(&heads[i])).min(WIDEST)
     };
     let mut columns: Vec<usize> = (0..heads.len()).map(natural).collect();
-    let room = width.saturating_sub(MARGIN + place);
+    let room = width.saturating_sub(chance + MARGIN + place);
     let fits = |columns: &[usize]| columns.iter().map(|w| w + GAP).sum::<usize>() <= room;
     // Shrink the widest columns first.
     while !fits(&columns)
@@ -83,16 +92,17 @@ pub fn layout(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> 
     if in_columns {
         let head: String =
             heads.iter().zip(&columns).map(|(head, &w)| padded(head, w + GAP)).collect();
-        lines.push(line([(" ".repeat(MARGIN), Style::Plain), (head, Style::Head)]));
+        lines.push(line([(" ".repeat(chance + MARGIN), Style::Plain), (head, Style::Head)]));
     }
     for row in &cells {
         let Some((thread, text)) = row.cell.as_ref().filter(|_| !heads.is_empty()) else {
-            let text = format!("{}{}", " ".repeat(MARGIN), row.source);
+            let text = format!("{}{}", " ".repeat(chance + MARGIN), row.source);
             lines.push(line([(text, Style::Dim)]));
             continue;
         };
         let column = (*thread).min(heads.len().saturating_sub(1));
-        let mut parts = vec![(padded(row.mark, MARGIN), row.style)];
+        let mut parts =
+            vec![(row.margin.clone(), Style::Dim), (padded(row.mark, MARGIN), row.style)];
         if in_columns {
             let before: usize = columns[..column].iter().map(|w| w + GAP).sum();
             let after: usize = columns[column + 1..].iter().map(|w| w + GAP).sum();
@@ -116,6 +126,43 @@ pub fn layout(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> 
     lines
 }
 
+/// Between two executions that stand beside each other.
+const BETWEEN: &str = " │ ";
+
+/// Makes lines of two executions no wider than `width`: what both do first once, and then each in a half of its own.
+pub fn beside(
+    first: &Interleaving,
+    second: &Interleaving,
+    sources: &mut Sources<'_>,
+    width: usize,
+) -> Vec<Line> {
+    let common = first.common(second);
+    let mut lines = Vec::new();
+    if common > 0 {
+        lines = layout(&first.part(..common), sources, width);
+        lines.push(line([("  here the two executions part".to_owned(), Style::Head)]));
+    }
+    let half = width.saturating_sub(length(BETWEEN)) / 2;
+    let side = |shown: Interleaving, title: &str, sources: &mut Sources<'_>| {
+        let mut lines = vec![line([(title.to_owned(), Style::Head)])];
+        lines.extend(layout(&shown, sources, half));
+        lines
+    };
+    let left = side(first.part(common..), "one execution", sources);
+    let right = side(second.part(common..), "the other", sources);
+    let nothing = Line::new();
+    for i in 0..left.len().max(right.len()) {
+        let (mut both, right) =
+            (left.get(i).unwrap_or(&nothing).clone(), right.get(i).unwrap_or(&nothing));
+        let filled: usize = both.iter().map(|span| length(&span.text)).sum();
+        let gap = format!("{}{BETWEEN}", " ".repeat(half.saturating_sub(filled)));
+        both.push(Span { text: gap, style: Style::Dim });
+        both.extend(right.iter().cloned());
+        lines.push(both);
+    }
+    lines
+}
+
 fn cells(row: &Row, sources: &mut Sources<'_>) -> Cells {
     let told = row.told();
     let text = escape::visible(&told.text).into_owned();
@@ -126,11 +173,11 @@ fn cells(row: &Row, sources: &mut Sources<'_>) -> Cells {
     };
     let Some(thread) = told.thread else {
         let (cell, place) = (None, String::new());
-        return Cells { cell, mark, style: Style::Dim, place, source: text };
+        return Cells { margin: String::new(), cell, mark, style: Style::Dim, place, source: text };
     };
     let source = told.site.and_then(|s| sources.line(s)).unwrap_or_default().to_owned();
     let place = told.site.map_or_else(String::new, place);
-    Cells { cell: Some((thread, text)), mark, style, place, source }
+    Cells { margin: String::new(), cell: Some((thread, text)), mark, style, place, source }
 }
 
 /// `file:line`, without directories.

@@ -39,13 +39,13 @@ pub mod summary;
 pub mod words;
 
 pub use case::{
-    Case, Control, Failure, Happened, Harm, Holder, How, Lock, Memory, NotReplayed, Note, Order,
-    Outcome, Place, Region, Role, Subject, Watched, Which,
+    Case, Control, Diverged, Failure, Given, Happened, Harm, Holder, How, Lock, Memory,
+    NotReplayed, Note, Order, Outcome, Place, Region, Role, State, Subject, Watched, Which,
 };
 pub use explain::{Executed, Explanation, Story, explain, explain_execution};
 #[cfg(feature = "formats")]
 pub use format::{FORMATS, Format, View};
-pub use interleaving::{Act, End, Interleaving, Row, Verb};
-pub use layout::{Line, Span, Style, layout};
+pub use interleaving::{Act, Chance, Elided, End, Interleaving, Row, Verb};
+pub use layout::{Line, Span, Style, beside, layout};
 pub use sources::Sources;
-pub use summary::{Bound, Effort, Report, Stats};
+pub use summary::{Bound, CutOff, Effort, Remark, Report, Stats, Stopped};

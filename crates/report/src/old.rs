@@ -98,6 +98,7 @@ impl From<Finding> for Case {
                 Some(number) => Subject::Program(Failure::Signal { number, program: None }),
                 None => subject(old.kind, old.subject),
             },
+            states: Vec::new(),
             notes: old.notes.into_iter().map(Note::Told).collect(),
             places: old.places.into_iter().map(place).collect(),
             occurrences: old.occurrences,
@@ -197,5 +198,6 @@ fn controlled(old: OldControl) -> Control {
         watched: old.watched,
         orders: old.orders.into_iter().map(order).collect(),
         how: Some(old.interleaving).filter(|text| !text.is_empty()).map(How::Told),
+        ..Control::default()
     }
 }

@@ -31,6 +31,7 @@ impl Case {
             verdict: finding.verdict,
             analyses: finding.analyses.iter().map(ToString::to_string).collect(),
             subject,
+            states: Vec::new(),
             notes,
             places,
             occurrences: finding.occurrences,
@@ -51,6 +52,9 @@ fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
         }
         model::Subject::Region(region) => {
             (Subject::Region(Region::new(*region, symbols)), Vec::new())
+        }
+        model::Subject::Value { block, name } => {
+            (Subject::Value { block: block.to_string(), name: name.to_string() }, Vec::new())
         }
         model::Subject::Program(failure) => failed(failure, symbols),
     }
@@ -188,6 +192,7 @@ impl Role {
             },
             model::Role::Sleep => Role::Sleep,
             model::Role::Fail => Role::Fail,
+            model::Role::Ensure => Role::Ensure,
         }
     }
 }

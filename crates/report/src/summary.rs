@@ -1,6 +1,8 @@
 //! All cases of a command, and what was analysed.
 
-use crate::Case;
+use selvedge_model::{Keep, Uncontrolled};
+
+use crate::{Case, Failure, Outcome};
 
 /// Everything that a command found.
 #[derive(Clone, Default, Debug)]
@@ -93,33 +95,79 @@ pub struct Effort {
     pub seed: u64,
     /// Whether every schedule was seen.
     pub complete: bool,
-    /// Remarks, as sentences.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
+}
+
+/// Something that users should know about controlled executions.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[allow(missing_docs)]
+pub enum Remark {
+    /// Of all accesses that may race, only the most that are possible are scheduling points.
+    Points {
+        all: usize,
+        most: usize,
+    },
+    /// In this many executions the threads met.
+    Met(u64),
+    Uncontrolled(Uncontrolled),
+    /// Two executions of one schedule differed.
+    Unrepeatable(Box<Failure>),
+    /// All schedules lead to the same failure.
+    AlwaysFails {
+        schedules: u64,
+        outcome: Box<Outcome>,
+    },
+    /// All schedules in which nothing else goes wrong lead to this exit code.
+    AlwaysExits(i32),
+    /// So many executions were cut off, and say nothing.
+    CutOff {
+        executions: u64,
+        at: CutOff,
+    },
+    Stopped(Stopped),
+    /// The sentence that an earlier version stored.
+    #[cfg_attr(feature = "serde", serde(untagged))]
+    Told(String),
+}
+
+/// The limit at which an execution was cut off.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum CutOff {
+    /// A number of steps.
+    Steps(u64),
+    /// The time limit of one execution, in seconds.
+    Time(f64),
+}
+
+/// Why a command stopped early.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Stopped {
+    /// By a signal.
+    Signal(i32),
+    /// At its time limit, in seconds.
+    Time(f64),
 }
 
 impl Report {
     /// Adds a case, or counts it as another occurrence of the same.
     pub fn add(&mut self, case: Case) {
-        match self.cases.iter_mut().find(|c| c.id == case.id) {
+        self.merge(case, Keep::Surer);
+    }
+
+    /// Adds a case. If it is known, the two become one.
+    pub fn merge(&mut self, case: Case, keep: Keep) -> &Case {
+        let at = self.cases.iter().position(|c| c.id == case.id).unwrap_or(self.cases.len());
+        match self.cases.get_mut(at) {
             None => self.cases.push(case),
-            Some(known) => {
-                let new = case.analyses.iter().filter(|a| !known.analyses.contains(a));
-                let newcomers: Vec<String> = new.cloned().collect();
-                // Counts of different analyses do not add up: they saw the same occurrences.
-                let occurrences = match newcomers.is_empty() {
-                    true => known.occurrences + case.occurrences,
-                    false => known.occurrences.max(case.occurrences),
-                };
-                let mut analyses = std::mem::take(&mut known.analyses);
-                if case.status > known.status {
-                    *known = case;
-                    analyses.splice(0..0, newcomers);
-                } else {
-                    analyses.extend(newcomers);
-                }
-                (known.analyses, known.occurrences) = (analyses, occurrences);
-            }
+            Some(known) => known.merge(case, keep),
         }
+        &self.cases[at]
     }
 
     /// The cases, surest first, and otherwise in the order they were found.

@@ -1,10 +1,14 @@
 //! Every sentence about a case is made here. The formats arrange the sentences; no code parses them.
 
+mod outside;
+
+pub use outside::{divergence, remark, stopped};
+
 use selvedge_model::{Ended, Kind, Mode, Site};
 
 use crate::case::{
-    Case, Failure, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome, Place,
-    Region, Role, Subject, Which,
+    Case, Failure, Given, Happened, Harm, Holder, Lock, Memory, NotReplayed, Note, Order, Outcome,
+    Place, Region, Role, State, Subject, Which,
 };
 
 /// What a kind of finding is called in sentences.
@@ -42,6 +46,9 @@ fn what(of: Kind, subject: &Subject) -> String {
     match subject {
         Subject::Program(Failure::Exit { .. }) => format!("failure: {}", names(subject).join(", ")),
         Subject::Program(_) => format!("{kind}: {}", names(subject).join(", ")),
+        Subject::Value { block, name } => {
+            format!("{kind}: `{name}` of the block `{block}` differs")
+        }
         _ if subject.is_empty() => kind.to_owned(),
         _ => {
             let preposition = match of {
@@ -63,6 +70,7 @@ pub fn names(subject: &Subject) -> Vec<String> {
         Subject::Memory(Memory::Heap { from: None }) => "heap block".to_owned(),
         Subject::Memory(Memory::Unnamed) => "memory without a name".to_owned(),
         Subject::Region(of) => region(of),
+        Subject::Value { block, name } => return vec![block.clone(), name.clone()],
         Subject::Program(of) => failure(of),
     }]
 }
@@ -112,9 +120,10 @@ pub fn failure(of: &Failure) -> String {
             format!("the object made at {site} is used by two executions at a time")
         }
         Failure::Unrepeatable { event, expected, found, cause } => format!(
-            "the program is not deterministic under one schedule: event {event} was {}, and in a repetition {}; {cause}",
+            "the program is not deterministic under one schedule: event {event} was {}, and in a repetition {}; {}",
             happened(expected.as_deref()),
             happened(found.as_deref()),
+            outside::cause(cause),
         ),
     }
 }
@@ -160,6 +169,7 @@ pub fn led_to(of: &Order) -> String {
             }
         },
         Harm::Output => "the output differs".to_owned(),
+        Harm::State => "an ensured value differs".to_owned(),
         Harm::Exit | Harm::Failure => outcome(&of.outcome),
     }
 }
@@ -220,6 +230,7 @@ pub fn role(of: &Role) -> &'static str {
         Role::Await(_) => "await",
         Role::Sleep => "sleep",
         Role::Fail => "fail",
+        Role::Ensure => "ensure",
     }
 }
 
@@ -242,6 +253,7 @@ fn verb(of: &Role) -> &'static str {
         Role::Await(_) => "waits for a notification on",
         Role::Sleep => "waits to be woken",
         Role::Fail => "fails",
+        Role::Ensure => "ensures the value",
     }
 }
 
@@ -257,8 +269,46 @@ pub fn object(of: &Role) -> Option<String> {
         Role::Await(name) => Some(name.clone()),
         Role::Enter(of) => Some(region(of)),
         Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite => None,
-        Role::Free | Role::Sleep | Role::Fail => None,
+        Role::Free | Role::Sleep | Role::Fail | Role::Ensure => None,
     }
+}
+
+/// A value that differs, with what it was in each execution.
+pub fn state(of: &State) -> String {
+    let which = match of.nth {
+        0 => format!("`{}`", of.name),
+        n => format!("the {} `{}` of its thread", ordinal(u64::from(n) + 1), of.name),
+    };
+    format!("{which} is {} in one execution and {} in another", given(&of.first), given(&of.second))
+}
+
+/// The longest text of a value in a sentence.
+const LONGEST_VALUE: usize = 120;
+
+fn given(of: &Given) -> String {
+    match of {
+        Given::Value(value) => {
+            let text = value.to_string();
+            match text.char_indices().nth(LONGEST_VALUE) {
+                Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+                None => text,
+            }
+        }
+        Given::Digest(digest) => format!("a value with the digest {digest}"),
+        Given::Nothing => "not ensured at all".to_owned(),
+    }
+}
+
+/// `1st`, `2nd`, `3rd`, `4th`.
+fn ordinal(n: u64) -> String {
+    let suffix = match (n % 100, n % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{n}{suffix}")
 }
 
 /// A note as a sentence.
@@ -295,6 +345,17 @@ pub fn note(of: &Note) -> String {
         }
         Note::NotReplayed(why) => not_replayed(why),
         Note::NoEffect => "another thread ran in between, but the result did not change".to_owned(),
+        Note::CausedBy { kind, subject, sites } => {
+            let sites: Vec<String> = sites.iter().map(ToString::to_string).collect();
+            format!(
+                "the {} decides it: turning round the order of {}, and nothing else, changes the value",
+                what(*kind, subject),
+                sites.join(" and ")
+            )
+        }
+        Note::OtherBuild(build) => {
+            format!("the first execution is one of another build of the program: {build}")
+        }
         Note::Told(text) => text.clone(),
     }
 }
@@ -310,16 +371,18 @@ fn not_replayed(why: &NotReplayed) -> String {
         }
         NotReplayed::Failed(error) => format!("not replayed: {error}"),
         NotReplayed::Otherwise { outcome: led_to, diverged } => {
-            let how = diverged
-                .as_ref()
-                .map_or(String::new(), |d| format!(", and the replay diverged {d}"));
+            let how = diverged.as_ref().map_or(String::new(), |d| {
+                format!(", and the replay diverged {}", outside::diverged(d))
+            });
             format!(
                 "its schedule does not replay it: the replay led to {}{how}; something in the program is not controlled",
                 outcome(led_to)
             )
         }
         NotReplayed::Once { diverged } => {
-            let how = diverged.as_ref().map_or(String::new(), |d| format!(": it diverged {d}"));
+            let how = diverged
+                .as_ref()
+                .map_or(String::new(), |d| format!(": it diverged {}", outside::diverged(d)));
             format!("it happened once, but its schedule does not replay it{how}")
         }
     }

@@ -99,6 +99,7 @@ fn large() -> Case {
         preemptions: 0,
         threads: (0..20).map(|t| format!("T{t}")).collect(),
         rows: rows.collect(),
+        margin: Vec::new(),
     };
     case.control.as_mut().expect("it is confirmed").how = Some(How::Rows(rows));
     case

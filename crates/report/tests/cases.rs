@@ -16,6 +16,9 @@ fn every_case_comes_back_as_it_was_stored() {
     let bounds = bounds();
     let stored = serde_json::to_string(&bounds).expect("bounds serialise");
     assert_eq!(serde_json::from_str::<Vec<Bound>>(&stored).expect(&stored), bounds);
+    let remarks = remarks();
+    let stored = serde_json::to_string(&remarks).expect("remarks serialise");
+    assert_eq!(serde_json::from_str::<Vec<Remark>>(&stored).expect(&stored), remarks);
 }
 
 #[test]

@@ -84,8 +84,9 @@ fn perfetto_timelines_are_complete() {
     let trace: serde_json::Value = serde_json::from_str(&shown("perfetto", 80)).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("events");
     let of = |phase: &'static str| events.iter().filter(move |e| e["ph"] == phase);
-    assert_eq!(of("X").count(), 3, "{events:#?}");
-    assert_eq!(of("i").count(), 1);
+    // Two cases have an interleaving.
+    assert_eq!(of("X").count(), 2 * 3, "{events:#?}");
+    assert_eq!(of("i").count(), 2);
     for event in events {
         assert!(event["pid"].is_u64() && event["tid"].is_u64(), "{event}");
         assert!(event["ph"] == "M" || event["ts"].is_u64(), "{event}");

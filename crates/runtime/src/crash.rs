@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use selvedge_model::{Ended, Failure, Finding, Kind, Place, Role, SiteId, Symbols, ThreadId};
 
 use crate::last_words::message;
-use crate::modules::{Modules, Resolve};
+use crate::modules::{Modules, Registers, Resolve};
 use crate::shm::Shm;
 use crate::wire;
 
@@ -19,11 +19,12 @@ pub struct Crash {
     pub thread: Option<ThreadId>,
     /// At which instruction, or by whose call into a library.
     pub site: SiteId,
-    /// Whether it was such a call, concluded from the words on the stack.
+    /// Whether it was such a call, and only the words on the stack tell by whom.
     pub approximate: bool,
     /// The address that the instruction could not access, if that caused the signal.
     pub addr: Option<u64>,
-    /// Return addresses of the instrumented functions that were active, innermost first.
+    /// Return addresses of the functions that were active, innermost first; only of instrumented ones, if
+    /// there are any.
     pub calls: Vec<u64>,
     /// What a failed assertion of C said.
     pub said: Option<String>,
@@ -43,40 +44,34 @@ pub(crate) fn read(
         return None;
     }
     let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
-    let (pc, addr) = (load(&crash.pc), load(&crash.addr));
+    let addr = load(&crash.addr);
     let thread = crash.thread.load(Ordering::Relaxed).checked_sub(1).map(ThreadId);
     let words = crash.stack_len.load(Ordering::Relaxed) as usize;
     let stack: Vec<u64> = crash.stack.iter().take(words).map(load).collect();
     let calls = crash.calls_len.load(Ordering::Relaxed) as usize;
-    let calls: Vec<u64> = crash.calls.iter().take(calls).map(load).collect();
-    let callers = match call_out(&stack, calls.first(), load(&crash.inside), modules, resolver) {
-        Some(call) => vec![call],
-        None => stack.into_iter().filter(|&word| modules.is_return(word)).collect(),
-    };
+    let mut calls: Vec<u64> = crash.calls.iter().take(calls).map(load).collect();
+    let registers = registers(crash);
+    let pc = registers[16];
+    let mut callers = resolver.unwind(&registers, &stack, modules);
+    let unwound = !callers.is_empty();
+    if !unwound {
+        callers = stack.into_iter().filter(|&word| modules.is_return(word)).collect();
+    }
+    if calls.is_empty() && unwound {
+        calls.clone_from(&callers);
+    }
     // Sites are those of return addresses: this is the instruction itself.
     let within = resolver.site_within(pc + 1, &callers, modules);
-    let approximate = resolver.site(pc + 1, modules) != within;
+    let approximate = !unwound && resolver.site(pc + 1, modules) != within;
     let site = SiteId(symbols.sites.intern(within));
     let addr = Some(addr).filter(|&a| a != u64::MAX);
     Some(Crash { thread, site, approximate, addr, calls, said: said(crash) })
 }
 
-/// Where the innermost instrumented function, which `inside` is in and which returns to `returns_to`, made the
-/// call that has not returned. Its frame ends with its own return address, so the outermost return address
-/// before that is the one: words further inside may be what earlier calls left.
-fn call_out(
-    stack: &[u64],
-    returns_to: Option<&u64>,
-    inside: u64,
-    modules: &Modules,
-    resolver: &mut dyn Resolve,
-) -> Option<u64> {
-    let end = stack.iter().position(|word| returns_to == Some(word))?;
-    let function = resolver.function(inside, modules)?;
-    let mut is_call = |&&word: &&u64| {
-        modules.is_return(word) && resolver.function(word, modules).as_ref() == Some(&function)
-    };
-    stack[..end].iter().rev().find(|word| is_call(word)).copied()
+/// The registers in the kernel's order (`gregs` of a `ucontext_t`), as debug information numbers them.
+fn registers(crash: &wire::Crash) -> Registers {
+    const ORDER: [usize; 17] = [13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16];
+    ORDER.map(|i| crash.registers[i].load(Ordering::Relaxed))
 }
 
 fn said(crash: &wire::Crash) -> Option<String> {

@@ -12,7 +12,9 @@
 //! | [`shm`] | the shared memory |
 //! | [`merge`] | the rings of all threads in one order |
 //! | [`decode`] | records become [`Event`](selvedge_model::Event)s, and pending steps under control |
+//! | [`values`], [`blocks`] | what the program hands over in deterministic blocks |
 //! | [`places`] | what addresses of code mean |
+//! | [`names`] | names of threads and locks that are the same in every execution |
 //! | `numbering` | numbers for memory that do not depend on where it lies |
 //! | [`modules`] | what a program counter belongs to |
 //! | [`epoch`] | when a thread did something |
@@ -22,6 +24,7 @@
 //! | `rust_locks` | which locks of Rust a thread is known to hold |
 //! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
+pub mod blocks;
 pub mod control;
 pub mod crash;
 pub mod decode;
@@ -31,6 +34,7 @@ mod last_words;
 pub mod libraries;
 pub mod merge;
 pub mod modules;
+pub mod names;
 mod numbering;
 pub mod places;
 pub mod races;
@@ -38,13 +42,16 @@ mod rust_locks;
 pub mod rust_std;
 pub mod session;
 pub mod shm;
+pub mod values;
 
+pub use blocks::{Blocks, BlocksSeen};
 pub use control::{Controlled, Execution, Settings};
 pub use crash::Crash;
 pub use epoch::{Epoch, Past};
 pub use libraries::{Form, Libraries};
 pub use modules::{
-    ByModule, Call as CallBefore, FunctionRegion, LockStep, Module, Modules, Resolve,
+    ByModule, Call as CallBefore, FunctionRegion, LockPart, LockStep, Module, Modules, Registers,
+    Resolve,
 };
 pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;

@@ -144,6 +144,18 @@ pub enum LockStep {
     Inside,
 }
 
+/// A part of a lock of Rust that an atomic operation is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockPart<S> {
+    /// What it does to the lock.
+    pub step: LockStep,
+    /// Where the lock is used.
+    pub site: S,
+    /// Every other way to take and release the lock is seen as well, as a step or in a stub around the
+    /// library. Then the lock's own events order threads, and the atomic has no event.
+    pub complete: bool,
+}
+
 /// What stands before a return address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Call {
@@ -155,6 +167,9 @@ pub enum Call {
     Of(String),
 }
 
+/// The registers of a thread, as debug information numbers them: the last one is the instruction pointer.
+pub type Registers = [u64; 17];
+
 /// Turns return addresses into sites. The command line has one that reads debug information.
 pub trait Resolve {
     /// The site of the call that returns to `pc`.
@@ -165,6 +180,13 @@ pub trait Resolve {
     fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         let _ = callers;
         self.site(pc, modules)
+    }
+
+    /// The return addresses of the calls that had not returned when a thread had these registers and, from
+    /// its stack pointer on, this stack; innermost first. Nothing if that cannot be known.
+    fn unwind(&mut self, registers: &Registers, stack: &[u64], modules: &Modules) -> Vec<u64> {
+        let _ = (registers, stack, modules);
+        Vec::new()
     }
 
     /// What stands before the return address `pc`.
@@ -184,14 +206,8 @@ pub trait Resolve {
         Vec::new()
     }
 
-    /// What the atomic operation whose call returns to `pc` does to a lock, if it is part of one, and the
-    /// site that uses the lock there.
-    fn lock_step(
-        &mut self,
-        pc: u64,
-        callers: &[u64],
-        modules: &Modules,
-    ) -> Option<(LockStep, Site)> {
+    /// Which part of a lock the atomic operation is whose call returns to `pc`, if it is one.
+    fn lock_step(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Option<LockPart<Site>> {
         let _ = (pc, callers, modules);
         None
     }

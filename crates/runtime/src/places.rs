@@ -6,7 +6,7 @@ use selvedge_model::schedule::landmark;
 use selvedge_model::{Region, RegionId, RegionKind, Site, SiteId, Symbols};
 
 use crate::earlier::restore;
-use crate::modules::{CodePlace, LockStep, Modules, Resolve};
+use crate::modules::{CodePlace, LockPart, Modules, Resolve};
 use crate::shm::RaceRecord;
 use crate::wire::{AccessKind, CALLERS, SHADOW_PC_BITS};
 
@@ -21,7 +21,7 @@ pub type Code = (u64, Callers);
 pub struct Places {
     sites: HashMap<Code, (SiteId, u16)>,
     /// What is known of atomics that may be of a lock.
-    steps: HashMap<Code, Option<(LockStep, SiteId)>>,
+    steps: HashMap<Code, Option<LockPart<SiteId>>>,
     /// The functions that are regions, by a place in them.
     functions: HashMap<(u64, RegionKind), RegionId>,
     /// Where the earlier access of a race was made, by the race's number in the program's table.
@@ -94,11 +94,14 @@ impl Names<'_> {
     }
 
     /// What an atomic does to a lock, if it is part of one, and where the lock is used.
-    pub(crate) fn lock_step(&mut self, (pc, callers): Code) -> Option<(LockStep, SiteId)> {
+    pub(crate) fn lock_step(&mut self, (pc, callers): Code) -> Option<LockPart<SiteId>> {
         let Names { symbols, modules, resolver, places, .. } = self;
-        *places.steps.entry((pc, callers)).or_insert_with(|| {
-            let (step, site) = resolver.lock_step(pc, &callers, modules)?;
-            Some((step, SiteId(symbols.sites.intern(site))))
+        let Places { steps, executed, .. } = &mut **places;
+        *steps.entry((pc, callers)).or_insert_with(|| {
+            let LockPart { step, site, complete } = resolver.lock_step(pc, &callers, modules)?;
+            // A lock is a scheduling point anyway, so there is no code to watch.
+            executed.entry(site.clone()).or_default();
+            Some(LockPart { step, site: SiteId(symbols.sites.intern(site)), complete })
         })
     }
 
@@ -111,6 +114,16 @@ impl Names<'_> {
         let id = self.region(name, at, kind);
         self.places.functions.insert((at, kind), id);
         id
+    }
+
+    /// What a function is called, in the same way in every process.
+    pub(crate) fn function_name(&mut self, at: u64) -> String {
+        let placed = || {
+            let CodePlace { module, offset } = CodePlace::of(at, self.modules)?;
+            Some(format!("{}+{offset:#x}", module.display()))
+        };
+        let name = self.resolver.function(at, self.modules);
+        name.or_else(placed).unwrap_or_else(|| "?".to_owned())
     }
 
     /// The region that the program has left a name for.

@@ -7,14 +7,18 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use selvedge_model::{Event, FirstRace, Symbols, ThreadId};
+use selvedge_explore::Abstraction;
+use selvedge_model::{Event, FirstRace, SiteId, Symbols, ThreadId};
+use selvedge_specs::{BlockExecution, ThreadName};
 
+use crate::blocks::{Blocks, BlocksSeen};
 use crate::crash::{self, Crash};
 use crate::decode::{Decoder, Wait};
 use crate::epoch::Epoch;
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
 use crate::modules::{Modules, Resolve};
+use crate::names::{Names as Recognised, origin, static_place};
 use crate::places::{Names, Places};
 use crate::races::{self, NativeRace};
 use crate::shm::{RegionTable, Shm};
@@ -71,6 +75,9 @@ pub enum Error {
     /// Built with something else.
     #[error("the program was built with another version of selvedge; build it again")]
     Version,
+    /// A file that the program writes could not be made what it was before.
+    #[error("cannot restore a file that the program writes: {0}")]
+    Restore(#[source] io::Error),
     /// Whoever wanted the execution does not want it any more.
     #[error("interrupted")]
     Interrupted,
@@ -117,6 +124,8 @@ pub struct Outcome {
     pub lost: u64,
     /// How many functions were not tracked as regions because the table is full.
     pub lost_functions: usize,
+    /// What deterministic blocks left, besides the executions that were [passed on](Observe::block).
+    pub blocks: BlocksSeen,
     /// Where code was mapped.
     pub modules: Modules,
     /// Where a signal ended it, if one did and that is known.
@@ -147,6 +156,11 @@ pub trait Observe {
     /// A thread begins to wait, for as long as it takes. Its next event comes when it has waited.
     fn waits(&mut self, wait: &Wait, symbols: &Symbols) {
         let _ = (wait, symbols);
+    }
+
+    /// A deterministic block has ended.
+    fn block(&mut self, execution: BlockExecution<SiteId>, symbols: &Symbols) {
+        let _ = (execution, symbols);
     }
 
     /// A thread has given itself a name.
@@ -243,10 +257,11 @@ impl Session {
             }
         };
         let crash = host.crash(status);
-        let Host { mut races, region_table, .. } = host;
+        let Host { mut races, region_table, blocks, .. } = host;
         races::count(&self.shm, &mut races);
         let outcome = self.outcome(status)?;
-        Ok(Outcome { lost_functions: region_table.lost, races, crash, ..outcome })
+        let blocks = blocks.finish();
+        Ok(Outcome { lost_functions: region_table.lost, races, blocks, crash, ..outcome })
     }
 
     fn outcome(&self, status: ExitStatus) -> Result<Outcome, Error> {
@@ -263,6 +278,7 @@ impl Session {
             races: Vec::new(),
             lost: header.lost.load(Ordering::Acquire),
             lost_functions: 0,
+            blocks: BlocksSeen::default(),
             modules: Modules::parse(&self.shm.maps()),
             crash: None,
         })
@@ -288,6 +304,9 @@ struct Host<'a> {
     /// Races whose place among the events has not come yet, the last one first.
     pending: Vec<NativeRace>,
     events: Vec<Event>,
+    blocks: Blocks,
+    /// Names of threads that are the same in every execution.
+    recognised: Recognised,
 }
 
 impl<'a> Host<'a> {
@@ -298,6 +317,8 @@ impl<'a> Host<'a> {
         resolver: &'a mut dyn Resolve,
         observer: &'a mut dyn Observe,
     ) -> Host<'a> {
+        let recognised = Recognised::default();
+        recognised.begin();
         Host {
             shm,
             tells_races,
@@ -313,6 +334,8 @@ impl<'a> Host<'a> {
             next_race: 0,
             pending: Vec::new(),
             events: Vec::new(),
+            blocks: Blocks::default(),
+            recognised,
         }
     }
 
@@ -372,14 +395,31 @@ impl<'a> Host<'a> {
     fn pass(&mut self, thread: u32, record: &wire::Record) {
         self.pass_races(|stamp| record.stamp > stamp);
         let Host { shm, symbols, resolver, modules, places, decoder, events, observer, .. } = self;
+        let (blocks, recognised) = (&mut self.blocks, &self.recognised);
         let (text, race) = (&|at, len| shm.text(at, len), &|number| shm.race(number));
         let mut names = Names { symbols, modules, resolver: &mut **resolver, text, race, places };
         decoder.record(thread, record, &mut names, events);
         name_locks(decoder, &mut names);
+        let thread_id = ThreadId(thread);
+        let code = (record.pc(), decoder.last_callers());
+        if record.kind() == Some(RecordKind::Fork) {
+            let origin = origin(code, &|addr| static_place(names.modules, addr));
+            recognised.thread_made(ThreadId(record.a as u32), thread_id, &origin);
+        }
+        if Blocks::is_about(record) {
+            let (site, _) = names.site(code);
+            let across = ThreadName(recognised.thread(thread_id));
+            let function = |at| names.function_name(at);
+            blocks.record((thread_id, across), record, site, shm.value(record), function);
+            shm.forget_values(record.a, record.a.saturating_add(record.b));
+        }
         for event in events.drain(..) {
+            blocks.event(&event, symbols);
             observer.event(&event, symbols);
         }
-        let thread_id = ThreadId(thread);
+        for execution in blocks.take_ended() {
+            observer.block(execution, symbols);
+        }
         if let Some(epoch) = decoder.lock_change() {
             observer.locks_changed(thread_id, epoch);
         }

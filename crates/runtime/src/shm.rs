@@ -14,7 +14,8 @@ use std::sync::atomic::Ordering;
 use selvedge_model::RegionKind;
 
 use crate::modules::{FunctionRegion, Modules, Resolve};
-use crate::wire::{self, Lane, RACES, RING, Record, Shared, Side};
+use crate::values::Handed;
+use crate::wire::{self, Chunk, Lane, RACES, RING, Record, Shared, Side};
 
 /// The lowest descriptor that we use; lower ones are left to the program.
 const FIRST_FD: i32 = 200;
@@ -167,6 +168,53 @@ impl Shm {
             std::ptr::copy_nonoverlapping(from, text.as_mut_ptr(), len);
         }
         Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The value that a record names, if there is one.
+    pub fn value(&self, record: &Record) -> Option<Handed> {
+        let (at, len) = (usize::try_from(record.a).ok()?, usize::try_from(record.b).ok()?);
+        let end = at.checked_add(len)?;
+        if !at.is_multiple_of(8) || len < size_of::<Chunk>() || end > wire::VALUES {
+            return None;
+        }
+        // SAFETY: within the values, and aligned; what a record names is not written again, and any content
+        // is a valid chunk.
+        let chunk = unsafe {
+            (&raw const (*self.at).values).cast::<u8>().add(at).cast::<Chunk>().read_volatile()
+        };
+        let name_len = chunk.name_len as usize;
+        let bytes = usize::try_from(chunk.bytes).ok()?;
+        if size_of::<Chunk>().checked_add(name_len)?.checked_add(bytes)? != len {
+            return None;
+        }
+        let mut both = vec![0; name_len + bytes];
+        // SAFETY: both are valid for that many bytes, see above.
+        unsafe {
+            let from = (&raw const (*self.at).values).cast::<u8>().add(at + size_of::<Chunk>());
+            std::ptr::copy_nonoverlapping(from, both.as_mut_ptr(), both.len());
+        }
+        let bytes = both.split_off(name_len);
+        Some(Handed { chunk, name: String::from_utf8_lossy(&both).into_owned(), bytes })
+    }
+
+    /// The values up to `end` are not needed any more: their memory is given back.
+    pub fn forget_values(&self, from: u64, end: u64) {
+        const PAGE: u64 = 4096;
+        // SAFETY: the offset of a field of the memory, of which no part is accessed.
+        let base = unsafe { (&raw const (*self.at).values).byte_offset_from(self.at) } as u64;
+        let first = (base + from).next_multiple_of(PAGE);
+        let last = (base + end.min(wire::VALUES as u64)) / PAGE * PAGE;
+        if last > first {
+            // SAFETY: whole pages of our own file, which then read as zero. That it may fail costs memory only.
+            unsafe {
+                libc::fallocate(
+                    self.fd.as_raw_fd(),
+                    libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+                    first as libc::off_t,
+                    (last - first) as libc::off_t,
+                );
+            }
+        }
     }
 
     /// The text of the program's memory maps so far.

@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_engine::replay::unforced;
-use selvedge_engine::{Ask, Executor, Noted};
+use selvedge_engine::{Ask, Difference, Executor, Noted};
 use selvedge_explore::{
     Abstraction, Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, Replay, RoundRobin,
     STRATEGIES, Step, Strategy,
 };
-use selvedge_model::{Findings, LockId, Op, Schedule, Site, Target, ThreadId, Waiter};
-use selvedge_runtime::control::{Cause, CodePlace, Outcome, Uncontrolled};
+use selvedge_model::{
+    Cause, Descriptor, Findings, LockId, Op, Schedule, Site, Target, ThreadId, Uncontrolled, Waiter,
+};
+use selvedge_runtime::control::{CodePlace, Outcome};
 use selvedge_runtime::{Controlled, Execution, Form, Settings};
 
 use common::{
@@ -31,14 +33,14 @@ fn same_seed_same_events(source: &str, code: i32) {
     assert!(first.events.len() > 20);
     for _ in 0..70 {
         let again = run(&mut forked, 1);
-        assert_eq!(again.difference(&first.events), None);
+        assert_eq!(Difference::between(&first.events, &again.events), None);
         assert_eq!((&again.outcome, &again.stdout), (&first.outcome, &first.stdout));
         assert_eq!(again.schedule, first.schedule);
     }
     let mut started = control(&built, false);
     let other = run(&mut started, 1);
     for _ in 0..29 {
-        assert_eq!(run(&mut started, 1).difference(&other.events), None);
+        assert_eq!(Difference::between(&other.events, &run(&mut started, 1).events), None);
     }
     assert_eq!(other.schedule, first.schedule, "a fork is like a start");
     let schedules: BTreeSet<String> =
@@ -93,7 +95,7 @@ fn a_schedule_replays_a_hundred_times() {
         for _ in 0..100 {
             let (again, divergence) = program.replay(&schedule).expect("it is controlled");
             assert_eq!(divergence, None);
-            assert_eq!(again.difference(&recorded.events), None);
+            assert_eq!(Difference::between(&recorded.events, &again.events), None);
             assert_eq!(again.stdout, recorded.stdout);
         }
     }
@@ -183,7 +185,7 @@ fn watching_the_accesses_of_a_race_loses_an_update() {
     let lost = lost.expect("an update is lost");
     assert_eq!(lost.stdout, b"1\n");
     let (again, _) = program.replay(&lost.schedule).expect("it is controlled");
-    assert_eq!(again.difference(&lost.events), None);
+    assert_eq!(Difference::between(&lost.events, &again.events), None);
 }
 
 #[test]
@@ -324,7 +326,7 @@ fn signals_cancellation_and_an_early_end_of_main_are_no_deadlock() {
 }
 
 /// What makes a program do something else under the same schedule.
-fn nondeterminism(source: &str) -> Option<String> {
+fn nondeterminism(source: &str) -> Option<Cause> {
     let mut program = control(&build(source, false), true);
     let ask = Ask { noted: Noted::Events, ..Ask::default() };
     let recorded = unforced(&mut program, &ask).expect("it is controlled");
@@ -337,8 +339,8 @@ fn nondeterminism(source: &str) -> Option<String> {
 
 #[test]
 fn nondeterminism_is_noticed_and_named() {
-    assert_eq!(nondeterminism("whim.c"), Some(Cause::Process.to_string()));
-    assert_eq!(nondeterminism("addresses.c"), Some(Cause::Addresses.to_string()));
+    assert_eq!(nondeterminism("whim.c"), Some(Cause::Process));
+    assert_eq!(nondeterminism("addresses.c"), Some(Cause::Addresses));
     for repeatable in ["queue.c", "primitives.cpp", "standard.rs"] {
         assert_eq!(nondeterminism(repeatable), None);
     }
@@ -365,8 +367,9 @@ fn random_numbers_come_from_the_seed_wherever_they_are_asked_for() {
 fn a_system_call_that_waits_is_named() {
     let mut program = control(&build("outside.c", false), true);
     let waited = (0..30).flat_map(|seed| run(&mut program, seed).uncontrolled).next();
-    let waited = waited.expect("some schedule reads the pipe before anybody writes").to_string();
-    assert_eq!(waited, "thread 0 was in read(2) on a pipe while others went on");
+    let waited = waited.expect("some schedule reads the pipe before anybody writes");
+    let (thread, on) = (ThreadId(0), Some(Descriptor::Pipe));
+    assert_eq!(waited, Uncontrolled::SystemCall { thread, number: Some(0), on });
 }
 
 #[test]

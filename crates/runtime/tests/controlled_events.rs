@@ -9,6 +9,7 @@ use selvedge_analyses::Analysis;
 use selvedge_analyses::fasttrack::FastTrack;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_analyses::hybrid::Hybrid;
+use selvedge_engine::Difference;
 use selvedge_explore::deadlocks::Trivial;
 use selvedge_explore::{Budget, DeadlockFuzzer, Step};
 use selvedge_model::{
@@ -16,7 +17,7 @@ use selvedge_model::{
 };
 use selvedge_runtime::control::Outcome;
 use selvedge_runtime::{
-    ByModule, Controlled, Execution, FunctionRegion, LockStep, Modules, Resolve, Settings,
+    ByModule, Controlled, Execution, FunctionRegion, LockPart, LockStep, Modules, Resolve, Settings,
 };
 
 use common::{Built, build, control, control_with, next, run, settings};
@@ -62,12 +63,7 @@ impl Resolve for Symbols {
         vec![FunctionRegion { code: 0..u64::MAX, kinds: vec![RegionKind::Atomic] }]
     }
 
-    fn lock_step(
-        &mut self,
-        pc: u64,
-        callers: &[u64],
-        modules: &Modules,
-    ) -> Option<(LockStep, Site)> {
+    fn lock_step(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Option<LockPart<Site>> {
         const STEPS: [(&str, &str, LockStep); 6] = [
             ("mutex/futex.rs", "lock", LockStep::Take(Mode::Exclusive)),
             ("mutex/futex.rs", "unlock", LockStep::Give(Mode::Exclusive)),
@@ -86,7 +82,8 @@ impl Resolve for Symbols {
         let at = frames.iter().position(|f| step_of(f).is_some())?;
         let user = frames[at..].iter().find(|f| !f.1.starts_with("/rustc/"));
         let line = user.unwrap_or(&frames[at]).2;
-        Some((step_of(&frames[at])?, Site::Label(format!("line {line}").into())))
+        let site = Site::Label(format!("line {line}").into());
+        Some(LockPart { step: step_of(&frames[at])?, site, complete: true })
     }
 }
 
@@ -210,7 +207,11 @@ fn descriptors_order_threads() {
     assert!(races(&mut control_with(&build("handed_over.c", false), all_accesses())));
     let first = run(&mut fixed, 3);
     for _ in 0..10 {
-        assert_eq!(run(&mut fixed, 3).difference(&first.events), None, "whatever the inodes are");
+        assert_eq!(
+            Difference::between(&first.events, &run(&mut fixed, 3).events),
+            None,
+            "whatever the inodes are"
+        );
     }
 }
 

@@ -88,7 +88,9 @@ fn observe(program: &Path) -> Observed {
     };
     let targets = findings.iter().filter_map(|f| f.target.clone()).map(|target| {
         let sites = match &target {
-            Target::Race { first, second } => vec![*first, *second],
+            Target::Race { first, second } | Target::Contention { first, second } => {
+                vec![*first, *second]
+            }
             Target::Split { first, second, between, .. } => {
                 [Some(*first), Some(*second), *between].into_iter().flatten().collect()
             }

@@ -5,6 +5,7 @@
 //! same seed gives the same answer on any number of cores.
 
 mod running;
+mod violation;
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use selvedge_model::{Schedule, ScheduleError};
 use crate::exec::Limits;
 use crate::exec::worker::{Bodies, Body};
 use crate::failure::Failure;
-use running::Check;
+pub use violation::Undecided;
 
 /// What to check and how; the methods set options, [`Explore::check`] runs.
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ pub struct Explore {
     attempts: u64,
     minimise: usize,
     stall: Duration,
-    replay: Option<Result<Schedule, ScheduleError>>,
+    replay: Option<Result<Vec<Schedule>, ScheduleError>>,
 }
 
 impl Default for Explore {
@@ -58,6 +59,13 @@ impl Default for Explore {
     }
 }
 
+/// A check that runs.
+struct Check {
+    options: Explore,
+    bodies: Arc<Bodies>,
+    test: Option<String>,
+}
+
 /// What a check that did not fail has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
@@ -76,6 +84,8 @@ pub struct Summary {
     pub analyses: Vec<&'static str>,
     /// In words, what analyses predicted and no directed schedule made happen.
     pub unconfirmed: Vec<String>,
+    /// Deterministic blocks whose results could not be compared.
+    pub undecided: Vec<Undecided>,
 }
 
 impl Explore {
@@ -114,7 +124,7 @@ impl Explore {
             explore.plan = name.parse().unwrap_or_else(|e| panic!("SELVEDGE_STRATEGY: {e}"));
         }
         if let Ok(text) = std::env::var("SELVEDGE_REPLAY") {
-            explore.replay = Some(text.parse());
+            explore.replay = Some(schedules(&text));
         }
         explore
     }
@@ -190,16 +200,18 @@ impl Explore {
         self
     }
 
-    /// Replays one schedule instead of choosing schedules.
+    /// Replays one schedule instead of choosing schedules; or two, separated by a space, to compare what
+    /// deterministic blocks ensure.
     pub fn replay(mut self, schedule: &str) -> Explore {
-        self.replay = Some(schedule.parse());
+        self.replay = Some(schedules(schedule));
         self
     }
 
     /// Runs the check.
     ///
     /// # Panics
-    /// If it fails, with the failure in words. Predictions that could not be confirmed are printed.
+    /// If it fails, with the failure in words. If deterministic blocks are not used as they should be, or their
+    /// results could not be compared. Predictions that could not be confirmed are printed.
     #[track_caller]
     pub fn check<F: Fn() + Send + Sync + 'static>(self, body: F) {
         match self.run_at(Arc::new(body), Location::caller()) {
@@ -207,12 +219,18 @@ impl Explore {
                 for prediction in &summary.unconfirmed {
                     eprintln!("selvedge: not confirmed: {prediction}");
                 }
+                if let Some(undecided) = summary.undecided.first() {
+                    panic!("selvedge: {undecided}");
+                }
             }
             Err(failure) => panic!("{failure}"),
         }
     }
 
     /// Runs the check, and returns a summary or the failure.
+    ///
+    /// # Panics
+    /// If deterministic blocks are not used as they should be.
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, body: F) -> Result<Summary, Box<Failure>> {
         self.run_at(Arc::new(body), Location::caller())
@@ -229,11 +247,23 @@ impl Explore {
         let check = Check { options: self, bodies: Arc::new(bodies), test };
         match &check.options.replay {
             Some(replay) => {
-                let schedule = replay.clone().unwrap_or_else(|error| panic!("{error}"));
-                check.replay_only(&schedule)
+                let schedules = replay.clone().unwrap_or_else(|error| panic!("{error}"));
+                match &schedules[..] {
+                    [first, second] => check.replay_two(first, second),
+                    [schedule] => check.replay_only(schedule),
+                    _ => panic!("a replay is of one schedule or of two"),
+                }
             }
             None => check.explore(),
         }
+    }
+}
+
+/// One schedule or several, separated by spaces.
+fn schedules(text: &str) -> Result<Vec<Schedule>, ScheduleError> {
+    match text.split_whitespace().count() {
+        0 => text.parse().map(|schedule| vec![schedule]),
+        _ => text.split_whitespace().map(str::parse).collect(),
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Failure {
     pub execution: u64,
     /// The schedule that fails, with few preemptions.
     pub schedule: Schedule,
+    /// The schedules that show it: two, if two executions came to different results.
+    pub schedules: Vec<Schedule>,
     /// The failure in words: what happened, the interleaving, and how to replay it.
     pub(crate) text: String,
 }
@@ -72,7 +74,9 @@ fn waiting(list: &[Blocked], symbols: &Symbols) -> String {
 pub(crate) fn in_words(finding: &Finding, symbols: &Symbols) -> String {
     match &finding.subject {
         Subject::Program(failure) => failed(failure, finding, symbols),
-        Subject::Memory(_) | Subject::Locks(_) | Subject::Region(_) => found(finding, symbols),
+        Subject::Memory(_) | Subject::Locks(_) | Subject::Region(_) | Subject::Value { .. } => {
+            found(finding, symbols)
+        }
     }
 }
 
@@ -127,11 +131,6 @@ fn failed(failure: &Failing, finding: &Finding, symbols: &Symbols) -> String {
 
 fn found(finding: &Finding, symbols: &Symbols) -> String {
     let case = report::case(finding, symbols);
-    let places: String = case
-        .places
-        .iter()
-        .map(|p| format!("\n  {}: {}", p.site, words::sentence(case.kind, p)))
-        .collect();
     // `races` predicts nothing by itself: see `exec::ownership`.
     let perhaps = match finding.analyses[..] {
         [RACES] if finding.status < Status::Observed => {
@@ -139,14 +138,30 @@ fn found(finding: &Finding, symbols: &Symbols) -> String {
         }
         _ => "",
     };
+    told(&case, perhaps)
+}
+
+/// A case in words: what, where, how it differs, why and what helps.
+pub(crate) fn case_in_words(case: &Case) -> String {
+    told(case, "")
+}
+
+fn told(case: &Case, perhaps: &str) -> String {
+    let places: String = case
+        .places
+        .iter()
+        .map(|p| format!("\n  {}: {}", p.site, words::sentence(case.kind, p)))
+        .collect();
+    let facts = case.states.iter().map(words::state).chain(case.notes.iter().map(words::note));
+    let facts: String = facts.map(|fact| format!("\n  {fact}")).collect();
     let verdict = case.verdict.map(|v| format!(", {}", v.name())).unwrap_or_default();
     format!(
-        "{}: {} ({}{verdict}), found by {}{places}{perhaps}{}",
+        "{}: {} ({}{verdict}), found by {}{places}{facts}{perhaps}{}",
         case.id,
-        words::summary(&case),
+        words::summary(case),
         case.status.name(),
         case.analyses.join(", "),
-        advised(&case)
+        advised(case)
     )
 }
 

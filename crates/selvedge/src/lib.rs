@@ -29,11 +29,14 @@
 //! Outside a check the types behave like those of the standard library. With `default-features = false`
 //! they are those of the standard library, so that production builds cost nothing.
 
+#![allow(unexpected_cfgs)] // `selvedge_native` is set by `cargo selvedge` alone.
+
 /// The examples of the guide, compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide.md")]
 mod guide {}
 
+mod blocks;
 #[cfg(feature = "check")]
 pub mod cell;
 #[cfg(feature = "check")]
@@ -52,11 +55,14 @@ pub mod outcome;
 #[cfg(all(feature = "check", feature = "parking_lot"))]
 pub mod parking_lot;
 #[cfg(feature = "check")]
-#[cfg(feature = "check")]
 pub mod rand;
 mod regions;
 #[cfg(feature = "check")]
 mod report;
+pub mod same;
+#[cfg(any(feature = "check", selvedge_native))]
+#[doc(hidden)]
+pub mod values;
 /// The standard library with our modules in place of its own: `use selvedge::std;` at the head of a file
 /// makes every `std::sync`, `std::thread`, `std::time`, `std::cell` and `std::hint` in it ours.
 #[cfg(feature = "check")]
@@ -73,7 +79,9 @@ pub mod thread;
 pub mod time;
 
 #[cfg(feature = "check")]
-pub use explore::{Explore, Summary, check, check_dfs, check_pct, check_random, model, replay};
+pub use explore::{
+    Explore, Summary, Undecided, check, check_dfs, check_pct, check_random, model, replay,
+};
 #[cfg(feature = "check")]
 pub use failure::Failure;
 #[cfg(feature = "check")]
@@ -86,7 +94,12 @@ pub use selvedge_model as events;
 #[cfg(feature = "check")]
 pub use selvedge_report as cases;
 
+pub use blocks::{
+    BlockToken, DeterministicBlock, JoinedBlock, Value, assume, assume_by, block_token,
+    deterministic_with, ensure, ensure_by,
+};
 pub use regions::{atomic, deterministic};
+pub use same::Same;
 
 /// The `parking_lot` crate.
 #[cfg(all(not(feature = "check"), feature = "parking_lot"))]

@@ -29,15 +29,16 @@ pub fn deterministic<R>(name: &str, f: impl FnOnce() -> R) -> R {
 }
 
 #[derive(Clone, Copy)]
-enum Claim {
+pub(crate) enum Claim {
     Atomic,
     Deterministic,
 }
 
 /// A block that has been entered. Dropping it leaves the block, also during a panic.
-struct Block {
+pub(crate) struct Block {
     #[cfg(feature = "check")]
-    checked: Option<(selvedge_model::RegionId, &'static Location<'static>)>,
+    checked:
+        Option<(selvedge_model::RegionId, selvedge_model::RegionKind, &'static Location<'static>)>,
     _marked: Option<native::Mark>,
 }
 
@@ -45,13 +46,13 @@ impl Block {
     #[cfg(feature = "check")]
     #[track_caller]
     #[inline(always)]
-    fn enter(name: &str, claim: Claim) -> Block {
+    pub(crate) fn enter(name: &str, claim: Claim) -> Block {
         let kind = match claim {
             Claim::Atomic => selvedge_model::RegionKind::Atomic,
             Claim::Deterministic => selvedge_model::RegionKind::Deterministic,
         };
         let here = Location::caller();
-        let checked = crate::exec::ops::enter(name, kind, here).map(|region| (region, here));
+        let checked = crate::exec::ops::enter(name, kind, here).map(|region| (region, kind, here));
         // A check switches between its threads inside one thread of the process.
         let marked = checked.is_none().then(|| native::Mark::new(name, claim));
         Block { checked, _marked: marked }
@@ -59,7 +60,7 @@ impl Block {
 
     #[cfg(not(feature = "check"))]
     #[inline(always)]
-    fn enter(name: &str, claim: Claim) -> Block {
+    pub(crate) fn enter(name: &str, claim: Claim) -> Block {
         Block { _marked: Some(native::Mark::new(name, claim)) }
     }
 }
@@ -67,8 +68,8 @@ impl Block {
 #[cfg(feature = "check")]
 impl Drop for Block {
     fn drop(&mut self) {
-        if let Some((region, here)) = self.checked {
-            crate::exec::ops::exit(region, here);
+        if let Some((region, kind, here)) = self.checked {
+            crate::exec::ops::exit(region, kind, here);
         }
     }
 }

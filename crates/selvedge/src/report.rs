@@ -6,7 +6,9 @@ use selvedge_engine::Replayed;
 use selvedge_model as model;
 use selvedge_model::{Finding, Role, Schedule, Site, Subject, Symbols};
 use selvedge_report::interleaving::PIECE;
-use selvedge_report::{Case, Executed, Interleaving, Sources, explain_execution, layout};
+use selvedge_report::{
+    Case, Executed, Interleaving, Line, Sources, beside, explain_execution, layout,
+};
 
 /// What a report of a failure is made from.
 pub(crate) struct Report<'a> {
@@ -15,8 +17,10 @@ pub(crate) struct Report<'a> {
     /// How the execution came about.
     pub(crate) how: &'a str,
     pub(crate) words: &'a str,
-    pub(crate) schedule: &'a Schedule,
-    pub(crate) shown: Option<&'a Replayed>,
+    /// One, or those of two executions that differ.
+    pub(crate) schedules: &'a [Schedule],
+    /// The replays, if they showed it.
+    pub(crate) shown: Vec<&'a Replayed>,
     /// The places that make the failure.
     pub(crate) critical: &'a [Site],
     pub(crate) note: Option<&'a str>,
@@ -29,27 +33,37 @@ const WIDTH: usize = 120;
 
 pub(crate) fn render(report: &Report<'_>) -> String {
     let mut out = String::new();
-    let Report { execution, how, words, schedule, .. } = report;
+    let Report { execution, how, words, schedules, .. } = report;
     let _ = writeln!(out, "selvedge: execution {execution} failed ({how})\n{words}");
     if let Some(note) = report.note {
         let _ = writeln!(out, "{note}");
     }
-    if let Some(shown) = report.shown {
-        let preemptions = match schedule.preemptions() {
-            1 => "1 preemption".to_owned(),
-            n => format!("{n} preemptions"),
-        };
-        let _ = writeln!(out, "\nThe interleaving, with {preemptions}:");
-        columns(&mut out, shown, report.critical);
+    match report.shown[..] {
+        [] => {}
+        [shown] => {
+            let preemptions = match schedules.iter().map(Schedule::preemptions).sum() {
+                1 => "1 preemption".to_owned(),
+                n => format!("{n} preemptions"),
+            };
+            let _ = writeln!(out, "\nThe interleaving, with {preemptions}:");
+            let rows = rows(shown, report.critical);
+            print(&mut out, layout(&rows, &mut Sources::new(source), WIDTH));
+        }
+        [first, second, ..] => {
+            let _ = writeln!(out, "\nThe two executions:");
+            let [first, second] = [first, second].map(|shown| rows(shown, report.critical));
+            print(&mut out, beside(&first, &second, &mut Sources::new(source), WIDTH));
+        }
     }
-    let schedule = schedule.to_string();
+    let all: Vec<String> = schedules.iter().map(ToString::to_string).collect();
+    let schedule = all.join(" ");
     if schedule.len() > LONG {
         let _ = write!(
             out,
             "\nIts schedule is {} characters long: `Explore::run` returns it in `Failure::schedule`.",
             schedule.len()
         );
-    } else if !report.schedule.is_empty() || report.shown.is_some() {
+    } else if schedules.iter().any(|s| !s.is_empty()) || !report.shown.is_empty() {
         let test = report.test.filter(|t| *t != "main").unwrap_or("");
         let _ = write!(
             out,
@@ -60,8 +74,8 @@ pub(crate) fn render(report: &Report<'_>) -> String {
     out
 }
 
-/// One column per thread, only what matters.
-fn columns(out: &mut String, shown: &Replayed, critical: &[Site]) {
+/// What matters of an execution.
+fn rows(shown: &Replayed, critical: &[Site]) -> Interleaving {
     let execution = &shown.execution;
     let executed = Executed {
         events: &execution.events,
@@ -71,8 +85,12 @@ fn columns(out: &mut String, shown: &Replayed, critical: &[Site]) {
         exited: None,
     };
     let explanation = explain_execution(&executed, critical, &shown.symbols);
-    let rows = Interleaving::new(&explanation, execution.stops.len(), &shown.symbols);
-    for line in layout(&rows, &mut Sources::new(source), WIDTH) {
+    Interleaving::new(&explanation, execution.stops.len(), &shown.symbols)
+}
+
+/// One column per thread.
+fn print(out: &mut String, lines: Vec<Line>) {
+    for line in lines {
         let text: String = line.iter().map(|span| span.text.as_str()).collect();
         let _ = writeln!(out, "  {text}");
     }

@@ -8,7 +8,7 @@ use selvedge_engine::observe::observe;
 use selvedge_engine::shards::Halt;
 use selvedge_engine::{Budget, Campaign, Limit, Observation, Search};
 use selvedge_explore::{Coverage, strategies::pct};
-use selvedge_report::{Case, Effort, Report, Stats, words};
+use selvedge_report::{CutOff, Effort, Remark, Report, Stats, words};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::WatchList;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
             return Err(failure);
         }
     };
-    let ending = deadline.reason().unwrap_or_else(|| "explored".to_owned());
+    let ending = deadline.stopped().map_or("explored".to_owned(), words::stopped);
     journal.finish(&ending, &report.stats);
     conclude(&report, &args.output, &program, (&deadline, ended))
 }
@@ -113,7 +113,7 @@ fn explore(
         Some(meeting) => meeting.points.clone(),
         None => known.map(Observation::racing).unwrap_or_default(),
     };
-    let mut remarks: Vec<String> = limits(&points).into_iter().collect();
+    let mut remarks: Vec<Remark> = limits(&points).into_iter().collect();
     let search = Search {
         strategy: match &meeting {
             Some(meeting) => meeting.strategy(),
@@ -213,40 +213,24 @@ pub(crate) fn effort(
     campaign: &Campaign<Native>,
     deadline: &Deadline,
     complete: bool,
-    mut remarks: Vec<String>,
+    mut remarks: Vec<Remark>,
 ) -> Effort {
-    let uncontrolled = campaign.uncontrolled.iter();
-    remarks.extend(uncontrolled.map(|what| format!("not everything was controlled: {what}")));
+    remarks.extend(campaign.uncontrolled.iter().cloned().map(Remark::Uncontrolled));
     remarks.extend(campaign.nondeterminism.as_ref().map(cases::differs));
-    if let Some(ending) = campaign.failures.always()
-        && let Some(finding) = ending.finding()
-    {
-        let summary = words::summary(&Case::new(finding, &ending.symbols));
-        remarks.push(format!(
-            "the program fails in the same way under all {} schedules, so this is not a concurrency bug: {summary}",
-            campaign.failures.executions()
-        ));
+    if let Some(ending) = campaign.failures.always().filter(|e| e.finding().is_some()) {
+        let outcome = Box::new(cases::outcome(ending));
+        let schedules = campaign.failures.executions();
+        remarks.push(Remark::AlwaysFails { schedules, outcome });
     }
-    remarks.extend(campaign.failures.undecided().iter().map(|(limit, times)| {
-        let executions =
-            if *times == 1 { "1 execution was" } else { &format!("{times} executions were") };
-        match limit {
-            Limit::Steps(steps) => {
-                format!("{executions} cut off after {steps} steps before the end")
-            }
-            Limit::Time(time) => format!(
-                "{executions} cut off after {} s (--patience) before the end",
-                time.as_secs_f64()
-            ),
-        }
-    }));
-    match campaign.failures.usual_exit() {
-        None | Some(0) => {}
-        Some(code) => remarks.push(format!(
-            "the program exits with {code} under every schedule in which nothing else goes wrong"
-        )),
-    }
-    remarks.extend(deadline.reason());
+    let limit = |limit: &Limit| match limit {
+        Limit::Steps(steps) => CutOff::Steps(*steps),
+        Limit::Time(time) => CutOff::Time(time.as_secs_f64()),
+    };
+    let undecided = campaign.failures.undecided().iter();
+    remarks.extend(undecided.map(|(at, &executions)| Remark::CutOff { executions, at: limit(at) }));
+    let odd = campaign.failures.usual_exit().filter(|&code| code != 0);
+    remarks.extend(odd.map(Remark::AlwaysExits));
+    remarks.extend(deadline.stopped().map(Remark::Stopped));
     Effort {
         schedules: campaign.executions(),
         seconds: deadline.elapsed().as_secs_f64(),
@@ -257,12 +241,9 @@ pub(crate) fn effort(
 }
 
 /// A remark if there are more scheduling points than the runtime supports.
-pub(crate) fn limits(points: &WatchList) -> Option<String> {
+pub(crate) fn limits(points: &WatchList) -> Option<Remark> {
     let (all, most) = (points.list().len(), selvedge_runtime::control::wire::WATCHED);
-    let more = all > most;
-    more.then(|| {
-        format!("{all} accesses may race; only the first {most} of them are scheduling points")
-    })
+    (all > most).then_some(Remark::Points { all, most })
 }
 
 /// The accesses that may race; they become scheduling points.

@@ -8,8 +8,8 @@ use selvedge_engine::{
 };
 use selvedge_model::{FindingId, Site, Status};
 use selvedge_report::{
-    Case, Control, Executed, Explanation, Happened, How, Interleaving, NotReplayed, Note, Order,
-    Watched as ReportedAccess, Which, case, explain_execution, words,
+    Case, Control, Diverged, Executed, Explanation, Happened, How, Interleaving, NotReplayed, Note,
+    Order, Remark, Watched as ReportedAccess, Which, case, explain_execution,
 };
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{NameTable, WatchList};
@@ -47,7 +47,7 @@ impl Predicted {
         case.status = status;
         case.verdict = attempted.verdict();
         if let Some(divergence) = &attempted.unstable {
-            let diverged = divergence.map(|d| d.to_string());
+            let diverged = divergence.map(Diverged::At);
             case.notes.push(Note::NotReplayed(NotReplayed::Once { diverged }));
         }
         let confirmed = attempted.confirmed.as_ref();
@@ -58,7 +58,7 @@ impl Predicted {
             of: None,
             watched: accesses(&self.prediction.points),
             orders: confirmed.map(|c| c.orders.iter().map(order).collect()).unwrap_or_default(),
-            how: None,
+            ..Control::default()
         });
         label_orders(&mut case);
         case
@@ -83,6 +83,7 @@ fn order(of: &selvedge_engine::Order) -> Order {
     let harm = match of.harm {
         Harm::Nothing => case::Harm::Nothing,
         Harm::Output => case::Harm::Output,
+        Harm::State => case::Harm::State,
         Harm::Exit => case::Harm::Exit,
         Harm::Failure => case::Harm::Failure,
     };
@@ -161,16 +162,15 @@ pub(crate) fn interleaving(replayed: &Replayed, critical: &[Site]) -> Interleavi
     Interleaving::new(&explanation, replayed.execution.stops.len(), &replayed.symbols)
 }
 
-/// A sentence that says that the program is not deterministic, and where that shows first.
-pub(crate) fn differs(found: &Nondeterminism) -> String {
+/// That the program is not deterministic, and where that shows first.
+pub(crate) fn differs(found: &Nondeterminism) -> Remark {
     let Nondeterminism { difference, cause, symbols } = found;
-    let failure = case::Failure::Unrepeatable {
+    Remark::Unrepeatable(Box::new(case::Failure::Unrepeatable {
         event: difference.index + 1,
         expected: difference.expected.map(|e| Box::new(Happened::new(&e, symbols))),
         found: difference.found.map(|e| Box::new(Happened::new(&e, symbols))),
         cause: cause.clone(),
-    };
-    words::failure(&failure)
+    }))
 }
 
 fn show(case: &mut Case, replayed: &Replayed) {
@@ -241,7 +241,7 @@ pub(crate) fn failures(
                 show(&mut case, &shown);
             }
             Some(Settled::Otherwise(ending, divergence)) => {
-                let diverged = divergence.map(|d| d.to_string());
+                let diverged = divergence.map(Diverged::At);
                 let otherwise = NotReplayed::Otherwise { outcome: outcome(&ending), diverged };
                 case.notes.push(Note::NotReplayed(otherwise));
             }

@@ -11,6 +11,7 @@ use selvedge_engine::replay::follow;
 use selvedge_engine::{Ask, Replayed, Sought};
 use selvedge_model::{Event, Role, Schedule, Site, SiteId, Symbols, ThreadId};
 use selvedge_report::explain::Row;
+use selvedge_report::words;
 use selvedge_runtime::control::{Debugger, WatchList};
 
 use super::cases::explained;
@@ -41,7 +42,7 @@ pub(crate) fn run(
     let mut executor = native.debugged(debugger).executor()?;
     let replayed = follow(&mut executor, schedule, &Sought::default(), ask)?;
     if let Some(divergence) = replayed.divergence {
-        anstream::eprintln!("under gdb the execution diverged {divergence}");
+        anstream::eprintln!("under gdb the execution diverged {}", words::divergence(&divergence));
     }
     Ok(())
 }
@@ -61,7 +62,7 @@ pub(crate) fn breakpoints(replayed: &Replayed, critical: &[Site]) -> Vec<String>
     let mut events = 0..execution.events.len();
     for row in explained(replayed, critical).rows {
         let (site, arrival) = match row {
-            Row::Does { event, critical: true } => {
+            Row::Does { event, critical: true, .. } => {
                 let at = events.find(|&i| execution.events[i] == event).unwrap_or(0);
                 (event.site, arrival(&execution.events[..at], event.thread))
             }

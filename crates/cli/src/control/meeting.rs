@@ -7,6 +7,7 @@ use selvedge_engine::search::NewStrategy;
 use selvedge_engine::{Observation, Points};
 use selvedge_explore::{Meet, Strategy, Wraps};
 use selvedge_model::Site;
+use selvedge_report::Remark;
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::WatchList;
 
@@ -70,9 +71,9 @@ impl Meeting {
         })
     }
 
-    /// A remark that says in how many executions the threads met.
-    pub(crate) fn remark(&self) -> String {
-        format!("the threads met in {} executions", self.met.load(Ordering::Relaxed))
+    /// In how many executions the threads met.
+    pub(crate) fn remark(&self) -> Remark {
+        Remark::Met(self.met.load(Ordering::Relaxed))
     }
 }
 

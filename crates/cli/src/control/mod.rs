@@ -3,14 +3,18 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`program`] | a program that can run under control |
+//! | [`again`] | a stored finding, and the program in which to make it happen again |
 //! | [`cases`] | turns the engine's results into cases of a report |
 //! | [`host`] | stores findings and shows progress while a campaign runs |
+//! | [`margin`] | `--margin`: how likely a finding is from each row of its interleaving on |
 //! | [`meeting`] | `--meet`: makes threads meet at lines of the source |
 //! | [`debug`] | `--gdb`: the interleaving of a finding under gdb |
 
+pub(crate) mod again;
 pub(crate) mod cases;
 pub(crate) mod debug;
 pub(crate) mod host;
+pub(crate) mod margin;
 pub(crate) mod meeting;
 pub(crate) mod program;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use selvedge_engine::{Factory, Heartbeat};
-use selvedge_runtime::control::Debugger;
+use selvedge_runtime::control::{Debugger, Written, WrittenFile};
 use selvedge_runtime::{Controlled, Error, Form, Libraries, Settings};
 
 use crate::deadline::Deadline;
@@ -17,7 +17,7 @@ use crate::program::elf::Program;
 use crate::program::form;
 use crate::program::symbolize::SharedSymbolizer;
 use crate::program::toolbox::Toolbox;
-use crate::store::{self, Setup};
+use crate::store::{self, Ensured, Setup};
 
 /// The most records of one execution.
 pub(crate) const RECORDS: u32 = 1_000_000;
@@ -33,6 +33,8 @@ pub(crate) struct ControlledProgram {
     /// The command as it was given, for people.
     pub(crate) words: Vec<String>,
     program: Program,
+    /// What of its output must be the same in every execution.
+    written: Vec<Written>,
 }
 
 impl ControlledProgram {
@@ -53,6 +55,7 @@ impl ControlledProgram {
             directory: here.clone(),
             form: form::mode(form).to_owned(),
             patience: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+            ensure: Vec::new(),
         };
         let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
         ControlledProgram::new(setup, program, form, root(&here), words)
@@ -77,7 +80,32 @@ impl ControlledProgram {
         words: Vec<String>,
     ) -> Result<ControlledProgram, Failure> {
         let libraries = Toolbox::unpack()?.libraries;
-        Ok(ControlledProgram { setup, form, root, libraries, words, program })
+        let written = Vec::new();
+        let program = ControlledProgram { setup, form, root, libraries, words, program, written };
+        let ensured = program.setup.ensure.clone();
+        program.ensuring(&ensured)
+    }
+
+    /// The program as a block that ensures this output. Files are as they are now when an execution begins.
+    pub(crate) fn ensuring(mut self, output: &[Ensured]) -> Result<ControlledProgram, Failure> {
+        let written = |ensured: &Ensured| match ensured {
+            Ensured::Stdout => Ok(Written::Stdout),
+            Ensured::File(path) => {
+                let absolute = self.setup.directory.join(path);
+                let name = format!("file:{}", path.display());
+                WrittenFile::new(name, absolute.clone())
+                    .map(Written::File)
+                    .map_err(|error| Failure::Open { path: absolute, error })
+            }
+        };
+        self.written = output.iter().map(written).collect::<Result<_, _>>()?;
+        self.setup.ensure = output.to_vec();
+        Ok(self)
+    }
+
+    /// Whether two executions at the same time would write one file.
+    pub(crate) fn writes_files(&self) -> bool {
+        self.written.iter().any(|w| matches!(w, Written::File(_)))
     }
 
     /// Where our libraries are.
@@ -176,6 +204,7 @@ impl Factory for Native {
                 None => Duration::from_millis(setup.patience),
             },
             debugger: self.debugger.clone(),
+            ensured: self.program.written.clone(),
             function_regions: !self.claims.is_empty(),
             directory: Some(setup.directory.clone()),
             interrupts: self.stop.iter().chain([&self.interrupt]).cloned().collect(),

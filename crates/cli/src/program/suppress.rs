@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use selvedge_model::Kind;
-use selvedge_report::{Case, words};
+use selvedge_report::Case;
 
 use crate::exit::Failure;
 use crate::program::pattern::Pattern;
@@ -65,7 +65,7 @@ impl Rule {
             let mut frames = finding.places.iter().flat_map(|p| p.frames());
             frames.any(|f| found(&f.function) || found(&f.file))
         };
-        let named = || words::names(&finding.subject).iter().any(|s| found(s));
+        let named = || finding.subject.names().iter().any(|s| found(s));
         let in_module = || modules.iter().any(|m| found(m));
         match (self.about, finding.kind) {
             (About::Race, Kind::DataRace) => in_stack() || in_module() || named(),

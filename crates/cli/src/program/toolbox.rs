@@ -10,7 +10,11 @@ use selvedge_runtime::Libraries;
 
 use crate::exit::Failure;
 
-const HEADER: &str = include_str!("../../../runtime/include/selvedge.h");
+/// What programs may include.
+const HEADERS: [(&str, &str); 2] = [
+    ("selvedge.h", include_str!("../../../runtime/include/selvedge.h")),
+    ("selvedge.hpp", include_str!("../../../runtime/include/selvedge.hpp")),
+];
 
 /// The symbols that an executable must export for libraries that it loads later.
 const EXPORTED: &str = "{
@@ -33,7 +37,7 @@ pub(crate) const RUSTC: &str = "selvedge-rustc";
 #[derive(Clone, Debug)]
 pub(crate) struct Toolbox {
     pub(crate) libraries: Libraries,
-    /// Directory of `selvedge.h`.
+    /// Directory of `selvedge.h` and `selvedge.hpp`.
     pub(crate) include: PathBuf,
     /// `selvedge cc` and `selvedge c++` as one path, for build tools that take no arguments.
     pub(crate) cc: PathBuf,
@@ -52,7 +56,9 @@ impl Toolbox {
         let libraries = Libraries::install(&directory).map_err(failed)?;
         let include = directory.join("include");
         fs::create_dir_all(&include).map_err(failed)?;
-        put(&include.join("selvedge.h"), HEADER).map_err(failed)?;
+        for (name, text) in HEADERS {
+            put(&include.join(name), text).map_err(failed)?;
+        }
         let exported = directory.join("exported.list");
         put(&exported, EXPORTED).map_err(failed)?;
         let [cc, cxx, rustc] = [CC, CXX, RUSTC].map(|name| directory.join(name));

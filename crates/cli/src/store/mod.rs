@@ -9,6 +9,7 @@
 mod journal;
 mod place;
 mod setup;
+pub(crate) mod states;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,10 +20,10 @@ use thiserror::Error;
 
 pub(crate) use journal::{Journal, open};
 pub(crate) use place::directory;
-pub(crate) use setup::Setup;
+pub(crate) use setup::{Ensured, Setup};
 
 /// Version of the schema.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const FILE: &str = "store.db";
 /// The number of runs to keep. The oldest are deleted when a new one begins.
 const KEPT_RUNS: i64 = 1000;
@@ -386,6 +387,9 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         change.execute_batch(
             "CREATE INDEX findings_by_id ON findings (id, (schedule IS NULL), run DESC);",
         )?;
+    }
+    if version(&change)? < 4 {
+        change.execute_batch(states::TABLES)?;
     }
     change.pragma_update(None, "user_version", VERSION)?;
     change.commit()

@@ -19,4 +19,28 @@ pub(crate) struct Setup {
     pub(crate) patience: u64,
     /// Identifies this build of the program.
     pub(crate) build: String,
+    /// What of its output must be the same in every execution.
+    #[serde(default)]
+    pub(crate) ensure: Vec<Ensured>,
+}
+
+/// Output of a program that must be the same in every execution.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Ensured {
+    /// Standard output.
+    Stdout,
+    /// A file, relative to the directory in which the program runs.
+    File(PathBuf),
+}
+
+impl Ensured {
+    /// `stdout` or `file:PATH`.
+    pub(crate) fn parse(text: &str) -> Result<Ensured, String> {
+        match (text, text.strip_prefix("file:")) {
+            ("stdout", _) => Ok(Ensured::Stdout),
+            (_, Some(path)) if !path.is_empty() => Ok(Ensured::File(path.into())),
+            _ => Err(format!("`{text}` is neither `stdout` nor `file:PATH`")),
+        }
+    }
 }

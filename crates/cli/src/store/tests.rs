@@ -40,6 +40,7 @@ fn finding(name: &str, status: Status) -> Case {
         verdict: None,
         analyses: vec!["races".into()],
         subject: Subject::Memory(Memory::Named("x".into())),
+        states: Vec::new(),
         notes: Vec::new(),
         places: vec![place("a.c:1:2"), place("label")],
         occurrences: 3,

@@ -56,12 +56,18 @@ mod tests {
     /// The second thread comes when the first is done, which nothing says.
     fn one_after_the_other(first: fn(), second: fn()) {
         static DONE: AtomicU32 = AtomicU32::new(0);
+        static THERE: AtomicU32 = AtomicU32::new(0);
         thread::scope(|scope| {
             scope.spawn(move || {
+                // Both threads exist at the same time, also on a machine that is busy.
+                while THERE.load(Ordering::Relaxed) == 0 {
+                    thread::yield_now();
+                }
                 first();
                 DONE.store(1, Ordering::Relaxed);
             });
             scope.spawn(move || {
+                THERE.store(1, Ordering::Relaxed);
                 while DONE.load(Ordering::Relaxed) == 0 {
                     thread::yield_now();
                 }

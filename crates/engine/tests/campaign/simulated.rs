@@ -114,6 +114,7 @@ impl Executor for Simulated {
             schedule,
             events,
             stops: driver.stops,
+            times: driver.times,
             last: ThreadId(end.trace.last().copied().unwrap_or(0)),
             findings: Vec::new(),
             analyses: Vec::new(),
@@ -122,6 +123,7 @@ impl Executor for Simulated {
             releases_matter: false,
             cut_off: end.cut,
             uncontrolled: Vec::new(),
+            blocks: Arc::default(),
         })
     }
 

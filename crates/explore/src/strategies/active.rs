@@ -52,6 +52,11 @@ pub struct Active {
 }
 
 impl Active {
+    /// As [`Strategy::number`](crate::Strategy::number).
+    pub fn number(&mut self, below: u32) -> u32 {
+        self.rng.number(below)
+    }
+
     /// As [`Strategy::begin`](crate::Strategy::begin).
     pub fn begin(&mut self, rng: Rng) -> bool {
         let mut paused = std::mem::take(&mut self.paused);

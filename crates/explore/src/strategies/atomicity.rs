@@ -296,6 +296,10 @@ impl Strategy for AtomFuzzer {
         self.active.begin(rng)
     }
 
+    fn number(&mut self, below: u32) -> u32 {
+        self.active.number(below)
+    }
+
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.know(choice.pending.len());
         let AtomFuzzer { active, aim, blocks, .. } = self;

@@ -301,6 +301,10 @@ impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
         self.active.begin(rng)
     }
 
+    fn number(&mut self, below: u32) -> u32 {
+        self.active.number(below)
+    }
+
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.know(choice.pending.len());
         self.look(choice.pending);

@@ -7,7 +7,8 @@
 //! Guarantee: without bounds, on a program whose executions all end, each distinct sequence of choices
 //! is visited exactly once, except those in which a yielding thread goes on at once; then its
 //! [coverage](Strategy::coverage) is complete. With `preemptions` it visits exactly those with at most so
-//! many. Choices after `depth` are not varied, and the search is then not complete.
+//! many. Choices after `depth` are not varied, nor are numbers that the program asks for, and the search is then
+//! not complete.
 //!
 //! Cost: O(n) per choice that is new, O(1) per choice that is repeated; memory for one path.
 
@@ -123,6 +124,12 @@ impl Strategy for Dfs {
         }
         branch.taken
     }
+
+    fn number(&mut self, below: u32) -> u32 {
+        self.cut |= below > 1;
+        0
+    }
+
     fn end(&mut self, _: &[Pending]) {
         self.running = false;
     }

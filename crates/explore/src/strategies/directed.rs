@@ -7,7 +7,8 @@
 use selvedge_model::{Event, SiteId, Target, ThreadId};
 
 use crate::{
-    Abstraction, AtomFuzzer, Choice, DeadlockFuzzer, Pending, RaceFuzzer, Rng, Strategy, Wraps,
+    Abstraction, AtomFuzzer, Choice, DeadlockFuzzer, Pending, RaceFuzzer, Rng, Strategy, Turned,
+    Wraps,
 };
 
 /// How many directed executions try to confirm a prediction, by default.
@@ -16,7 +17,7 @@ pub const ATTEMPTS: u64 = 20;
 /// Aims at a target.
 #[allow(missing_debug_implementations)]
 pub enum Directed<A> {
-    /// At two accesses.
+    /// At two accesses, or two uses of a lock or an atomic.
     Race(RaceFuzzer),
     /// At a cycle of waiting threads.
     Deadlock(DeadlockFuzzer<A>),
@@ -30,6 +31,9 @@ impl<A: Abstraction> Directed<A> {
     pub fn new(target: &Target, names: &dyn Abstraction, now: A) -> Directed<A> {
         match target {
             Target::Race { first, second } => Directed::Race(RaceFuzzer::new(*first, *second)),
+            Target::Contention { first, second } => {
+                Directed::Race(RaceFuzzer::high_level(*first, *second))
+            }
             Target::Deadlock(cycle) => Directed::Deadlock(DeadlockFuzzer::new(cycle, names, now)),
             Target::Split { first, second, between, region, .. } => {
                 let split = AtomFuzzer::aimed([*first, *second], *between);
@@ -64,11 +68,11 @@ impl<A: Abstraction> Directed<A> {
         }
     }
 
-    /// For a race: lets the other thread go first. Other targets have no order to swap.
-    pub fn swapped(self) -> Directed<A> {
+    /// For a race that was reached: repeats the execution with the two sides swapped.
+    pub fn turned(&self) -> Option<Turned> {
         match self {
-            Directed::Race(race) => Directed::Race(race.swapped()),
-            other => other,
+            Directed::Race(race) => race.turned(),
+            Directed::Deadlock(_) | Directed::Split(_) => None,
         }
     }
 
@@ -126,6 +130,9 @@ impl<S: Strategy, A: Abstraction> Strategy for Witness<S, A> {
     }
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.strategy.choose(choice)
+    }
+    fn number(&mut self, below: u32) -> u32 {
+        self.strategy.number(below)
     }
     fn follows_steps(&self) -> bool {
         true

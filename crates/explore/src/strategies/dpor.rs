@@ -301,6 +301,11 @@ impl Strategy for Dpor {
         self.events.push(Taken { thread, step, clock, state });
     }
 
+    fn number(&mut self, below: u32) -> u32 {
+        self.cut |= below > 1;
+        0
+    }
+
     fn end(&mut self, pending: &[Pending]) {
         self.running = false;
         if self.redundant {

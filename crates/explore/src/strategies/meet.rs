@@ -90,6 +90,10 @@ impl Strategy for Meet {
         self.active.begin(rng)
     }
 
+    fn number(&mut self, below: u32) -> u32 {
+        self.active.number(below)
+    }
+
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         let Meet { active, places, same_object, met } = self;
         active.choose(

@@ -90,6 +90,10 @@ impl Strategy for Pct {
         true
     }
 
+    fn number(&mut self, below: u32) -> u32 {
+        self.rng.number(below)
+    }
+
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.longest = self.longest.max(choice.step + 1);
         while self.priorities.len() < choice.pending.len() {

@@ -41,6 +41,10 @@ impl Strategy for Pos {
         true
     }
 
+    fn number(&mut self, below: u32) -> u32 {
+        self.rng.number(below)
+    }
+
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.know(choice.pending.len());
         (0..choice.candidates())

@@ -1,10 +1,16 @@
-//! RaceFuzzer: makes a predicted data race happen.
+//! RaceFuzzer: makes a predicted race happen, and shows what its other order leads to.
 //!
 //! Source: Sen, *Race directed random testing of concurrent programs*, PLDI 2008; Park, *Active
 //! testing*, algorithms 3.5–3.7. A thread that is about to access memory at one of the two sites is
 //! paused. When another is about to access overlapping memory at the other site and one of them writes,
-//! the race is real: neither access is ordered before the other. A random one goes first, so that several
-//! executions show both outcomes.
+//! the race is real: neither access is ordered before the other. A random one goes first.
+//!
+//! A *high-level race* (Burnim and Sen, *Asserting and checking determinism for multithreaded programs*,
+//! §3.3 of the collection) is one of synchronization: two threads about to acquire one lock, or about to use
+//! one atomic that one of them writes. It is no bug by itself; its two orders may lead to different results.
+//!
+//! [`RaceFuzzer::turned`] gives the strategy that repeats the execution with the two sides swapped: see
+//! [`Turned`].
 //!
 //! Deviations: of several paused threads that race with the chosen one, the first is taken. The
 //! executor has to ask at accesses of the target's sites, which are not choices otherwise. The two
@@ -16,20 +22,32 @@
 //! that a replay can be watched for the same state.
 //!
 //! Guarantee: [`RaceFuzzer::reached`] only if two threads were both about to make conflicting accesses at
-//! the target's sites, at least one of them a write and at least one not atomic. May miss a race whose
-//! second access comes only after the first one's thread has been released.
+//! the target's sites, at least one of them a write and at least one not atomic; of a high-level race, only
+//! if both could acquire one lock, not both for reading, or use one atomic, not both to load it. May miss a
+//! race whose second access comes only after the first one's thread has been released.
 //!
-//! Cost: O(n) per choice.
+//! Cost: O(n) per choice, and four bytes per step.
 
-use selvedge_model::{Access, AtomicOp, Event, Op, SiteId, ThreadId};
+use selvedge_model::{Access, AtomicOp, Event, LockId, Mode, Op, SiteId, ThreadId};
 
 use crate::strategies::active::{Active, Verdict};
+use crate::strategies::turned::Turned;
 use crate::{Choice, Pending, Rng, Step, Strategy};
+
+/// Which steps of two threads race.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Level {
+    /// Accesses to memory, not both atomic.
+    Data,
+    /// Acquisitions of one lock, or uses of one atomic.
+    Synchronization,
+}
 
 /// Steers towards two conflicting accesses at two sites.
 #[derive(Clone, Debug)]
 pub struct RaceFuzzer {
     active: Active,
+    level: Level,
     sites: (SiteId, SiteId),
     reached: Option<[ThreadId; 2]>,
     /// The second of the two, until it has gone.
@@ -39,7 +57,10 @@ pub struct RaceFuzzer {
     witnessed: Option<[ThreadId; 2]>,
     /// The two and where they are, the one that goes first first.
     order: Option<[(ThreadId, SiteId); 2]>,
-    swapped: bool,
+    /// Which threads took the steps of this execution.
+    taken: Vec<ThreadId>,
+    /// How many steps came before the one that went first in `order`.
+    before: usize,
     /// The same for `witnessed`.
     witness_doubt: Option<(ThreadId, [ThreadId; 2])>,
 }
@@ -47,8 +68,18 @@ pub struct RaceFuzzer {
 impl RaceFuzzer {
     /// Aims at accesses at `first` and `second`.
     pub fn new(first: SiteId, second: SiteId) -> RaceFuzzer {
+        RaceFuzzer::of(Level::Data, first, second)
+    }
+
+    /// Aims at uses of a lock or an atomic at `first` and `second`.
+    pub fn high_level(first: SiteId, second: SiteId) -> RaceFuzzer {
+        RaceFuzzer::of(Level::Synchronization, first, second)
+    }
+
+    fn of(level: Level, first: SiteId, second: SiteId) -> RaceFuzzer {
         RaceFuzzer {
             active: Active::default(),
+            level,
             sites: (first, second),
             reached: None,
             due: None,
@@ -56,15 +87,15 @@ impl RaceFuzzer {
             witness_doubt: None,
             witnessed: None,
             order: None,
-            swapped: false,
+            taken: Vec::new(),
+            before: 0,
         }
     }
 
-    /// Lets the other thread go first once the race is reached: what was tossed up, upside down. The
-    /// same seed leads to the same race.
-    pub fn swapped(mut self) -> RaceFuzzer {
-        self.swapped = !self.swapped;
-        self
+    /// Repeats the execution in which the race was reached, with the two sides swapped.
+    pub fn turned(&self) -> Option<Turned> {
+        let [_, (second, _)] = self.order()?;
+        Some(Turned::new(&self.taken, self.before, second))
     }
 
     /// Two threads of this execution that were both about to make conflicting accesses at the two
@@ -109,13 +140,37 @@ fn depends_on_update(update: Step, read: Step) -> bool {
         && matches!(read, Step::Do(Op::Read(_)))
 }
 
-/// Whether two steps about to be taken race. Two atomic accesses do not.
-fn race(a: Step, b: Step) -> bool {
-    match (access(a), access(b)) {
-        (Some((x, wx, px)), Some((y, wy, py))) => {
-            (wx || wy) && (px || py) && x.range().overlaps(y.range())
+/// The lock that a step acquires or tries to acquire.
+fn acquisition(step: Step) -> Option<(LockId, Mode)> {
+    match step {
+        Step::Do(Op::Acquire(lock, mode)) | Step::TryAcquire(lock, mode) => Some((lock, mode)),
+        _ => None,
+    }
+}
+
+impl Level {
+    /// Whether a step can be part of such a race.
+    fn concerns(self, step: Step) -> bool {
+        match self {
+            Level::Data => access(step).is_some(),
+            Level::Synchronization => {
+                acquisition(step).is_some() || matches!(access(step), Some((_, _, false)))
+            }
         }
-        _ => false,
+    }
+
+    /// Whether two steps about to be taken race.
+    fn race(self, a: Step, b: Step) -> bool {
+        let is_data = self == Level::Data;
+        if let (Some((x, wx, px)), Some((y, wy, py))) = (access(a), access(b)) {
+            return (wx || wy) && (px || py) == is_data && x.range().overlaps(y.range());
+        }
+        match (acquisition(a), acquisition(b)) {
+            (Some((x, mx)), Some((y, my))) => {
+                !is_data && x == y && (mx, my) != (Mode::Shared, Mode::Shared)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -123,32 +178,37 @@ impl Strategy for RaceFuzzer {
     fn begin(&mut self, rng: Rng) -> bool {
         (self.reached, self.due, self.doubt) = (None, None, None);
         (self.witnessed, self.witness_doubt, self.order) = (None, None, None);
+        self.taken.clear();
         self.active.begin(rng)
+    }
+
+    fn number(&mut self, below: u32) -> u32 {
+        self.active.number(below)
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         if let Some(second) = self.due.take().filter(|&t| choice.is_enabled(t)) {
             return self.active.let_run(second);
         }
-        let (first, second) = self.sites;
-        let RaceFuzzer { active, reached, due, doubt, order, swapped, .. } = self;
-        let swapped = *swapped;
+        let (level, (first, second)) = (self.level, self.sites);
+        let RaceFuzzer { active, reached, due, doubt, order, taken, before, .. } = self;
         active.choose(
             choice,
             |_| false,
             |thread, paused, rng| {
                 let mine = choice.next(thread);
-                if !is_at(mine, first, second) {
+                if !is_at(level, mine, first, second) {
                     return Verdict::Irrelevant;
                 }
                 let other = if mine.site == first { second } else { first };
                 let partner = paused.iter().copied().find(|&p| {
                     let theirs = choice.next(p);
-                    theirs.site == other && race(mine.step, theirs.step) && choice.is_enabled(p)
+                    theirs.site == other
+                        && level.race(mine.step, theirs.step)
+                        && choice.is_enabled(p)
                 });
                 let Some(partner) = partner else { return Verdict::Partial };
-                let pair =
-                    if rng.chance(0.5) != swapped { [thread, partner] } else { [partner, thread] };
+                let pair = if rng.chance(0.5) { [thread, partner] } else { [partner, thread] };
                 let theirs = choice.next(partner).step;
                 if depends_on_update(mine.step, theirs) {
                     *doubt = Some((thread, pair));
@@ -158,6 +218,7 @@ impl Strategy for RaceFuzzer {
                     *reached = Some(pair);
                 }
                 *due = Some(pair[1]);
+                *before = taken.len();
                 *order = Some(pair.map(|t| (t, choice.next(t).site)));
                 Verdict::Reached(pair[0])
             },
@@ -169,8 +230,9 @@ impl Strategy for RaceFuzzer {
     }
 
     fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        let (first, second) = self.sites;
-        self.active.stepped(thread, is_at(&pending[thread.index()], first, second));
+        self.taken.push(thread);
+        let (level, (first, second)) = (self.level, self.sites);
+        self.active.stepped(thread, is_at(level, &pending[thread.index()], first, second));
         if self.due == Some(thread) {
             self.due = None;
         }
@@ -180,7 +242,8 @@ impl Strategy for RaceFuzzer {
         let mine = &pending[thread.index()];
         let meets = |theirs: &Pending| {
             let sites = (mine.site, theirs.site);
-            (sites == (first, second) || sites == (second, first)) && race(mine.step, theirs.step)
+            (sites == (first, second) || sites == (second, first))
+                && level.race(mine.step, theirs.step)
         };
         let other = (0..pending.len()).find(|&i| i != thread.index() && meets(&pending[i]));
         let Some(other) = other else { return };
@@ -212,7 +275,7 @@ impl Strategy for RaceFuzzer {
     }
 }
 
-/// Whether a thread is about to access memory at one of the sites.
-fn is_at(pending: &Pending, first: SiteId, second: SiteId) -> bool {
-    (pending.site == first || pending.site == second) && access(pending.step).is_some()
+/// Whether a thread is about to take part in such a race at one of the sites.
+fn is_at(level: Level, pending: &Pending, first: SiteId, second: SiteId) -> bool {
+    (pending.site == first || pending.site == second) && level.concerns(pending.step)
 }

@@ -27,6 +27,10 @@ impl Strategy for RandomWalk {
     }
 
     #[inline]
+    fn number(&mut self, below: u32) -> u32 {
+        self.rng.number(below)
+    }
+
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         choice.candidate(self.rng.below(choice.candidates()))
     }

@@ -10,59 +10,12 @@
 //!
 //! Cost: O(log n) per choice.
 
-use std::fmt;
-
-use selvedge_model::{Fingerprint, Schedule, Segment, ThreadId};
+use selvedge_model::{Divergence, Reason, Schedule, Segment, ThreadId};
 
 use crate::{Choice, Rng, Strategy};
 
 /// How many steps a program may have gained within a segment.
 pub const SLACK: u32 = 64;
-
-/// Where a replay could not do what was recorded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Divergence {
-    /// At which choice of the execution.
-    pub step: usize,
-    /// In which segment of the schedule, from 0.
-    pub segment: usize,
-    /// Whose segment.
-    pub thread: ThreadId,
-    /// Why the schedule could not be followed there.
-    pub reason: Reason,
-}
-
-/// Why a replay diverged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reason {
-    /// The thread should run but cannot, or does not exist.
-    NotEnabled,
-    /// The thread was to be preempted before one step, and there was another.
-    OtherStep {
-        /// The step that was recorded.
-        expected: Fingerprint,
-        /// The step that is there now.
-        found: Fingerprint,
-    },
-}
-
-impl fmt::Display for Divergence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Divergence { step, segment, thread, reason } = *self;
-        write!(
-            f,
-            "at choice {step}, segment {} of the schedule: thread {} ",
-            segment + 1,
-            thread.0
-        )?;
-        match reason {
-            Reason::NotEnabled => f.write_str("should run but cannot"),
-            Reason::OtherStep { expected, found } => {
-                write!(f, "should stop before step {expected} but is at step {found}")
-            }
-        }
-    }
-}
 
 /// Chooses what was recorded.
 #[derive(Clone, Debug)]
@@ -72,14 +25,17 @@ pub struct Replay {
     /// The segment that runs, and the steps that it has taken.
     at: usize,
     taken: u32,
+    /// The numbers that were chosen for the program, and how many it has asked for.
+    numbers: Vec<u32>,
+    asked: usize,
     divergence: Option<Divergence>,
 }
 
 impl Replay {
     /// Replays once.
     pub fn new(schedule: &Schedule) -> Replay {
-        let segments = schedule.segments.clone();
-        Replay { segments, done: false, at: 0, taken: 0, divergence: None }
+        let Schedule { segments, numbers, .. } = schedule.clone();
+        Replay { segments, done: false, at: 0, taken: 0, numbers, asked: 0, divergence: None }
     }
 
     /// Where the execution that began last left the schedule, if it did.
@@ -121,8 +77,15 @@ impl Strategy for Replay {
     fn begin(&mut self, _: Rng) -> bool {
         self.at = 0;
         self.taken = 0;
+        self.asked = 0;
         self.divergence = None;
         !std::mem::replace(&mut self.done, true)
+    }
+
+    fn number(&mut self, _: u32) -> u32 {
+        let number = self.numbers.get(self.asked).copied().unwrap_or(0);
+        self.asked += 1;
+        number
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {

@@ -162,6 +162,10 @@ impl Strategy for Surw {
         true
     }
 
+    fn number(&mut self, below: u32) -> u32 {
+        self.rng.number(below)
+    }
+
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         self.know(choice.pending.len());
         if self.intended.is_none() {

@@ -316,3 +316,58 @@ fn a_witness_is_not_to_be_fooled() {
         }
     }
 }
+
+#[test]
+fn a_race_is_turned_round_and_nothing_else_changes() {
+    let others = [Inc(8), Store(9, 1), Inc(8)];
+    let program = vec![
+        [&others[..], &[Put(0, 7), Inc(8)]].concat(),
+        [&others[..], &[Get(0), StoreNext(1), Inc(8)]].concat(),
+        others.to_vec(),
+    ];
+    for seed in 0..50 {
+        let mut fuzzer = search(RaceFuzzer::new(site(0, 3), site(1, 3)), seed, 1);
+        let one = run(&program, &mut fuzzer).expect("one is wanted");
+        let [first, second] = fuzzer.reached().expect("nothing keeps them apart");
+        let mut turned = once(fuzzer.turned().expect("it was reached"));
+        let two = run(&program, &mut turned).expect("one is wanted");
+        assert_eq!(turned.order().map(|o| o.map(|(t, _)| t)), Some([second, first]));
+        let differ: Vec<usize> =
+            (0..one.trace.len()).filter(|&i| one.trace[i] != two.trace[i]).collect();
+        let at = differ[0];
+        assert_eq!(differ, [at, at + 1], "{:?} and {:?}", one.trace, two.trace);
+        assert_ne!(one.vars, two.vars);
+    }
+}
+
+#[test]
+fn two_acquisitions_of_one_lock_are_turned_round() {
+    let locked = |instr| vec![Inc(8), Acquire(0), instr, Release(0), Inc(8)];
+    let program = vec![locked(Store(0, 1)), locked(Store(0, 2)), vec![Inc(8), Inc(8)]];
+    for seed in 0..50 {
+        let mut fuzzer = search(RaceFuzzer::high_level(site(0, 1), site(1, 1)), seed, 1);
+        let one = run(&program, &mut fuzzer).expect("one is wanted");
+        let [first, second] = fuzzer.reached().expect("nothing keeps them apart");
+        assert_eq!(one.vars[0], (0, i64::from(second.0) + 1), "the second one overwrites");
+        let mut turned = once(fuzzer.turned().expect("it was reached"));
+        let two = run(&program, &mut turned).expect("one is wanted");
+        assert_eq!(two.vars[0], (0, i64::from(first.0) + 1));
+        assert_eq!((two.deadlock, two.cut, two.trace.len()), (false, false, one.trace.len()));
+    }
+}
+
+#[test]
+fn no_high_level_race_is_reached_that_is_not_one() {
+    let refused: [(&str, Program); 4] = [
+        ("both load", vec![vec![Load(0)], vec![Load(0)]]),
+        ("other atomics", vec![vec![Inc(0)], vec![Inc(1)]]),
+        ("other locks", vec![vec![Acquire(0), Release(0)], vec![Acquire(1), Release(1)]]),
+        ("a data race", vec![vec![Write(0)], vec![Read(0)]]),
+    ];
+    for (why, program) in refused {
+        let mut fuzzer = search(RaceFuzzer::high_level(site(0, 0), site(1, 0)), 1, 20);
+        while run(&program, &mut fuzzer).is_some() {
+            assert_eq!(fuzzer.reached(), None, "{why}");
+        }
+    }
+}

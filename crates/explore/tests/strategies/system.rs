@@ -20,6 +20,9 @@ pub(crate) enum Instr {
     /// Plain accesses.
     Read(u64),
     Write(u64),
+    /// Plain accesses with an effect: reads into the register, writes the value.
+    Get(u64),
+    Put(u64, i64),
     Acquire(u32),
     Release(u32),
     /// Acquires a lock if it is free, and goes on either way.
@@ -236,8 +239,8 @@ impl System<'_> {
                 Instr::Store(x, _) | Instr::StoreNext(x) => {
                     Op::Atomic(access(x), AtomicOp::Store(StoreOrder::SeqCst))
                 }
-                Instr::Read(x) => Op::Read(access(x)),
-                Instr::Write(x) => Op::Write(access(x)),
+                Instr::Read(x) | Instr::Get(x) => Op::Read(access(x)),
+                Instr::Write(x) | Instr::Put(x, _) => Op::Write(access(x)),
                 Instr::Acquire(l) | Instr::Again(l) => Op::Acquire(LockId(l), Mode::Exclusive),
                 Instr::Release(l) | Instr::ReleaseTheirs(l) => {
                     Op::Release(LockId(l), Mode::Exclusive)
@@ -262,8 +265,8 @@ impl System<'_> {
         thread.yielded = false;
         match instr {
             Instr::Inc(x) => *self.vars.entry(x).or_default() += 1,
-            Instr::Load(x) => thread.register = var(&self.vars, x),
-            Instr::Store(x, v) => drop(self.vars.insert(x, v)),
+            Instr::Load(x) | Instr::Get(x) => thread.register = var(&self.vars, x),
+            Instr::Store(x, v) | Instr::Put(x, v) => drop(self.vars.insert(x, v)),
             Instr::StoreNext(x) => drop(self.vars.insert(x, thread.register + 1)),
             Instr::Read(_) | Instr::Write(_) | Instr::Enter | Instr::Exit => {}
             Instr::Acquire(l) => assert!(self.owner.insert(l, (t, 1)).is_none()),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use selvedge_model::{FindingId, Frame, Mode, Verdict};
+use selvedge_specs::Value;
 
 use super::{Format, View};
 use crate::{Bound, Case, Lock, Report, words};
@@ -35,7 +36,13 @@ struct Finding<'a> {
     notes: Vec<String>,
     occurrences: u64,
     sites: Vec<Place<'a>>,
+    /// The values that differ between two executions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    states: Vec<State<'a>>,
     schedule: Option<&'a str>,
+    /// The schedules of both executions.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    schedules: &'a [String],
     /// Directed executions spent on it, if it was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     attempts: Option<u64>,
@@ -44,6 +51,21 @@ struct Finding<'a> {
     after: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     orders: Vec<Order<'a>>,
+}
+
+/// A value that differs; null where an execution did not come to it.
+#[derive(Serialize)]
+struct State<'a> {
+    name: &'a str,
+    first: Option<Given<'a>>,
+    second: Option<Given<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Given<'a> {
+    Value(&'a Value),
+    Digest { digest: &'a str },
 }
 
 /// One order of the parts of a confirmed finding, and what came of it.
@@ -103,16 +125,16 @@ struct Stats<'a> {
     analyses: &'a [String],
     bounds: Vec<String>,
     #[serde(flatten)]
-    control: Option<Effort<'a>>,
+    control: Option<Effort>,
 }
 
 #[derive(Serialize)]
-struct Effort<'a> {
+struct Effort {
     schedules: u64,
     seconds: f64,
     seed: u64,
     complete: bool,
-    remarks: &'a [String],
+    remarks: Vec<String>,
 }
 
 /// The report as one JSON document and a line end.
@@ -132,7 +154,7 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
                 seconds: c.seconds,
                 seed: c.seed,
                 complete: c.complete,
-                remarks: &c.remarks,
+                remarks: c.remarks.iter().map(words::remark).collect(),
             }),
         },
     };
@@ -160,11 +182,24 @@ fn finding(case: &Case) -> Finding<'_> {
         notes: case.notes.iter().map(words::note).collect(),
         occurrences: case.occurrences,
         sites: case.places.iter().map(place).collect(),
+        states: case.states.iter().map(state).collect(),
+        schedules: control.map_or(&[][..], |c| &c.schedules),
         schedule: control.and_then(|c| c.schedule.as_deref()),
         attempts: control.map(|c| c.attempts),
         after: control.and_then(|c| c.after),
         orders: orders.collect(),
     }
+}
+
+fn state(of: &crate::State) -> State<'_> {
+    fn given(of: &crate::Given) -> Option<Given<'_>> {
+        match of {
+            crate::Given::Value(value) => Some(Given::Value(value)),
+            crate::Given::Digest(digest) => Some(Given::Digest { digest }),
+            crate::Given::Nothing => None,
+        }
+    }
+    State { name: &of.name, first: given(&of.first), second: given(&of.second) }
 }
 
 fn place(p: &crate::Place) -> Place<'_> {

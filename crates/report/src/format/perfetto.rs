@@ -47,7 +47,7 @@ fn timeline(
 ) {
     let name = format!("{} ({})", words::summary(case), case.id);
     events.push(json!({ "ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": { "name": name } }));
-    for (thread, name) in rows.threads.iter().enumerate() {
+    for (thread, name) in rows.threads.iter().take(rows.lanes()).enumerate() {
         let args = json!({ "name": name });
         events.push(json!({ "ph": "M", "name": "thread_name", "pid": process, "tid": thread + 1, "args": args }));
         let args = json!({ "sort_index": thread });

@@ -15,7 +15,7 @@ use selvedge_model::{Frame, Status};
 use super::{Format, View};
 use crate::words::{self, count};
 use crate::{
-    Bound, Case, Effort, How, Interleaving, Place, Report, Sources, Style, advice, layout,
+    Bound, Case, Effort, How, Interleaving, Place, Report, Sources, Style, advice, beside, layout,
 };
 
 /// Coloured text.
@@ -41,7 +41,7 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     for bound in report.stats.bounds.iter().map(Bound::words) {
         let _ = writeln!(text, "{warning}warning{warning:#}: {bound}");
     }
-    for remark in report.stats.control.iter().flat_map(|c| &c.remarks) {
+    for remark in report.stats.control.iter().flat_map(|c| &c.remarks).map(words::remark) {
         let _ = writeln!(text, "note: {remark}");
     }
     if let Some(line) = unlisted(&counted) {
@@ -86,7 +86,10 @@ fn how(case: &Case, shown: &[&Case], view: &mut View<'_>) -> Option<String> {
             Some(format!("how it happens: see {}; the same execution shows both\n", same.id))
         }
         None => Some(match how {
-            How::Rows(rows) => interleaving(rows, &mut view.sources, view.width),
+            How::Rows(rows) => match &control.other {
+                Some(other) => two(other, rows, &mut view.sources, view.width),
+                None => interleaving(rows, &mut view.sources, view.width),
+            },
             How::Told(text) => text.clone(),
         }),
     }
@@ -99,8 +102,27 @@ const NARROWEST: usize = 40;
 
 /// What the threads did, in columns that fit the width.
 pub fn interleaving(shown: &Interleaving, sources: &mut Sources<'_>, width: usize) -> String {
-    let mut text = format!("{}\n", shown.heading());
-    for line in layout(shown, sources, width.saturating_sub(INDENT.len()).max(NARROWEST)) {
+    let lines = layout(shown, sources, room(width));
+    coloured(format!("{}\n", shown.heading()), lines)
+}
+
+/// What the threads did in two executions, beside each other.
+fn two(
+    first: &Interleaving,
+    second: &Interleaving,
+    sources: &mut Sources<'_>,
+    width: usize,
+) -> String {
+    let heading = "how two executions come to different values:\n".to_owned();
+    coloured(heading, beside(first, second, sources, room(width)))
+}
+
+fn room(width: usize) -> usize {
+    width.saturating_sub(INDENT.len()).max(NARROWEST)
+}
+
+fn coloured(mut text: String, lines: Vec<crate::Line>) -> String {
+    for line in lines {
         text.push_str(INDENT);
         for span in line {
             let style = colours(span.style);
@@ -150,6 +172,9 @@ fn finding(f: &Case, alike: &[&Case], sources: &mut Sources<'_>) -> String {
             let name = if place.stack_likely { "likely stack" } else { "stack" };
             group = group.element(Level::NOTE.with_name(name).message(stack));
         }
+    }
+    for state in &f.states {
+        group = group.element(Level::NOTE.message(words::state(state)));
     }
     for note in &f.notes {
         group = group.element(Level::NOTE.message(words::note(note)));

@@ -7,8 +7,9 @@ use selvedge_model::{
     Target, ThreadId, Verdict, Waiter,
 };
 use selvedge_report::{
-    Act, Bound, Case, Control, Effort, End, Format, Harm, Holder, How, Interleaving, NotReplayed,
-    Note, Order, Outcome, Report, Row, Sources, Stats, Verb, View, Watched, Which,
+    Act, Bound, Case, Control, Diverged, Effort, Elided, End, Format, Given, Harm, Holder, How,
+    Interleaving, NotReplayed, Note, Order, Outcome, Remark, Report, Row, Sources, State, Stats,
+    Stopped, Verb, View, Watched, Which,
 };
 
 pub(crate) const SOURCE: &str = "long balance;\n\nvoid *deposit(void *amount) {\n    balance += (long)amount;\n    return 0;\n}\n\nlong audit(void) { return balance; }\n";
@@ -170,16 +171,51 @@ pub(crate) fn cases() -> Vec<Case> {
     cases[1].notes = notes();
     cases[2].places[0].stack = vec![Site::parse("main.c:7")];
     cases[2].places[0].held = None;
+    cases.push(violation(&symbols));
     cases
+}
+
+/// Two executions of a block that differ.
+fn violation(symbols: &Symbols) -> Case {
+    let subject = Subject::Value { block: "audit".into(), name: "total".into() };
+    let places = vec![place(0, 1, Role::Ensure)];
+    let mut case = Case::new(&finding(Kind::DeterminismViolation, subject, places), symbols);
+    case.status = Status::Confirmed;
+    case.verdict = Some(Verdict::Harmful);
+    let state = |name: &str, nth, first, second| State { name: name.into(), nth, first, second };
+    case.states = vec![
+        state("total", 0, Given::Value(100.into()), Given::Value(90.into())),
+        state("total", 1, Given::Value(vec![1.5, 2.0].into()), Given::Nothing),
+        state("page", 10, Given::Digest("0a1b".into()), Given::Value("text".into())),
+    ];
+    let (first, mut second) = (interleaving(), interleaving());
+    second.rows.swap(1, 2);
+    case.control = Some(Control {
+        schedule: Some("1/0/1.0".into()),
+        schedules: vec!["1/0/0.1".into(), "1/0/1.0".into()],
+        other: Some(first),
+        how: Some(How::Rows(second)),
+        ..Control::default()
+    });
+    case
 }
 
 pub(crate) fn notes() -> Vec<Note> {
     let at = || Some(Site::parse("bank.c:3"));
     let outcome = Outcome::Exit(3);
+    let reason = selvedge_model::Reason::NotEnabled;
+    let divergence =
+        selvedge_model::Divergence { step: 3, segment: 1, thread: ThreadId(2), reason };
     [
         Note::HeapBlock { byte: 8, thread: "main".into(), at: at() },
         Note::StartedBy { thread: "T1".into(), by: "main".into(), at: None },
         Note::NoEffect,
+        Note::CausedBy {
+            kind: Kind::HighLevelRace,
+            subject: selvedge_report::Subject::Locks(vec!["vault".into()]),
+            sites: vec![Site::parse("bank.c:8:20"), Site::parse("bank.c:9")],
+        },
+        Note::OtherBuild("0f3a".into()),
         Note::Told("what an earlier version said".into()),
     ]
     .into_iter()
@@ -187,8 +223,8 @@ pub(crate) fn notes() -> Vec<Note> {
         [
             NotReplayed::Interrupted,
             NotReplayed::Failed("it is gone".into()),
-            NotReplayed::Otherwise { outcome, diverged: Some("at choice 3".into()) },
-            NotReplayed::Once { diverged: None },
+            NotReplayed::Otherwise { outcome, diverged: Some(Diverged::At(divergence)) },
+            NotReplayed::Once { diverged: Some(Diverged::Told("at choice 3".into())) },
         ]
         .map(Note::NotReplayed),
     )
@@ -214,6 +250,7 @@ pub(crate) fn control() -> Control {
             order(Which::Told("then".into()), Harm::Output, Outcome::Told("now".into())),
         ],
         how: Some(How::Rows(interleaving())),
+        ..Control::default()
     }
 }
 
@@ -228,11 +265,37 @@ pub(crate) fn interleaving() -> Interleaving {
         rows: vec![
             Row::Does { thread: 0, act: write(), site: site(), critical: true },
             Row::Stopped { thread: 1, before: write(), site: site() },
-            Row::Elided(7),
+            Row::Elided(Elided::Count(7)),
             Row::Waits { thread: 0, to: lock, site: site(), holder },
             Row::Ends { thread: 1, how: End::Process(Ended::Signal(6)) },
         ],
+        margin: Vec::new(),
     }
+}
+
+pub(crate) fn remarks() -> Vec<Remark> {
+    use selvedge_model::{Cause, Descriptor, Uncontrolled};
+    let waited = |number, on| Uncontrolled::SystemCall { thread: ThreadId(1), number, on };
+    let differs = |cause| {
+        let happened =
+            selvedge_report::Failure::Unrepeatable { event: 4, expected: None, found: None, cause };
+        Remark::Unrepeatable(Box::new(happened))
+    };
+    vec![
+        Remark::Points { all: 9, most: 8 },
+        Remark::Met(3),
+        Remark::Uncontrolled(waited(Some(0), Some(Descriptor::Pipe))),
+        Remark::Uncontrolled(waited(Some(999), Some(Descriptor::Kernel("eventfd".into())))),
+        Remark::Uncontrolled(waited(None, None)),
+        differs(Cause::Waited(waited(Some(73), Some(Descriptor::File("/tmp/lock".into()))))),
+        differs(Cause::Process),
+        differs(Cause::Told("what an earlier version said".into())),
+        Remark::AlwaysFails { schedules: 7, outcome: Box::new(Outcome::Exit(3)) },
+        Remark::AlwaysExits(2),
+        Remark::Stopped(Stopped::Signal(2)),
+        Remark::Stopped(Stopped::Time(1.5)),
+        Remark::Told("what an earlier version said".into()),
+    ]
 }
 
 pub(crate) fn bounds() -> Vec<Bound> {
@@ -248,7 +311,7 @@ pub(crate) fn bounds() -> Vec<Bound> {
 }
 
 pub(crate) fn shown(format: &str, width: usize) -> String {
-    let control = Effort { schedules: 10, seconds: 2.0, ..Effort::default() };
+    let control = Effort { schedules: 10, seconds: 2.0, remarks: remarks(), ..Effort::default() };
     let stats = Stats { bounds: bounds(), control: Some(control), ..Stats::default() };
     let report = Report { cases: cases(), stats };
     let sources = Sources::new(|file| (file == "bank.c").then(|| SOURCE.to_owned()));

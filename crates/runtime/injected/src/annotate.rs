@@ -10,6 +10,7 @@ use crate::primitives;
 use crate::regions;
 use crate::sync;
 use crate::thread;
+use crate::values;
 use crate::wire;
 
 unsafe extern "C" fn acquire(addr: usize, pc: usize) {
@@ -170,6 +171,7 @@ unsafe extern "C" fn region_enter_named(name: *const u8, len: usize, kind: c_int
 
 unsafe extern "C" fn region_exit(pc: usize) {
     if let Some(t) = thread::me() {
+        values::region_ends(t);
         regions::leave_marked(t, pc);
     }
 }

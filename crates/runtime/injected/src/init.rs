@@ -16,7 +16,7 @@ use crate::report;
 use crate::rings;
 use crate::sys;
 use crate::thread;
-use crate::wire::{self, Failure, Shared};
+use crate::wire::{self, Failure, Header, Shared};
 
 static UP: AtomicBool = AtomicBool::new(false);
 static OWN_PID: AtomicU32 = AtomicU32::new(0);
@@ -63,13 +63,7 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     let shared = attach(envp);
     for (at, len) in layout::RESERVED {
         if !sys::reserve(at, len) {
-            if let Some(shared) = shared {
-                shared.header.failure.store(Failure::NoAddressSpace as u32, Ordering::Release);
-            }
-            fatal(
-                b"selvedge: cannot reserve address space for shadow memory; \
-                  is it limited (ulimit -v)?\n",
-            );
+            no_address_space(shared.map(|s| &s.header));
         }
     }
     OWN_PID.store(sys::pid(), Ordering::Relaxed);
@@ -88,10 +82,26 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     UP.store(true, Ordering::Release);
 }
 
+fn no_address_space(header: Option<&Header>) -> ! {
+    if let Some(header) = header {
+        header.failure.store(Failure::NoAddressSpace as u32, Ordering::Release);
+    }
+    fatal(
+        b"selvedge: cannot reserve address space for shadow memory; \
+          is it limited (ulimit -v)?\n",
+    )
+}
+
 fn attach(envp: *const *const u8) -> Option<&'static Shared> {
     let fd = number_from(envp, wire::ENV_FD.as_bytes())?;
     let at = sys::map_shared(fd, size_of::<Shared>());
     if at == 0 {
+        let at = sys::map_shared(fd, size_of::<Header>());
+        // SAFETY: null, or a mapping of that size at the start of the memory that the host has passed on.
+        let header = unsafe { (at as *const Header).as_ref() }?;
+        if header.magic == wire::MAGIC {
+            no_address_space(Some(header));
+        }
         return None;
     }
     // SAFETY: a mapping of that size; if the file were shorter the host would not have passed it on.
@@ -112,6 +122,7 @@ fn attach(envp: *const *const u8) -> Option<&'static Shared> {
     if former.is_err_and(|p| p != pid) {
         return None;
     }
+    sys::leave_out_of_dumps((&raw const shared.values) as usize, wire::VALUES);
     rings::attach(at);
     Some(shared)
 }

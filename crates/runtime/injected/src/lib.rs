@@ -14,6 +14,7 @@
 //! | [`clock`], [`sync`], [`atomics`] | what orders threads |
 //! | [`thread`] | threads, their slots, thread-local words |
 //! | [`regions`] | marked regions, and functions that are regions |
+//! | [`values`] | what the program hands over in deterministic blocks |
 //! | [`primitives`] | what locks, conditions, barriers and the like do, observed or controlled |
 //! | [`control`] | controlled executions: one thread at a time |
 //! | [`interpose`] | functions of the C library that synchronize, allocate or copy |
@@ -41,6 +42,7 @@ pub mod shadow;
 pub mod sync;
 pub mod sys;
 pub mod thread;
+pub mod values;
 pub mod wire;
 
 #[cfg(selvedge_injected)]

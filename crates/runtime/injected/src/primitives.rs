@@ -17,7 +17,7 @@ use crate::control::{self, ops};
 use crate::errno::Errno;
 use crate::rings;
 use crate::sync::{self, Object};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Busy, Thread};
 use crate::wire::{ALL, FUTEX, JOIN, RecordKind, SHARED};
 
 /// The thread has acquired a lock that excludes all others.
@@ -321,6 +321,8 @@ pub fn forking(t: &mut Thread, child: &Thread, pc: usize) {
 pub fn joined(child: &Thread, pc: usize) {
     let Some(t) = thread::me() else { return };
     if control::of(t).is_none() {
+        // As in `Thread::tick`: the clock must not go back.
+        let _busy = Busy::new(t);
         t.clock.join(child.clock.known());
     }
     rings::record(t, RecordKind::Join, 0, pc, child.told_as(), 0);

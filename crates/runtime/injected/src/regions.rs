@@ -238,16 +238,31 @@ pub fn enter_marked(t: &mut Thread, name: usize, len: usize, flags: u8, pc: usiz
 
 /// The marked region that began last ends.
 pub fn leave_marked(t: &mut Thread, pc: usize) {
-    let _busy = Busy::new(t);
     if t.regions.beyond > 0 {
         t.regions.beyond -= 1;
         return;
     }
     let open = &t.regions.open[..t.regions.len];
-    if let Some(number) = open.iter().rposition(|o| !o.function) {
-        leave(t, number, pc);
-        t.tick();
-    }
+    let Some(number) = open.iter().rposition(|o| !o.function) else {
+        return rings::record(t, RecordKind::StrayExit, 0, pc, 0, 0);
+    };
+    let _busy = Busy::new(t);
+    leave(t, number, pc);
+    t.tick();
+}
+
+/// The number of the deterministic region that [`leave_marked`] would leave.
+pub fn block_to_leave(t: &Thread) -> Option<u32> {
+    let open = &t.regions.open[..t.regions.len];
+    let number = open.iter().rposition(|o| !o.function).filter(|_| t.regions.beyond == 0)?;
+    (open[number].flags & wire::DETERMINISTIC != 0).then_some(number as u32)
+}
+
+/// The number of the innermost deterministic region that the thread has marked.
+pub fn innermost_marked_block(t: &Thread) -> Option<u32> {
+    let open = &t.regions.open[..t.regions.len];
+    let is_block = |o: &Open| !o.function && o.flags & wire::DETERMINISTIC != 0;
+    open.iter().rposition(is_block).map(|number| number as u32)
 }
 
 /// Names that are in shared memory already: where they are in the program, and there (plus one; 0 while

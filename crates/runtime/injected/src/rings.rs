@@ -33,6 +33,12 @@ pub fn attach(at: usize) {
     SHARED.store(at as *mut Shared, Ordering::Release);
 }
 
+/// In the child of a fork: its threads record nothing, because the rings and the numbers of threads are the
+/// parent's.
+pub fn after_fork() {
+    STOPPED.store(true, Ordering::Relaxed);
+}
+
 /// Where a thread's records go.
 #[derive(Default)]
 #[repr(C)]

@@ -67,6 +67,14 @@ pub fn map_shared(fd: usize, len: usize) -> usize {
     if got < 0 && got > -4096 { 0 } else { got as usize }
 }
 
+/// Leaves the whole pages of mapped memory out of core dumps.
+pub fn leave_out_of_dumps(at: usize, len: usize) {
+    const PAGE: usize = 4096;
+    let first = at.next_multiple_of(PAGE);
+    // SAFETY: advice that changes no content.
+    unsafe { call(MADVISE, [first, len - (first - at), MADV_DONTDUMP, 0, 0, 0]) };
+}
+
 /// Gives whole pages back; they read as zero afterwards.
 ///
 /// # Safety

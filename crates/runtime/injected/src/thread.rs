@@ -12,7 +12,7 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
 use crate::clock::{Clock, ThreadClock};
 use crate::layout;
@@ -175,6 +175,10 @@ pub struct Thread {
     pub joined_as: u32,
     /// Signals that arrived while busy.
     pub pending: u64,
+    /// What the thread had blocked when the first of them came, and what the kernel said about it.
+    pub pending_mask: u64,
+    /// See `pending_mask`: a `siginfo_t`.
+    pub pending_info: [u64; 16],
 }
 
 /// Slot and clock of a cell, as records have them.
@@ -272,6 +276,8 @@ impl Busy {
     #[inline]
     pub fn new(thread: &mut Thread) -> Busy {
         thread.busy += 1;
+        // A handler runs between two instructions, wherever the compiler puts them.
+        compiler_fence(Ordering::SeqCst);
         Busy(thread)
     }
 }
@@ -279,9 +285,11 @@ impl Busy {
 impl Drop for Busy {
     #[inline]
     fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
         // SAFETY: the block of the current thread, which outlives the guard.
         unsafe {
             (*self.0).busy -= 1;
+            compiler_fence(Ordering::SeqCst);
             if (*self.0).pending != 0 && (*self.0).busy == 0 {
                 crate::interpose::signal::deliver_pending(self.0);
             }
@@ -361,6 +369,8 @@ pub fn owner(slot: usize, clock: u32) -> u32 {
 impl Thread {
     /// Starts a new epoch: what was published so far is told apart from what comes now.
     pub fn tick(&mut self) {
+        // A handler that ran in between would come to a later epoch, from which the thread would go back.
+        let _busy = Busy::new(self);
         // Others that have the same slot may have come further, and what was learnt of them is not to be
         // forgotten.
         self.tick = self.tick.max(self.clock.at[self.slot as usize % SLOTS]);
@@ -526,14 +536,6 @@ impl Thread {
         depth as u32
     }
 
-    /// A place in the function that the current thread is in.
-    pub fn innermost(&self) -> u64 {
-        let base = layout::THREADS + self.index as usize * layout::THREAD_LEN;
-        let entry = base + (stack_top() - ENTRY) % STACK_LEN;
-        // SAFETY: within the stack part of the block.
-        unsafe { ((entry + 8) as *const u64).read_volatile() }
-    }
-
     /// The outermost entries of the call stack, in use or not, outermost first.
     pub fn outer_calls(&self, into: &mut [[u64; 2]; wire::PAST]) {
         let base = layout::THREADS + self.index as usize * layout::THREAD_LEN;
@@ -659,6 +661,7 @@ fn free_block() -> Option<usize> {
 /// Learns what all threads have released. Their clocks are read while they run: a component is a
 /// word, and what was true of it at some time before now may be learnt.
 pub fn join_all(t: &mut Thread) {
+    let _busy = Busy::new(t);
     let used = BLOCKS.load(Ordering::Acquire).min(layout::MAX_THREADS);
     for index in 0..used {
         // SAFETY: blocks are mapped; words are read one by one, volatile, through raw pointers.
@@ -710,11 +713,37 @@ pub fn by_number(number: u32) -> Option<&'static Thread> {
     })
 }
 
-/// In the child of a fork: only the current thread exists.
-pub fn after_fork() {
+/// In the child of a fork: only the current thread exists. The blocks of the others are given up, because the
+/// child's new threads may be known to the C library as those were.
+pub fn after_fork(current: Option<&mut Thread>) {
     // SAFETY: the child has one thread.
     unsafe { (*TABLE.0.get()).lock.reset() };
+    let own = current.as_ref().map(|t| t.index as usize);
     for index in 0..BLOCKS.load(Ordering::Relaxed).min(layout::MAX_THREADS) {
         sets_lock(index).reset();
+        if own == Some(index) {
+            continue;
+        }
+        // SAFETY: blocks are mapped, and no thread is left to use this one.
+        let other = unsafe { &mut *block(index) };
+        if other.state.load(Ordering::Relaxed) == state::LIVE && !other.shares_slot {
+            let (slot, tick) = (other.slot as usize, other.tick);
+            with_slots(|s| {
+                s.list[slot].last = tick;
+                s.list[slot].taken = false;
+            });
+        }
+        other.state.store(state::FREE, Ordering::Relaxed);
+        other.pthread.store(0, Ordering::Relaxed);
     }
+    if let Some(t) = current {
+        t.record_nothing();
+        // SAFETY: no memory involved.
+        t.pthread.store(unsafe { pthread_self() }, Ordering::Relaxed);
+        crate::interpose::signal::after_fork(t);
+    }
+}
+
+unsafe extern "C" {
+    fn pthread_self() -> usize;
 }

@@ -3,7 +3,7 @@
 //! The host creates it (a memfd), sets the parameters and passes its descriptor in the environment
 //! variable [`ENV_FD`]; the runtime maps it before anything else happens. It holds, in this order: the
 //! [`Header`], one [`Lane`] per thread alive at a time, the [`Race`] records, the text of the
-//! program's memory map, and one ring of [`Record`]s per lane.
+//! program's memory map, one ring of [`Record`]s per lane, and the values that the program hands over.
 //!
 //! What was written stays readable when the program crashes or is killed, because the memory belongs
 //! to the host as well.
@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 9;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -33,12 +33,18 @@ pub const PAST: usize = 48;
 pub const CALLERS: usize = 6;
 /// Words of the stack that are kept of a crash.
 pub const STACK: usize = 512;
+/// Registers that are kept of a crash.
+pub const REGISTERS: usize = 17;
 /// Bytes of the last words that are kept of a crash.
 pub const SAID: usize = 512;
 /// Bytes for the text of the memory map.
 pub const MAPS: usize = 1 << 20;
 /// Bytes for the names of marked regions.
 pub const TEXTS: usize = 1 << 20;
+/// Bytes for the values that an execution hands over. They take memory only where they are written.
+pub const VALUES: usize = 1 << 36;
+/// Instead of a place in [`Shared::values`]: there was no room.
+pub const NO_ROOM: usize = usize::MAX;
 
 /// Flag of [`Header::flags`]: synchronization and atomics are recorded.
 pub const RECORD_SYNC: u32 = 1;
@@ -122,6 +128,8 @@ pub struct Header {
     pub functions_ready: AtomicU32,
     /// Valid entries of the table in use, and in the top bit which of the two that is.
     pub functions: AtomicU32,
+    /// Bytes of [`Shared::values`] that are given out.
+    pub values_len: AtomicU64,
     /// The last stamp given out.
     pub stamp: Padded,
 }
@@ -254,9 +262,17 @@ kinds! {
     Yield = 31,
     /// Lock `a` is initialised: a new lock, even if another one was there before.
     Made = 32,
+    /// A value is handed over: a [`Chunk`] of `b` bytes at `a` in [`Shared::values`], or at [`NO_ROOM`].
+    Value = 33,
+    /// The thread takes token `a` for the block that it is in.
+    BlockToken = 34,
+    /// The thread enters the block of token `a`.
+    BlockJoin = 35,
+    /// The program marks the end of a region that has no beginning.
+    StrayExit = 36,
     /// Waits for lock `a`, which another thread holds, for as long as it takes; `flags` [`SHARED`]. Or with
     /// [`JOIN`] for the end of thread number `a`.
-    Block = 33,
+    Block = 37,
 }
 
 impl RecordKind {
@@ -481,6 +497,41 @@ pub struct Race {
     pub past: [[u64; 2]; PAST],
 }
 
+/// What stands before a value in [`Shared::values`]. The name and the bytes of the value follow. The numbers
+/// are those of `selvedge.h`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Chunk {
+    /// See [`call`].
+    pub call: u32,
+    /// Type of the elements.
+    pub kind: u32,
+    /// When two values are the same.
+    pub predicate: u32,
+    /// Bytes of the name.
+    pub name_len: u32,
+    /// The predicate's number, a double.
+    pub bound: u64,
+    /// The predicate's function.
+    pub same: u64,
+    /// Bytes of the value.
+    pub bytes: u64,
+}
+
+/// [`Chunk::call`]: what the program says of a value.
+pub mod call {
+    #![allow(missing_docs)]
+    /// The bits that are one of the next three.
+    pub const KIND: u32 = 15;
+    pub const ASSUME: u32 = 1;
+    pub const ENSURE: u32 = 2;
+    pub const STATE: u32 = 3;
+    /// Flag: an array, and not one element.
+    pub const ARRAY: u32 = 16;
+    /// Flag of a state: the block ends.
+    pub const AFTER: u32 = 32;
+}
+
 /// Where a thread was when a signal came that ends the process.
 #[repr(C)]
 pub struct Crash {
@@ -492,14 +543,12 @@ pub struct Crash {
     pub thread: AtomicU32,
     /// How much of `calls` there is.
     pub calls_len: AtomicU32,
-    /// The instruction.
-    pub pc: AtomicU64,
+    /// The registers, in the order of `gregs` of a `ucontext_t`; the last one is the instruction.
+    pub registers: [AtomicU64; REGISTERS],
     /// The address that an instruction could not access; all ones if no instruction caused the signal.
     pub addr: AtomicU64,
     /// Return addresses of the instrumented functions that were active, innermost first.
     pub calls: [AtomicU64; FRAMES],
-    /// A place in the innermost of them, 0 if there is none.
-    pub inside: AtomicU64,
     /// How much of `stack` there is.
     pub stack_len: AtomicU32,
     /// How much of `said` there is; more than [`SAID`] while it is written.
@@ -539,6 +588,8 @@ pub struct Shared {
     pub functions: [[Functions; FUNCTIONS]; 2],
     #[allow(missing_docs)]
     pub rings: [[Record; RING]; LANES],
+    /// Values, one [`Chunk`] after the other, each at a multiple of eight bytes.
+    pub values: [u8; VALUES],
 }
 
 const _: () = assert!(size_of::<Record>() == 32 && RING.is_power_of_two());

@@ -4,7 +4,7 @@
 //! that all wait, or a fair execution in which nothing changes any more. One that was cut off is undecided.
 
 use selvedge_engine::{self as engine, Limit};
-use selvedge_model::{Blocked, Ended, Failure, Finding, Kind, Role, ThreadId};
+use selvedge_model::{Blocked, Ended, Failure, Finding, Kind, Role};
 
 use super::{Controlled, Execution, Outcome};
 use crate::crash;
@@ -45,25 +45,7 @@ impl Controlled {
 
     fn stuck(&mut self, blocked: &[super::Blocked]) -> Finding {
         let blocked: Vec<Blocked> = blocked.iter().map(|b| self.waiting(b)).collect();
-        let circle = circle(&blocked);
-        // That a thread joins one that waits is not why that one waits, and a library waits for all of
-        // its threads.
-        let matters = |b: &Blocked| {
-            !matches!(b.wants, Role::Join(_))
-                && !self.resolver.is_library(&self.symbols.site(b.site))
-        };
-        let part: Vec<ThreadId> = match circle.as_slice() {
-            [] if blocked.iter().any(matters) => {
-                blocked.iter().filter(|b| matters(b)).map(|b| b.thread).collect()
-            }
-            [] => blocked.iter().map(|b| b.thread).collect(),
-            circle => circle.to_vec(),
-        };
-        let of = |&thread: &ThreadId| blocked.iter().find(|b| b.thread == thread).cloned();
-        let others = blocked.iter().filter(|b| !part.contains(&b.thread)).cloned().collect();
-        let part: Vec<Blocked> = part.iter().filter_map(of).collect();
-        let places = part.iter().map(Blocked::place).collect();
-        Finding::failure(Kind::Deadlock, Failure::Stuck { part, others }, places)
+        Finding::stuck(&blocked, |site| self.resolver.is_library(&self.symbols.site(site)))
     }
 
     fn waiting(&mut self, b: &super::Blocked) -> Blocked {
@@ -81,24 +63,4 @@ impl Controlled {
             waits_for: b.waits_for,
         }
     }
-}
-
-/// Threads each of which waits for a lock that the next one holds, if there are any.
-fn circle(blocked: &[Blocked]) -> Vec<ThreadId> {
-    let of = |thread: ThreadId| blocked.iter().find(|b| b.thread == thread);
-    for start in blocked.iter().filter(|b| b.lock().is_some()) {
-        let mut members = vec![start.thread];
-        let mut at = start;
-        while let Some(next) = at.waits_for.and_then(of).filter(|b| b.lock().is_some()) {
-            if next.thread == start.thread {
-                return members;
-            }
-            if members.contains(&next.thread) {
-                break;
-            }
-            members.push(next.thread);
-            at = next;
-        }
-    }
-    Vec::new()
 }

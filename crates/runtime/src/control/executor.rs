@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use selvedge_engine::{Ask, Executor, Nondeterminism, Noted, Points};
 use selvedge_explore::{Replay, Rng, Strategy};
-use selvedge_model::{Site, SiteId, Symbols};
+use selvedge_model::{Site, SiteId, Symbols, Uncontrolled};
 
-use super::names::{NameTable, Names};
-use super::outside::Cause;
-use super::{CodePlace, Controlled, Execution, Outcome, Uncontrolled};
+use super::output::{self, Written};
+use super::outside::cause;
+use super::{CodePlace, Controlled, Execution, Outcome};
+use crate::names::{NameTable, Names};
 use crate::session::Error;
 
 /// An access that is a scheduling point, as it is found again in another process or build.
@@ -50,14 +51,14 @@ impl Points for WatchList {
 /// A thread that waits in one of these calls is about to end: `exit` and `exit_group`.
 const ENDS: [u32; 2] = [60, 231];
 
-/// What was not under control, each once, in words.
-fn uncontrolled(execution: &Execution) -> Vec<String> {
+/// What was not under control, each once.
+fn uncontrolled(execution: &Execution) -> Vec<Uncontrolled> {
     let ends = |u: &&Uncontrolled| {
         let Uncontrolled::SystemCall { number, .. } = u;
         number.is_some_and(|n| ENDS.contains(&n))
     };
-    let list = execution.uncontrolled.iter().filter(|u| !ends(u)).map(ToString::to_string);
-    list.collect::<BTreeSet<String>>().into_iter().collect()
+    let list: BTreeSet<_> = execution.uncontrolled.iter().filter(|u| !ends(u)).collect();
+    list.into_iter().cloned().collect()
 }
 
 impl Controlled {
@@ -87,10 +88,17 @@ impl Executor for Controlled {
         self.settings.accesses = ask.noted == Noted::Accesses;
         let limit = self.settings.time;
         self.settings.time = ask.time.map_or(limit, |t| t.min(limit));
+        for written in &self.settings.ensured {
+            if let Written::File(file) = written {
+                file.restore().map_err(Error::Restore)?;
+            }
+        }
         let execution = Controlled::run(self, strategy);
         self.settings.time = limit;
-        let execution = execution?;
+        let mut execution = execution?;
         let outcome = self.outcome(&execution);
+        let mut blocks = std::mem::take(&mut execution.blocks).placed(&self.symbols);
+        output::ensure(&self.settings.ensured, &self.arguments, &execution, &mut blocks);
         self.asked = (execution.uncontrolled.clone(), execution.sources);
         Ok(selvedge_engine::Execution {
             outcome,
@@ -104,12 +112,14 @@ impl Executor for Controlled {
             schedule: execution.schedule,
             events: execution.events,
             stops: execution.stops,
+            times: execution.times,
             last: execution.last,
             findings: Vec::new(),
             analyses: Vec::new(),
             output: execution.stdout,
             errors: execution.stderr,
             releases_matter: execution.releases_matter,
+            blocks: Arc::new(blocks),
         })
     }
 
@@ -156,7 +166,7 @@ impl Executor for Controlled {
             let again = Executor::run(self, &mut replay, ask)?;
             let Some(difference) = execution.difference(&again) else { continue };
             let waited = waited.first().or(self.asked.0.first());
-            let cause = Cause::of(waited, sources | self.asked.1, anew).to_string();
+            let cause = cause(waited, sources | self.asked.1, anew);
             let symbols = Arc::new(Executor::named(self, &again));
             return Ok(Some(Nondeterminism { difference, cause, symbols }));
         }

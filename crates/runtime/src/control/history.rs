@@ -5,13 +5,16 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use selvedge_explore::{Fairness, Pending, Step, Strategy};
+use selvedge_explore::{Abstraction, Fairness, Pending, Step, Strategy};
 use selvedge_model::{Event, Held, Op, SiteId, ThreadId};
+use selvedge_specs::ThreadName;
 
-use super::names::{FRAMES, Names as Recognised, Origin};
 use super::wire::{self, Control, Line};
+use crate::blocks::Blocks;
 use crate::decode::Decoder;
+use crate::names::{Names as Recognised, origin};
 use crate::places::{Callers, Names};
+use crate::values::Handed;
 use crate::wire::{Phase, Record, RecordKind};
 
 /// What is needed to place records in the program.
@@ -20,6 +23,8 @@ pub struct Lookup<'a> {
     pub names: Names<'a>,
     /// A number for a place in static memory that is the same wherever it is loaded; none for others.
     pub statics: &'a dyn Fn(u64) -> Option<u64>,
+    /// Finds the value that a record names.
+    pub value: &'a dyn Fn(&Record) -> Option<Handed>,
 }
 
 /// What the ids of one execution stand for.
@@ -43,6 +48,8 @@ pub struct History {
     pub held: Vec<Vec<Held>>,
     /// How many steps there were.
     pub steps: u64,
+    /// The deterministic blocks.
+    pub blocks: Blocks,
     names: Recognised,
 }
 
@@ -64,6 +71,7 @@ impl History {
             events: Vec::new(),
             held: Vec::new(),
             steps: 0,
+            blocks: Blocks::default(),
             names: names.clone(),
         }
     }
@@ -91,12 +99,16 @@ impl History {
                     self.step(thread, strategy, follows);
                 }
                 Phase::Pending => self.state(thread, &record, callers(line), lookup),
+                Phase::Event if Blocks::is_about(&record) => {
+                    self.about_blocks(thread, &record, callers(line), lookup);
+                }
                 Phase::Event => {
                     let first = self.events.len();
                     self.happened(thread, &record, callers(line), lookup);
                     for at in first..self.events.len() {
                         let event = self.events[at];
                         self.note(&event);
+                        self.blocks.event(&event, lookup.names.symbols);
                         if follows && !event.is_plain_access() {
                             strategy.observe(&event);
                         }
@@ -150,11 +162,27 @@ impl History {
         let code = (record.pc(), callers);
         self.name_locks(locks, thread, code, lookup);
         if record.kind() == Some(RecordKind::Fork) {
-            let origin = origin(code, lookup);
+            let origin = origin(code, lookup.statics);
             self.names.thread_made(ThreadId(record.a as u32), thread, &origin);
         }
         let (site, landmark) = lookup.names.site(code);
         self.know(thread, Pending { site, landmark, step: Step::Busy });
+    }
+
+    /// A value is handed over, or a thread enters or leaves a block.
+    fn about_blocks(
+        &mut self,
+        thread: ThreadId,
+        record: &Record,
+        callers: Callers,
+        lookup: &mut Lookup<'_>,
+    ) {
+        let (site, _) = lookup.names.site((record.pc(), callers));
+        let across = ThreadName(self.names.thread(thread));
+        let Lookup { names, value, .. } = lookup;
+        let handed = value(record);
+        let function = |at| names.function_name(at);
+        self.blocks.record((thread, across), record, site, handed, function);
     }
 
     /// Adds a thread of which nothing is known but that it exists.
@@ -205,7 +233,7 @@ impl History {
         lookup: &mut Lookup<'_>,
     ) {
         for &(addr, _) in &self.objects.decoder.locks.all()[before..] {
-            let origin = origin(code, lookup);
+            let origin = origin(code, lookup.statics);
             self.names.lock_made(maker, &origin, (lookup.statics)(addr));
         }
     }
@@ -222,14 +250,4 @@ impl History {
             _ => None,
         }
     }
-}
-
-/// The frames in which something is made, in numbers that are the same in every process: ids of sites are
-/// those of one executor.
-fn origin((pc, callers): (u64, Callers), lookup: &Lookup<'_>) -> Origin {
-    let mut origin: Origin = [0; FRAMES];
-    for (number, at) in origin.iter_mut().zip(std::iter::once(pc).chain(callers)) {
-        *number = if at == 0 { 0 } else { (lookup.statics)(at).unwrap_or(1) };
-    }
-    origin
 }

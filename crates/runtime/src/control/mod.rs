@@ -25,8 +25,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Divergence, Pending, Replay, Rng, Stop, Strategy};
-use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId};
+use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId, Uncontrolled};
 
+use crate::blocks::BlocksSeen;
 use crate::crash::{self, Crash};
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
@@ -39,19 +40,23 @@ mod executor;
 mod gdb;
 pub mod history;
 pub mod memory;
-pub mod names;
+
 mod naming;
+pub mod output;
 mod outside;
 mod run;
 
 pub use crate::modules::CodePlace;
+pub use crate::names::{NameTable, Names, Scheme};
 pub use executor::{WatchList, Watched};
-pub use names::{NameTable, Names, Scheme};
-pub use outside::Cause;
+pub use output::{Written, WrittenFile};
 pub use selvedge_injected::control::wire;
 
 use history::Objects;
 use memory::{Memory, OneProcessor};
+
+/// Bytes of values whose memory is kept for the next execution.
+const KEPT_VALUES: u64 = 1 << 24;
 
 /// How to run.
 #[derive(Clone, Debug)]
@@ -71,6 +76,8 @@ pub struct Settings {
     /// Runs the program under gdb, which has the terminal. Then there is one execution, and no limit of
     /// time should be set.
     pub debugger: Option<Debugger>,
+    /// What of its output must be the same in every execution.
+    pub ensured: Vec<Written>,
     /// The directory in which the program runs; that of this process if there is none.
     pub directory: Option<PathBuf>,
     /// An execution ends early, with [`Error::Interrupted`], once one of these is true.
@@ -87,6 +94,7 @@ impl Default for Settings {
             accesses: false,
             function_regions: false,
             debugger: None,
+            ensured: Vec::new(),
             directory: None,
             interrupts: Vec::new(),
         }
@@ -140,20 +148,6 @@ pub enum Outcome {
     TimeLimit,
 }
 
-/// Something that the host could not control, so that the execution may not be repeatable.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Uncontrolled {
-    /// A thread waited in a system call that is not modelled, and others went on meanwhile.
-    SystemCall {
-        /// The thread.
-        thread: ThreadId,
-        /// The call's number, if the kernel says.
-        number: Option<u32>,
-        /// What it waited for, such as a pipe.
-        on: Option<String>,
-    },
-}
-
 /// One execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
@@ -167,6 +161,8 @@ pub struct Execution {
     pub stops: Vec<Stop>,
     /// How many steps there were.
     pub steps: u64,
+    /// How many events had happened before each choice, if events were recorded.
+    pub times: Vec<usize>,
     /// The thread that ran last.
     pub last: ThreadId,
     /// Where it was when a signal ended it, if that is known.
@@ -178,33 +174,12 @@ pub struct Execution {
     /// Whether a thread tried to acquire a lock without waiting for ever, and so could notice when
     /// others release it.
     pub releases_matter: bool,
+    /// Its deterministic blocks.
+    pub blocks: BlocksSeen,
     /// What it wrote to standard output.
     pub stdout: Vec<u8>,
     /// What it wrote to standard error.
     pub stderr: Vec<u8>,
-}
-
-/// Where two executions that should be the same are not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Difference {
-    /// Which event, from 0.
-    pub index: usize,
-    /// What was recorded.
-    pub expected: Option<Event>,
-    /// What happened instead.
-    pub found: Option<Event>,
-}
-
-impl Execution {
-    /// The first event that differs from a recorded one.
-    pub fn difference(&self, recorded: &[Event]) -> Option<Difference> {
-        let len = self.events.len().max(recorded.len());
-        (0..len).find(|&i| self.events.get(i) != recorded.get(i)).map(|index| Difference {
-            index,
-            expected: recorded.get(index).copied(),
-            found: self.events.get(index).copied(),
-        })
-    }
 }
 
 /// A program to be run under control, again and again.
@@ -231,6 +206,7 @@ pub struct Controlled {
     maps_len: u32,
     maps_before_main: u32,
     texts_before_main: u32,
+    values_before_main: u64,
     places: Places,
     region_table: RegionTable,
     resolver: Box<dyn Resolve>,
@@ -272,6 +248,7 @@ impl Controlled {
             maps_len: 0,
             maps_before_main: 0,
             texts_before_main: 0,
+            values_before_main: 0,
             places: Places::default(),
             region_table: RegionTable::default(),
             resolver: Box::new(ByModule),
@@ -396,6 +373,9 @@ impl Controlled {
         self.maps_before_main = self.maps_len;
         let texts = self.shm.as_ref().map(|s| s.shared().header.texts_len.load(Ordering::Acquire));
         self.texts_before_main = texts.unwrap_or(0);
+        let values =
+            self.shm.as_ref().map(|s| s.shared().header.values_len.load(Ordering::Acquire));
+        self.values_before_main = values.unwrap_or(0);
         Ok(())
     }
 
@@ -472,6 +452,10 @@ impl Controlled {
             let header = &shm.shared().header;
             header.maps_len.store(self.maps_before_main, Ordering::Release);
             header.texts_len.store(self.texts_before_main, Ordering::Release);
+            let values = header.values_len.swap(self.values_before_main, Ordering::AcqRel);
+            if values > self.values_before_main + KEPT_VALUES {
+                shm.forget_values(self.values_before_main, values);
+            }
             shm.shared().crash.reset();
             self.region_table.forget_after(shm, self.maps_before_main);
         }

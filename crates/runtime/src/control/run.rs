@@ -1,21 +1,22 @@
 //! One execution: from letting the process go to its end.
 
-use std::hash::{Hash, Hasher};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Choice, Driver, Strategy};
-use selvedge_model::ThreadId;
+use selvedge_model::{ThreadId, Uncontrolled};
 
 use super::history::{History, Lookup};
 use super::memory;
 use super::outside::system_call;
 use super::wire::{self, Control, HOST, request, status};
-use super::{Blocked, Controlled, Crash, Execution, Outcome, Uncontrolled};
+use super::{Blocked, Controlled, Crash, Execution, Outcome};
+use crate::names::static_place;
 use crate::places::Names;
 use crate::session::Error;
+use crate::wire::Record;
 
 /// How long a thread may sleep in the kernel before others go on.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -80,11 +81,12 @@ pub(super) fn execute(
     let outcome = run.finish()?;
     let Run { history, uncontrolled, driver, running, .. } = run;
     let steps = history.steps;
-    let Driver { mut schedule, stops, .. } = driver;
+    let Driver { mut schedule, stops, times, .. } = driver;
     (schedule.seed, schedule.releases) = (seed, releases);
     let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
     let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
     program.last = history.objects;
+    let blocks = history.blocks.finish();
     let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
     let (stdout, stderr) = program.take_output();
     let crash = match outcome {
@@ -97,6 +99,7 @@ pub(super) fn execute(
         events: history.events,
         stops,
         steps,
+        times,
         last: crash
             .as_ref()
             .and_then(|c: &Crash| c.thread)
@@ -107,6 +110,7 @@ pub(super) fn execute(
         uncontrolled,
         releases_matter,
         sources: program.sources(),
+        blocks,
         stdout,
         stderr,
     })
@@ -254,13 +258,9 @@ impl Run<'_> {
         let text = |at, len| shm.as_ref().and_then(|shm| shm.text(at, len));
         let resolver = resolver.as_mut();
         let names = Names { symbols, modules, resolver, text: &text, race: &|_| None, places };
-        let statics = |addr: u64| {
-            let (path, offset) = modules.image(addr)?;
-            let mut hasher = std::hash::DefaultHasher::new();
-            (path.file_name(), offset).hash(&mut hasher);
-            Some(hasher.finish())
-        };
-        let mut lookup = Lookup { names, statics: &statics };
+        let statics = |addr: u64| static_place(modules, addr);
+        let value = |record: &Record| shm.as_ref().and_then(|shm| shm.value(record));
+        let mut lookup = Lookup { names, statics: &statics, value: &value };
         history.read(memory.control(), &mut lookup, *strategy, &mut driver.fairness);
     }
 
@@ -271,6 +271,10 @@ impl Run<'_> {
             return Some(Outcome::StepLimit);
         }
         if what == request::NONE {
+            return None;
+        }
+        if what == request::NUMBER {
+            self.number();
             return None;
         }
         let c = self.program.memory.control();
@@ -312,6 +316,15 @@ impl Run<'_> {
         let thread = self.driver.choose(self.strategy, &choice, Some(events));
         self.running = Some(thread);
         thread
+    }
+
+    /// Chooses the number that the program asks for.
+    fn number(&mut self) {
+        let c = self.program.memory.control();
+        let below = c.number.load(Ordering::Relaxed).max(1);
+        let number = self.driver.number(self.strategy, below);
+        c.number.store(number, Ordering::Relaxed);
+        give(c, ThreadId(c.asker.load(Ordering::Relaxed)));
     }
 
     /// No thread can run, except after a signal if the program handles some.

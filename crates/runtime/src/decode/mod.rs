@@ -4,13 +4,15 @@
 //! the next object at the same place gets another id.
 //!
 //! Rust's locks are atomics. The resolver recognises them by the functions around them; they become
-//! acquisitions and releases beside the atomic events. If a lock is not free, the thread waits inside the
-//! lock's own code: the lock counts as acquired when the thread does something else.
+//! acquisitions and releases. If a lock is not free, the thread waits inside the lock's own code: the lock
+//! counts as acquired when the thread does something else. A lock all of whose parts are seen has no other
+//! events; where only some are seen, the atomic events remain beside those of the lock, because they order
+//! threads.
 //!
 //! What has no operation of its own in the model (one-time initialisation, futexes, annotations) is a
 //! release or an acquisition of an atomic location, which means the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_model::{
     Access, AtomicOp, BarrierId, CondId, Event, FirstRace, LoadOrder, LockId, Mode, Op, Party,
@@ -18,7 +20,7 @@ use selvedge_model::{
 };
 
 use crate::epoch::{Epoch, Past};
-use crate::modules::LockStep;
+use crate::modules::{LockPart, LockStep};
 use crate::numbering::Numbering;
 use crate::places::{Callers, Code, Names};
 use crate::races::role;
@@ -72,9 +74,14 @@ pub struct Decoder {
     numbering: Option<Numbering>,
     /// The callers of the function that makes a thread's next record, and how many are known.
     callers: BTreeMap<u32, (usize, Callers)>,
+    last_callers: Callers,
     /// The lock that a thread waits for out of sight: address, mode and where.
     awaited: BTreeMap<u32, (u64, Mode, SiteId)>,
     rust_locks: RustLocks,
+    /// Locks all of whose parts are seen, by address.
+    complete: BTreeSet<u64>,
+    /// The lock that a thread gave back in its last record.
+    given: BTreeMap<u32, u64>,
     regions: BTreeMap<u32, Regions>,
     /// Events so far.
     passed: u64,
@@ -136,8 +143,8 @@ struct Line<'a> {
     kind: RecordKind,
     record: &'a Record,
     site: SiteId,
-    /// What it does to a lock of Rust, and where that is used.
-    step: Option<(LockStep, SiteId)>,
+    /// Which part of a lock of Rust it is.
+    part: Option<LockPart<SiteId>>,
 }
 
 impl Decoder {
@@ -164,7 +171,13 @@ impl Decoder {
             return;
         }
         let (_, callers) = self.callers.remove(&thread).unwrap_or_default();
+        self.last_callers = callers;
         self.event(thread, record, callers, names, out);
+    }
+
+    /// The callers of the function that made the last record.
+    pub(crate) fn last_callers(&self) -> Callers {
+        self.last_callers
     }
 
     /// The events that a record stands for, in their order.
@@ -189,17 +202,15 @@ impl Decoder {
         if kind == RecordKind::Acquire {
             line.site = awaited.unwrap_or(line.site);
         }
-        let of_std = record.is_of_std();
-        if of_std && kind == RecordKind::Acquire {
-            self.push_std_order(&line, out);
+        if line.part.is_some_and(|p| p.complete) {
+            self.complete.insert(record.a);
         }
-        if !of_std || self.is_seen(&line, awaited.is_some()) {
+        if record.is_of_std() && !self.is_seen(&line, awaited.is_some()) {
+            self.push_std_order(&line, out);
+        } else if !self.is_part(&line) {
             self.push_operation(&line, names, out);
-            self.push_lock_step(&line, out);
         }
-        if of_std && kind == RecordKind::Release {
-            self.push_std_order(&line, out);
-        }
+        self.push_lock_step(&line, out);
         let locks = |e: &Event| matches!(e.op, Op::Acquire(..) | Op::Release(..));
         self.lock_change = out[before..]
             .iter()
@@ -237,15 +248,15 @@ impl Decoder {
     /// Where the thread began to wait for a lock that it has now, by the record itself. If it does something
     /// else it has the lock as well, which comes first.
     fn end_waiting(&mut self, line: &Line<'_>, out: &mut Vec<Event>) -> Option<SiteId> {
-        let &Line { thread, kind, record, step, .. } = line;
+        let &Line { thread, kind, record, part, .. } = line;
         let &(addr, mode, site) = self.awaited.get(&thread)?;
         let takes = matches!(kind, RecordKind::Acquire | RecordKind::Update);
-        let inside = matches!(step, Some((LockStep::Inside, _)));
+        let inside = part.is_some_and(|p| p.step == LockStep::Inside);
         if takes && addr == record.a && !inside {
             self.awaited.remove(&thread);
             return Some(site);
         }
-        if step.is_none() && tells_more(record, kind) {
+        if part.is_none() && tells_more(record, kind) {
             self.awaited.remove(&thread);
             self.take(thread, site, addr, mode, out);
         }
@@ -265,16 +276,43 @@ impl Decoder {
         }
     }
 
-    /// What a stub around the standard library says of a lock orders threads whether or not the lock is
-    /// seen: the library's own atomics at the same place are not recorded.
+    /// Whether a record is nothing but a part of a lock, whose own events say the same: an atomic of its
+    /// code, or the order of threads that wait for it and wake each other.
+    fn is_part(&mut self, line: &Line<'_>) -> bool {
+        let &Line { thread, kind, record, part, .. } = line;
+        let is_same = |addr: u64| addr == record.a;
+        let given = self.given.get(&thread).copied();
+        if kind != RecordKind::Notify {
+            self.given.remove(&thread);
+        }
+        match kind {
+            RecordKind::HappensBefore => given.is_some_and(is_same),
+            RecordKind::HappensAfter => self.awaited.get(&thread).is_some_and(|a| is_same(a.0)),
+            _ => part.is_some_and(|p| p.complete && p.step != LockStep::Inside),
+        }
+    }
+
+    /// What a stub around the standard library says of a lock orders threads even if the lock is not seen:
+    /// the library's own atomics at the same place are not recorded.
     fn push_std_order(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
         const LEN: u64 = 4;
+        if self.complete.contains(&line.record.a) {
+            return self.push_turn(line, mode(line.record.flags()), out);
+        }
         let op = match line.kind {
             RecordKind::Acquire => AtomicOp::Load(LoadOrder::Acquire),
             _ => AtomicOp::Update(UpdateOrder::Release),
         };
         let access = self.access(&Record { b: LEN, ..*line.record });
         self.push(line, Op::Atomic(access, op), out);
+    }
+
+    /// The thread takes a lock or gives it back, and the other half is out of sight. It orders threads, but
+    /// the lock is not known to be held before or after it.
+    fn push_turn(&mut self, line: &Line<'_>, mode: Mode, out: &mut Vec<Event>) {
+        let lock = self.lock(line.record.a, line.site);
+        self.push(line, Op::Acquire(lock, mode), out);
+        self.push(line, Op::Release(lock, mode), out);
     }
 
     fn push_operation(&mut self, line: &Line<'_>, names: &mut Names<'_>, out: &mut Vec<Event>) {
@@ -326,7 +364,7 @@ impl Decoder {
 
     fn push_lock_step(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
         let &Line { thread, record, .. } = line;
-        let Some((step, site)) = line.step else { return };
+        let Some(LockPart { step, site, complete }) = line.part else { return };
         let wrote = line.kind == RecordKind::Update;
         match step {
             LockStep::Take(mode) | LockStep::Try(mode) if wrote => {
@@ -335,6 +373,12 @@ impl Decoder {
             LockStep::Give(mode) if self.rust_locks.give(thread, record.a) => {
                 let op = Op::Release(self.lock(record.a, site), mode);
                 self.push(&Line { site, ..*line }, op, out);
+                if complete {
+                    self.given.insert(thread, record.a);
+                }
+            }
+            LockStep::Give(mode) if complete => {
+                self.push_turn(&Line { site, ..*line }, mode, out);
             }
             LockStep::Take(mode) => {
                 self.awaited.insert(thread, (record.a, mode, site));
@@ -448,6 +492,8 @@ impl Decoder {
                 Op::RegionExit(regions.open.pop()?)
             }
             RecordKind::Block
+            | RecordKind::BlockJoin
+            | RecordKind::BlockToken
             | RecordKind::Callers
             | RecordKind::Destroy
             | RecordKind::Enroll
@@ -457,6 +503,8 @@ impl Decoder {
             | RecordKind::Name
             | RecordKind::Raced
             | RecordKind::RegionEnter
+            | RecordKind::StrayExit
+            | RecordKind::Value
             | RecordKind::Yield => return None,
         })
     }
@@ -481,6 +529,7 @@ impl Decoder {
             ids.forget(range);
         }
         self.rust_locks.forget(range);
+        self.complete.retain(|&lock| !(range.start..range.end()).contains(&lock));
     }
 }
 
@@ -501,8 +550,8 @@ fn line<'a>(
     let may_lock = matches!(kind, RecordKind::Update | RecordKind::Load)
         && record.flags() & MAY_LOCK != 0
         && callers[0] != 0;
-    let step = if may_lock { names.lock_step(code) } else { None };
-    Line { thread, kind, record, site: names.site(code).0, step }
+    let part = if may_lock { names.lock_step(code) } else { None };
+    Line { thread, kind, record, site: names.site(code).0, part }
 }
 
 /// The mode of an acquisition or release.

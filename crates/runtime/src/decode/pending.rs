@@ -4,7 +4,7 @@ use selvedge_explore::{Pending, Step};
 use selvedge_model::{AtomicOp, CondId, LoadOrder, Mode, Op, SiteId};
 
 use super::{Decoder, Line, code, line, mode};
-use crate::modules::LockStep;
+use crate::modules::{LockPart, LockStep};
 use crate::places::{Callers, Names};
 use crate::wire::{FUTEX, Record, RecordKind, TIMED, TRY};
 
@@ -31,7 +31,7 @@ impl Decoder {
     /// A step that is one of a lock of Rust.
     fn pending_lock(&mut self, line: &Line<'_>) -> Option<(SiteId, Step)> {
         let addr = line.record.a;
-        if let Some((step, site)) = line.step {
+        if let Some(LockPart { step, site, .. }) = line.part {
             let known = self.locks.live.contains_key(&addr);
             let lock = (step != LockStep::Inside || known).then(|| self.lock(addr, site))?;
             let step = match step {

@@ -35,7 +35,7 @@ impl Exec {
     #[cold]
     pub(super) fn circle(&mut self, place: Place, step: Step) -> Option<Go> {
         let me = self.current;
-        let Place { site, landmark } = place;
+        let Place { site, landmark, .. } = place;
         self.pending[me.index()] = Pending { site, landmark, step };
         let circle = self.circle_through(me)?;
         let blocked = circle.iter().enumerate().map(|(i, &thread)| {

@@ -20,19 +20,11 @@ pub(crate) fn without_place(kind: Kind, failure: Failure) -> Finding {
 
 /// These threads wait for ever: for each other, or after the test body has returned.
 pub(crate) fn waiting(blocked: Vec<Blocked>, body_is_over: bool) -> Finding {
-    let places = |list: &[Blocked]| list.iter().map(Blocked::place).collect();
     if body_is_over {
-        let places = places(&blocked);
+        let places = blocked.iter().map(Blocked::place).collect();
         return finding(Kind::Hang, Failure::Left(blocked), places);
     }
-    // A thread that joins one that waits is not why that one waits.
-    let is_join = |b: &Blocked| matches!(b.wants, Role::Join(_));
-    let (part, others): (Vec<Blocked>, Vec<Blocked>) = match blocked.iter().all(is_join) {
-        true => (blocked, Vec::new()),
-        false => blocked.into_iter().partition(|b| !is_join(b)),
-    };
-    let places = places(&part);
-    finding(Kind::Deadlock, Failure::Stuck { part, others }, places)
+    Finding { status: Status::Confirmed, ..Finding::stuck(&blocked, |_| false) }
 }
 
 impl Exec {

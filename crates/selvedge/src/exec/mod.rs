@@ -9,12 +9,14 @@
 //! | this one | the state of an execution; who can run and who does |
 //! | [`ops`] | what controlled types do, in terms of the state |
 //! | [`objects`] | locks, condition variables, barriers, semaphores |
+//! | [`blocks`] | what threads say of their deterministic blocks |
 //! | [`circles`] | deadlocks of readers behind writers |
 //! | [`failing`] | what ends an execution, as findings |
 //! | [`ownership`] | races that the count of an `Arc` may have ordered |
 //! | [`fiber`] | coroutines; the only unsafe code of the executor |
 //! | [`worker`] | executions one after the other, with strategies and analyses |
 
+pub(crate) mod blocks;
 mod circles;
 pub(crate) mod failing;
 pub(crate) mod fiber;
@@ -41,6 +43,7 @@ use selvedge_model::{
     Access, Event, Failure, Finding, Kind, LockId, Op, RegionKind, Site, SiteId, Symbols, ThreadId,
 };
 
+use blocks::Speech;
 use objects::{Barrier, Cond, Enabling, Lock, Semaphore};
 use ownership::Ownership;
 use panics::Panicked;
@@ -169,6 +172,7 @@ pub(crate) struct Exec {
     /// How many events the analyses have seen.
     analysed: usize,
     ownership: Ownership,
+    pub(crate) speech: Speech,
     /// The analyses to run.
     pub(crate) selected: Arc<[&'static Entry]>,
     // invariant: started only when the execution is over, or because the log got long.
@@ -238,6 +242,7 @@ impl Exec {
             contents: Contents::default(),
             analysed: 0,
             ownership: Ownership::default(),
+            speech: Speech::default(),
             selected: Arc::default(),
             pipeline: Pipeline::default(),
             keep: false,
@@ -286,6 +291,7 @@ impl Exec {
         self.contents = Contents::default();
         self.analysed = 0;
         self.ownership = Ownership::default();
+        self.speech.clear();
         self.pipeline.restart();
         self.observed = self.noting || self.follows;
         self.heartbeat.beat();
@@ -323,13 +329,13 @@ impl Exec {
         let abstraction = match self.threads.get_mut(self.current.index()) {
             Some(parent) if id.0 > 0 => {
                 parent.children += 1;
-                let site = u64::from(place.site.0);
-                hash([parent.abstraction, site, parent.children])
+                hash([parent.abstraction, place.name, parent.children])
             }
             _ => 0,
         };
         self.names.0.borrow_mut().threads.push(abstraction);
         self.threads.push(Thread { name, abstraction, ..Thread::default() });
+        self.inherit_block(id);
         let step = Step::Do(Op::Begin);
         self.pending.push(Pending { site: place.site, landmark: place.landmark, step });
         self.jobs.push((id, job));
@@ -417,7 +423,7 @@ impl Exec {
     #[inline]
     pub(crate) fn point(&mut self, place: Place, step: Step, enabled: bool) -> Go {
         let me = self.current;
-        let Place { site, landmark } = place;
+        let Place { site, landmark, .. } = place;
         self.pending[me.index()] = Pending { site, landmark, step };
         if enabled {
             self.enable(me);
@@ -672,8 +678,8 @@ impl Exec {
 
     pub(crate) fn new_lock(&mut self, made: &'static Location<'static>) -> u32 {
         self.locks.push(Lock::default());
-        let site = self.place(made).site;
-        self.names.0.borrow_mut().locks.push(hash([u64::from(site.0), 1, 0]));
+        let name = self.place(made).name;
+        self.names.0.borrow_mut().locks.push(hash([name, 1, 0]));
         (self.locks.len() - 1) as u32
     }
 

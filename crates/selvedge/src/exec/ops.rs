@@ -553,15 +553,17 @@ pub(crate) fn enter(name: &str, kind: RegionKind, here: Here) -> Option<RegionId
         let id = RegionId(e.symbols.regions.intern(region));
         let site = e.place(here).site;
         e.emit(site, Op::RegionEnter(id, kind));
+        e.begin_block(name, kind, site);
         id
     })
 }
 
 /// Leaves it.
-pub(crate) fn exit(region: RegionId, here: Here) {
+pub(crate) fn exit(region: RegionId, kind: RegionKind, here: Here) {
     with(|e| {
         let site = e.place(here).site;
         e.emit(site, Op::RegionExit(region));
+        e.end_block(kind, site);
     });
 }
 

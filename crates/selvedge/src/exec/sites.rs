@@ -16,6 +16,8 @@ const RECENT: usize = 64;
 pub(crate) struct Place {
     pub(crate) site: SiteId,
     pub(crate) landmark: u16,
+    /// The same for every worker, which numbers sites by itself.
+    pub(crate) name: u64,
 }
 
 /// All places met so far by one worker.
@@ -26,7 +28,7 @@ pub(crate) struct Sites {
 
 impl Sites {
     pub(crate) fn new() -> Sites {
-        let nowhere = Place { site: SiteId(0), landmark: 0 };
+        let nowhere = Place { site: SiteId(0), landmark: 0, name: 0 };
         Sites { by_address: FxHashMap::default(), recent: [(0, nowhere); RECENT] }
     }
 
@@ -60,9 +62,20 @@ impl Sites {
             };
             let site = Site::Source(frame, Vec::new());
             let landmark = landmark(&site);
-            Place { site: SiteId(symbols.sites.intern(site)), landmark }
+            let name = name(location);
+            Place { site: SiteId(symbols.sites.intern(site)), landmark, name }
         });
         self.recent[(address >> 3) % RECENT] = (address, place);
         place
     }
+}
+
+/// A number for a place that does not depend on which places were met before.
+fn name(location: &Location<'_>) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut add = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    location.file().bytes().for_each(&mut add);
+    location.line().to_le_bytes().into_iter().for_each(&mut add);
+    location.column().to_le_bytes().into_iter().for_each(&mut add);
+    hash
 }

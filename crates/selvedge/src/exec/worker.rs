@@ -10,7 +10,10 @@ use selvedge_engine::{
     Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome,
 };
 use selvedge_explore::{Replay, Rng, Strategy};
-use selvedge_model::{Finding, Op, Site, SiteId, Status, Symbols, ThreadId};
+use selvedge_model::{Cause, Finding, Op, Site, SiteId, Status, Symbols, ThreadId};
+use selvedge_specs::Judge;
+
+use crate::values::Callbacks;
 
 use super::fiber::{self, Pool, with};
 use super::panics::Panicked;
@@ -54,10 +57,6 @@ pub(crate) struct Worker {
     selected: Arc<[&'static Entry]>,
     here: &'static Location<'static>,
 }
-
-/// Why the same schedule may not do the same.
-const UNCONTROLLED: &str = "look for time, random numbers, the order of a HashMap, addresses, statics \
-that keep state, or types of std::sync and std::thread used inside the check";
 
 impl Executor for Worker {
     type Error = Infallible;
@@ -118,9 +117,13 @@ impl Executor for Worker {
         let third = self.replay(&second, ask)?;
         Ok(second.difference(&third).map(|difference| Nondeterminism {
             difference,
-            cause: UNCONTROLLED.to_owned(),
+            cause: Cause::Test,
             symbols: Arc::new(self.named(&third)),
         }))
+    }
+
+    fn judge(&self) -> Box<dyn Judge> {
+        Box::new(Callbacks)
     }
 
     fn is_usable(&self) -> bool {
@@ -143,6 +146,7 @@ impl Worker {
             exec.finish_analyses();
         }
         let mut findings: Vec<Finding> = exec.pipeline.take_findings().into_iter().collect();
+        let blocks = exec.take_speech(&mut findings);
         let mut failed = exec.failed.take().or(unhandled);
         if failed.is_none()
             && let Some(i) = findings.iter().position(|f| f.status >= Status::Observed)
@@ -157,6 +161,7 @@ impl Worker {
             analyses: exec.contents.relevant(&exec.selected).map(|e| e.name).collect(),
             events: if exec.keep { std::mem::take(&mut exec.log) } else { Vec::new() },
             stops: std::mem::take(&mut exec.driver.stops),
+            times: std::mem::take(&mut exec.driver.times),
             last: exec.current,
             output: Vec::new(),
             errors: Vec::new(),
@@ -165,6 +170,7 @@ impl Worker {
             uncontrolled: Vec::new(),
             choices,
             steps,
+            blocks,
         }
     }
 

@@ -9,26 +9,20 @@ use selvedge_engine::replay::{follow, shortened};
 use selvedge_engine::search::{Searched, Step, Tried};
 use selvedge_engine::shards::Halt;
 use selvedge_engine::{
-    Ask, Effort, Factory, Harm, Heartbeat, Key, Nondeterminism, Noted, Replayed, Run, Search,
-    Sought,
+    Ask, Determinism, Effort, Factory, Harm, Heartbeat, Key, Nondeterminism, Noted, Replayed, Run,
+    Search, Sought,
 };
 use selvedge_explore::Coverage;
 use selvedge_model::{
     Failure as Failing, Finding, Kind, Schedule, Site, Status, Subject, Symbols, Target,
 };
+use selvedge_report::words;
 
-use super::{Explore, Summary};
+use super::{Check, Summary, violation};
 use crate::exec::failing;
 use crate::exec::worker::Bodies;
 use crate::failure::{Failure, in_words};
 use crate::report::{self, Report};
-
-/// A check that runs.
-pub(super) struct Check {
-    pub(super) options: Explore,
-    pub(super) bodies: Arc<Bodies>,
-    pub(super) test: Option<String>,
-}
 
 /// Something that fails the check.
 struct Found {
@@ -61,18 +55,30 @@ impl Check {
         };
         let expired = || options.time.is_some_and(|time| begun.elapsed() >= time);
         let mut summary = Summary::default();
+        let mut determinism = violation::determinism();
         let mut found = None;
         let searched = search.run(&self.bodies, expired, |_, step| {
+            summary.compare(&step, &mut determinism);
             found = summary.take(step);
-            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let is_over = determinism.wrong.is_some() || !determinism.violations.is_empty();
+            if found.is_some() || is_over {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
+        violation::refuse(determinism.wrong.as_ref());
         if let Some(found) = found {
             return Err(self.explain(found));
+        }
+        if let Some(violation) = determinism.violations.pop() {
+            return Err(self.violated(&violation));
         }
         match searched {
             Ok(Searched { coverage, classes }) => {
                 summary.complete = coverage == Coverage::Complete;
                 summary.classes = classes;
+                summary.undecided(&determinism);
                 Ok(summary)
             }
             Err(Halt::Stalled) => Err(self.explain(self.stalled(summary.executions))),
@@ -95,7 +101,9 @@ impl Check {
     fn explain(&self, found: Found) -> Box<Failure> {
         let is_replayed = match &found.finding.subject {
             Subject::Program(failure) => failure.depends_on_schedule(),
-            Subject::Memory(_) | Subject::Locks(_) | Subject::Region(_) => true,
+            Subject::Memory(_) | Subject::Locks(_) | Subject::Region(_) | Subject::Value { .. } => {
+                true
+            }
         };
         let how = format!("strategy {}, seed {}", self.options.plan, self.options.seed);
         if !is_replayed {
@@ -130,7 +138,9 @@ impl Check {
             let Ok(shown) = follow(worker, &theirs, &Sought::default(), &ask);
             shown
         });
-        let note = shown.divergence.map(|d| format!("The replay diverged {d}."));
+        violation::refuse(shown.execution.blocks.wrong.as_ref());
+        let note =
+            shown.divergence.map(|d| format!("The replay diverged {}.", words::divergence(&d)));
         let Some(finding) = shown.ending.finding() else {
             if let Some(note) = note {
                 eprintln!("selvedge: {note}");
@@ -153,7 +163,7 @@ impl Check {
     }
 
     /// Executions need an OS thread that nothing else runs on.
-    fn on_a_thread<T: Send + 'static>(
+    pub(super) fn on_a_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut <Bodies as Factory>::Executor) -> T + Send + 'static,
     ) -> T {
@@ -186,12 +196,19 @@ impl Check {
             execution: *execution,
             how,
             words: &in_words(finding, symbols),
-            schedule,
-            shown,
+            schedules: std::slice::from_ref(schedule),
+            shown: shown.into_iter().collect(),
             critical: &critical,
             note,
         });
-        Box::new(Failure { case, execution: *execution, schedule: schedule.clone(), text })
+        let schedules = vec![schedule.clone()];
+        Box::new(Failure {
+            case,
+            execution: *execution,
+            schedule: schedule.clone(),
+            schedules,
+            text,
+        })
     }
 }
 
@@ -210,6 +227,14 @@ impl Found {
 }
 
 impl Summary {
+    /// Compares the blocks of all executions of a step with those before.
+    fn compare(&self, step: &Step, determinism: &mut Determinism<()>) {
+        let tried = step.tried.iter().flat_map(|t| &t.trials).flat_map(|t| &t.runs);
+        for (number, run) in (self.executions + 1..).zip(std::iter::once(&step.run).chain(tried)) {
+            determinism.add(number, (&run.blocks, run.ending.key), (&run.schedule, &()));
+        }
+    }
+
     /// Counts what a shard did, and says what fails the check.
     fn take(&mut self, step: Step) -> Option<Found> {
         let Step { run, nondeterminism, tried } = step;

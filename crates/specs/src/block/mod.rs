@@ -100,6 +100,20 @@ impl<S> BlockExecution<S> {
         self.calls.iter().filter(move |c| c.key.word == word)
     }
 
+    /// The same with every place replaced.
+    pub fn map<T>(self, mut place: impl FnMut(S) -> T) -> BlockExecution<T> {
+        let BlockExecution { block, site, calls } = self;
+        let site = place(site);
+        let mut call = |Call { key, predicate, value, site }| Call {
+            key,
+            predicate,
+            value,
+            site: place(site),
+        };
+        let calls = calls.into_iter().map(&mut call).collect();
+        BlockExecution { block, site, calls }
+    }
+
     /// Whether it ensures anything.
     pub fn ensures(&self) -> bool {
         self.calls_of(Word::Ensure).next().is_some()

@@ -66,6 +66,26 @@ pub enum Misuse<S> {
     },
 }
 
+impl<S> Misuse<S> {
+    /// The same with every place replaced.
+    pub fn map<T>(self, mut place: impl FnMut(S) -> T) -> Misuse<T> {
+        match self {
+            Misuse::AssumeAfterEnsure { block, name, site, ensured, ensured_at } => {
+                let (site, ensured_at) = (place(site), place(ensured_at));
+                Misuse::AssumeAfterEnsure { block, name, site, ensured, ensured_at }
+            }
+            Misuse::Outside { word, name, site } => {
+                Misuse::Outside { word, name, site: place(site) }
+            }
+            Misuse::AfterEnd { block, name, site } => {
+                Misuse::AfterEnd { block, name, site: place(site) }
+            }
+            Misuse::EndWithoutBegin { site } => Misuse::EndWithoutBegin { site: place(site) },
+            Misuse::JoinAfterEnd { site } => Misuse::JoinAfterEnd { site: place(site) },
+        }
+    }
+}
+
 /// A block that was begun and not ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unclosed<S> {

@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::ExecutionId;
 use crate::{Call, Digest, NoCallbacks, Predicate, Unfit, Value};
 
-/// Up to here `f64` represents whole numbers and their distances.
-const WHOLE: i128 = 1 << 52;
-
 /// What executions ensured in one call.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Results {
@@ -157,44 +154,9 @@ fn look<S>(call: &Call<S>) -> Result<Look, Unfit> {
         Predicate::Relative(e) => *e <= 1.0,
         _ => false,
     };
-    let mut numbers = Vec::new();
-    let skeleton = ranges.then(|| skeleton(value, predicate, &mut numbers)).flatten();
+    let skeleton = if ranges { predicate.skeleton(value) } else { None };
     Ok(match skeleton {
-        Some(skeleton) => Look::Numbers(skeleton.digest(), numbers),
+        Some((skeleton, numbers)) => Look::Numbers(skeleton, numbers),
         None => Look::Distinct(call.value.digest),
-    })
-}
-
-/// The value without its numbers, which are listed. None if a number is too large to be put in order as an `f64`.
-fn skeleton(value: &Value, predicate: &Predicate, numbers: &mut Vec<Value>) -> Option<Value> {
-    let ulps = matches!(predicate, Predicate::Ulps(_));
-    let mut inner = |value: &Value| skeleton(value, predicate, numbers);
-    Some(match value {
-        Value::Some(value) => Value::Some(Box::new(inner(value)?)),
-        Value::Variant(name, value) => Value::Variant(name.clone(), Box::new(inner(value)?)),
-        Value::List(values) => Value::List(values.iter().map(inner).collect::<Option<_>>()?),
-        Value::Map(entries) => Value::Map(
-            entries.iter().map(|(k, v)| Some((k.clone(), inner(v)?))).collect::<Option<_>>()?,
-        ),
-        Value::Record(members) => Value::Record(
-            members.iter().map(|(n, v)| Some((n.clone(), inner(v)?))).collect::<Option<_>>()?,
-        ),
-        // Not near anything but itself.
-        Value::F32(x) if !x.is_finite() => value.clone(),
-        Value::F64(x) if !x.is_finite() => value.clone(),
-        Value::Int(_) | Value::Huge(_) if ulps => value.clone(),
-        Value::Int(n) if n.abs() > WHOLE => return None,
-        Value::Huge(_) => return None,
-        Value::F32(_) | Value::F64(_) | Value::Int(_) => {
-            numbers.push(value.clone());
-            // By steps, numbers of different types are never near; otherwise the type does not matter.
-            if ulps && matches!(value, Value::F32(_)) { Value::F32(0.0) } else { Value::F64(0.0) }
-        }
-        Value::Unit
-        | Value::None
-        | Value::Bool(_)
-        | Value::Char(_)
-        | Value::Text(_)
-        | Value::Bytes(_) => value.clone(),
     })
 }

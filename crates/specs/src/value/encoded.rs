@@ -75,9 +75,28 @@ impl Value {
 
     /// The digest.
     pub fn digest(&self) -> Digest {
-        let mut hasher = XxHash3_128::new();
-        emit(self, &mut |part| hasher.write(part), true);
-        Digest(hasher.finish_128())
+        // The tag and the longest number; a hasher has a buffer that is not worth its allocation for so little.
+        let mut small = [0; 17];
+        let mut len = 0;
+        let mut large = None;
+        emit(
+            self,
+            &mut |part| match (&mut large, small.get_mut(len..len + part.len())) {
+                (None, Some(place)) => {
+                    place.copy_from_slice(part);
+                    len += part.len();
+                }
+                (large, _) => large
+                    .get_or_insert_with(|| {
+                        let mut hasher = XxHash3_128::new();
+                        hasher.write(&small[..len]);
+                        hasher
+                    })
+                    .write(part),
+            },
+            true,
+        );
+        Digest(large.map_or_else(|| XxHash3_128::oneshot(&small[..len]), |h| h.finish_128()))
     }
 
     /// The value with this stored form.

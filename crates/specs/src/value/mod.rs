@@ -16,6 +16,7 @@ mod ser;
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -184,6 +185,12 @@ impl PartialEq for Value {
 }
 
 impl Eq for Value {}
+
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.digest().hash(hasher);
+    }
+}
 
 macro_rules! whole {
     ($($type:ty),*) => {$(

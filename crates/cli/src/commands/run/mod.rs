@@ -17,10 +17,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use selvedge_analyses::registry::Accesses;
 use selvedge_model::Symbols;
 use selvedge_report::{Bound, FORMATS};
-use selvedge_runtime::{Form, Options, Outcome, Session};
+use selvedge_runtime::{Form, Outcome, Session};
 
 use crate::args::{Output, Run};
 use crate::catalogue;
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let journal =
         Journal::begin(store::open(&directory), &words(&args.command), mode(form), &sight);
     let claims = args.options.regions.claims();
-    let function_regions = !claims.is_empty();
+    let options = analyses.options(!claims.is_empty());
     let symbolizer = SharedSymbolizer::new(&root).claiming(claims.clone());
     let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal).live();
 
@@ -60,13 +59,6 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         // Standard output carries only the report.
         command.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
     }
-    let options = Options {
-        synchronization: true,
-        accesses: analyses.accesses == Accesses::All,
-        racy_accesses: analyses.accesses == Accesses::Racy,
-        function_regions,
-        races: !analyses.in_program.is_empty(),
-    };
     let signals = signals::hold().map_err(Failure::Output)?;
     let session = Session::start(command, form, &toolbox.libraries, options)?;
     signals.forward_to(session.pid());

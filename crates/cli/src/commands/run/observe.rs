@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_model::Symbols;
 use selvedge_report::Report;
-use selvedge_runtime::{Options, Session};
+use selvedge_runtime::Session;
 
 use super::watch::Watch;
 use crate::catalogue;
@@ -32,6 +32,7 @@ pub(crate) fn observe_run(
     deadline: &Deadline,
 ) -> Result<Report, Failure> {
     let analyses = catalogue::beside_program(registry::defaults(Purpose::Run), Settings::default());
+    let options = analyses.options(false);
     let symbolizer = SharedSymbolizer::new(&program.root);
     let mut watch =
         Watch::new(analyses.recorded, symbolizer.clone(), suppressions, Journal::default());
@@ -39,7 +40,6 @@ pub(crate) fn observe_run(
     let mut command = Command::new(&setup.program);
     command.args(&setup.arguments).current_dir(&setup.directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let options = Options { races: program.is_instrumented(), ..Options::default() };
     let session = Session::start(command, program.form, program.libraries(), options)?;
     let pid = i32::try_from(session.pid()).ok().and_then(Pid::from_raw);
     let mut symbols = Symbols::default();
@@ -56,7 +56,7 @@ pub(crate) fn observe_run(
                     stuck_since.get_or_insert_with(Instant::now);
                 }
                 let hopeless = stuck_since.is_some_and(|since| since.elapsed() > STUCK);
-                if begin.elapsed() > patience || hopeless || deadline.reason().is_some() {
+                if begin.elapsed() > patience || hopeless || deadline.stopped().is_some() {
                     // An error means that the program has ended in the meantime.
                     let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
                     return;

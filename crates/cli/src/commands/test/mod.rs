@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use selvedge_engine::campaign::Undirected;
 use selvedge_engine::{Attempted, Campaign, Confirmer};
-use selvedge_model::{FindingId, Status};
-use selvedge_report::{Case, Report, Stats};
+use selvedge_model::{FindingId, Keep, Status};
+use selvedge_report::{Case, Remark, Report, Stats, words};
 
 use crate::args::Test;
 use crate::commands::explore;
@@ -28,6 +28,7 @@ use crate::store::Journal;
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     let suppressions = Suppressions::load(&args.suppressions)?;
     let program = ControlledProgram::find(&args.command, args.budget.patience())?;
+    let program = program.ensuring(&args.ensure)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = explore::begin(&program);
     let (report, ended) = match test(args, &program, &deadline, &suppressions, &mut journal) {
@@ -37,7 +38,8 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
             return Err(failure);
         }
     };
-    journal.finish(&deadline.reason().unwrap_or_else(|| "tested".to_owned()), &report.stats);
+    let ending = deadline.stopped().map_or("tested".to_owned(), words::stopped);
+    journal.finish(&ending, &report.stats);
     explore::conclude(&report, &args.output, &program, (&deadline, ended))
 }
 
@@ -54,13 +56,17 @@ fn test(
     let (observation, predicted, mut report) =
         predict::predict(program, &native, args, suppressions, deadline)?;
     report.cases.iter().for_each(|case| journal.add(case));
-    let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(args.attempts));
+    let mut budget = args.budget.engine(args.attempts);
+    if program.writes_files() {
+        budget.jobs = 1;
+    }
+    let mut campaign = Campaign::new(Arc::clone(&native), budget);
     campaign.besides = observation.executions;
     if let Some((left, schedule)) = &observation.baseline {
         campaign.count_baseline(left, schedule);
     }
     let points = observation.racing();
-    let remarks: Vec<String> = explore::limits(&points).into_iter().collect();
+    let remarks: Vec<Remark> = explore::limits(&points).into_iter().collect();
     let mut watcher = Watcher {
         deadline,
         journal,
@@ -87,7 +93,7 @@ fn test(
         .collect();
     report.cases = cases.into_iter().chain(report.cases).collect();
     let search = explore::search(&campaign, points, observation.releases);
-    if search.schedules > 0 && deadline.reason().is_none() {
+    if search.schedules > 0 && deadline.stopped().is_none() {
         let undirected = Undirected { search, until_failure: false, known: known.clone() };
         explore::finished(campaign.explore(undirected, &mut watcher))?;
     }
@@ -95,7 +101,7 @@ fn test(
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
     for failure in failures {
         if !suppressions.match_finding(&failure, &[]) {
-            journal.add(add(&mut report, failure));
+            journal.add(report.merge(failure, Keep::Second));
         }
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
@@ -126,25 +132,4 @@ fn settled(
         unless_interrupted(explained)?;
     }
     Ok(cases)
-}
-
-/// Adds a failure that an undirected schedule has shown. If directed executions tried to confirm it before,
-/// the number of their attempts is kept.
-fn add(report: &mut Report, mut failure: Case) -> &Case {
-    let at = match report.cases.iter().position(|f| f.id == failure.id) {
-        Some(at) => {
-            let known = &report.cases[at];
-            if let (Some(control), Some(before)) = (&mut failure.control, &known.control) {
-                control.attempts = before.attempts;
-            }
-            failure.analyses = known.analyses.iter().cloned().chain(failure.analyses).collect();
-            report.cases[at] = failure;
-            at
-        }
-        None => {
-            report.cases.push(failure);
-            report.cases.len() - 1
-        }
-    };
-    &report.cases[at]
 }

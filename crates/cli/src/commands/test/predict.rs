@@ -3,7 +3,7 @@
 use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::observe::observe;
 use selvedge_engine::{Observation, Prediction};
-use selvedge_model::Status;
+use selvedge_model::{Keep, Status};
 use selvedge_report::{Bound, Case, Report};
 use selvedge_runtime::Controlled;
 
@@ -74,20 +74,7 @@ fn adopt(case: Case, observation: &Observation<Controlled>, predicted: &mut Vec<
     let id = case.id;
     if let Some(known) = predicted.iter_mut().find(|p| p.prediction.id == id) {
         // A native run knows names and stacks that a controlled run does not.
-        let status = known.case.status.max(case.status);
-        let mut analyses = case.analyses.clone();
-        for analysis in std::mem::take(&mut known.case.analyses) {
-            if !analyses.contains(&analysis) {
-                analyses.push(analysis);
-            }
-        }
-        let held: Vec<_> = known.case.places.iter().map(|p| p.held.clone()).collect();
-        known.case = Case { status, analyses, ..case };
-        for (place, held) in known.case.places.iter_mut().zip(held) {
-            if place.held.is_none() {
-                place.held = held;
-            }
-        }
+        known.case.merge(case, Keep::Second);
         return;
     }
     let points = observation.points_at(target.accesses());

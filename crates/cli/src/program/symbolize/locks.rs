@@ -5,7 +5,7 @@
 //! frames at the operation and its callers.
 
 use selvedge_model::{Frame, Mode, Site};
-use selvedge_runtime::{LockStep, Modules};
+use selvedge_runtime::{LockPart, LockStep, Modules};
 
 use super::{Symbolizer, is_library, shortened};
 
@@ -64,13 +64,14 @@ fn is_lock_crate(file: &str) -> bool {
 }
 
 impl Symbolizer {
-    /// Which step of a lock an atomic operation is, if it is one, and where the lock is used.
+    /// Which part of a lock an atomic operation is, if it is one. The slow paths of the standard library
+    /// have stubs; those of other libraries are atomics like any other.
     pub(super) fn lock_step(
         &mut self,
         pc: u64,
         callers: &[u64],
         modules: &Modules,
-    ) -> Option<(LockStep, Site)> {
+    ) -> Option<LockPart<Site>> {
         let mut frames: Vec<Frame> = Vec::new();
         for &pc in std::iter::once(&pc).chain(callers.iter().take_while(|&&pc| pc != 0)) {
             let Some(module) = modules.find(pc).cloned() else { continue };
@@ -86,7 +87,7 @@ impl Symbolizer {
         if matches!(step, Try(_)) {
             self.tries.insert(site.clone());
         }
-        Some((step, site))
+        Some(LockPart { step, site, complete: is_library(&frames[at]) })
     }
 }
 

@@ -8,6 +8,7 @@ mod binary;
 mod likely_calls;
 mod locks;
 mod types;
+mod unwind;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{HashMap, HashSet};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use selvedge_model::{Frame, Site};
-use selvedge_runtime::{CallBefore, FunctionRegion, LockStep, Module, Modules, Resolve};
+use selvedge_runtime::{CallBefore, FunctionRegion, LockPart, Module, Modules, Registers, Resolve};
 
 use crate::program::claims::Claims;
 
@@ -200,6 +201,15 @@ impl Resolve for SharedSymbolizer {
         self.borrow_mut().call_within(pc, callers, modules)
     }
 
+    fn unwind(&mut self, registers: &Registers, stack: &[u64], modules: &Modules) -> Vec<u64> {
+        let bias = |module: &Module| {
+            let mut symbolizer = self.borrow_mut();
+            let binary = symbolizer.binary(module);
+            binary.bias(module)
+        };
+        unwind::callers(registers, stack, modules, bias)
+    }
+
     fn call_before(&mut self, pc: u64, modules: &Modules) -> CallBefore {
         self.borrow_mut().call_before(pc, modules)
     }
@@ -212,12 +222,7 @@ impl Resolve for SharedSymbolizer {
         self.borrow_mut().regions(modules)
     }
 
-    fn lock_step(
-        &mut self,
-        pc: u64,
-        callers: &[u64],
-        modules: &Modules,
-    ) -> Option<(LockStep, Site)> {
+    fn lock_step(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Option<LockPart<Site>> {
         self.borrow_mut().lock_step(pc, callers, modules)
     }
 

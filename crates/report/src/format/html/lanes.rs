@@ -3,12 +3,14 @@
 use super::{Excerpts, excerpt};
 use crate::interleaving::Weight;
 use crate::layout::place;
-use crate::{Interleaving, Row, Sources};
+use crate::{Elided, Interleaving, Row, Sources};
 
 pub(super) struct Lanes {
     pub(super) heading: String,
     pub(super) threads: Vec<String>,
     pub(super) rows: Vec<Step>,
+    /// Whether rows say how likely the finding is from them on.
+    pub(super) margin: bool,
     /// Which row hands something to which, by number.
     pub(super) arrows: Vec<(usize, usize)>,
 }
@@ -25,6 +27,10 @@ pub(super) struct Step {
     pub(super) mark: &'static str,
     pub(super) place: String,
     pub(super) source: String,
+    /// How likely the finding is from here on, and within which limits.
+    pub(super) chance: Option<(u8, String)>,
+    /// The steps that are left out here: thread, what it does, where.
+    pub(super) hidden: Vec<(String, String, String)>,
     /// Where the pane finds the source around it.
     pub(super) file: String,
     pub(super) line: u32,
@@ -36,7 +42,7 @@ impl Lanes {
         sources: &mut Sources<'_>,
         excerpts: &mut Excerpts,
     ) -> Lanes {
-        let lanes = rows.threads.len();
+        let lanes = rows.lanes();
         let step = |(number, row): (usize, &Row)| {
             let told = row.told();
             let (class, mark) = match (told.weight, told.thread) {
@@ -48,7 +54,11 @@ impl Lanes {
             let (file, line) =
                 told.site.and_then(|s| excerpt(s, sources, excerpts)).unwrap_or_default();
             let lane = told.thread.map(|t| t.min(lanes.saturating_sub(1)));
+            let chance = rows.margin.get(number).copied().flatten();
             Step {
+                chance: chance
+                    .map(|c| (c.percent, format!("{} to {}% with 95% confidence", c.low, c.high))),
+                hidden: hidden(row, &rows.threads),
                 number,
                 lane,
                 after: lanes.saturating_sub(lane.unwrap_or(0) + 1),
@@ -63,9 +73,21 @@ impl Lanes {
         };
         Lanes {
             heading: rows.heading(),
-            threads: rows.threads.clone(),
+            threads: rows.threads[..lanes].to_vec(),
+            margin: !rows.margin.is_empty(),
             rows: rows.rows.iter().enumerate().map(step).collect(),
             arrows: rows.arrows(),
         }
     }
+}
+
+/// The steps that a row stands for.
+fn hidden(row: &Row, threads: &[String]) -> Vec<(String, String, String)> {
+    let Row::Elided(Elided::Rows(rows)) = row else { return Vec::new() };
+    let step = |row: &Row| {
+        let told = row.told();
+        let thread = told.thread.and_then(|t| threads.get(t)).cloned().unwrap_or_default();
+        (thread, told.text, told.site.map_or_else(String::new, place))
+    };
+    rows.iter().map(step).collect()
 }

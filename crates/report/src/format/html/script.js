@@ -79,7 +79,7 @@
       row.setAttribute("aria-current", "step");
       this.split.classList.add("stepping");
       this.show(row);
-      row.scrollIntoView({ block: "nearest" });
+      row.querySelector(".lane").scrollIntoView({ block: "nearest", inline: "nearest" });
       this.draw(row);
       const thread = row.closest("table").tHead.rows[0].cells[row.querySelector(".lane").cellIndex].textContent;
       this.bar.querySelector(".at").textContent = `${index + 1} of ${this.steps.length}: ${thread}: ${row.querySelector(".lane").textContent}`;

@@ -298,6 +298,21 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
     log(c, Phase::Step, me, &want.record, NO_CALLERS);
 }
 
+/// A number below `below` that the host chooses; 0 if nothing is controlled.
+pub fn chosen_number(below: u32) -> u32 {
+    let Some((c, t)) = me() else { return 0 };
+    let me = number(t);
+    if c.slots[me].status.load(Ordering::Acquire) != status::RUNNING {
+        // It was away in a system call, and another thread may have the turn.
+        point(c, t, &Want::new(RecordKind::Yield, 0, 0, 0));
+    }
+    c.number.store(below, Relaxed);
+    let _busy = Busy::new(t);
+    ask(c, me, request::NUMBER);
+    wait_for_turn(c, t);
+    c.number.load(Relaxed).min(below - 1)
+}
+
 /// A signal came for the thread while it was busy, probably waiting for its turn.
 pub fn interrupted(t: &Thread) {
     if let Some(c) = of(t) {

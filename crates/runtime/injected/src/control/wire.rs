@@ -14,7 +14,7 @@ use crate::wire::{Phase, Record, RecordKind, SHARED, TRY};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 9;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -52,6 +52,9 @@ pub mod request {
     pub const LIMIT: u32 = 3;
     /// No thread can go on, but the program handles signals, and one may be on its way.
     pub const STUCK_UNLESS_SIGNALLED: u32 = 4;
+    /// The program wants a number below [`Control::number`](super::Control::number), which the answer
+    /// replaces.
+    pub const NUMBER: u32 = 5;
 }
 
 /// [`Control::sources`]: what the program has learnt from outside, bit by bit.
@@ -211,6 +214,8 @@ pub struct Control {
     pub asker: AtomicU32,
     /// Whose turn it is.
     pub turn: AtomicU32,
+    /// See [`request::NUMBER`].
+    pub number: AtomicU32,
     /// Slots in use.
     pub threads: AtomicU32,
     /// Number of the execution.

@@ -29,6 +29,7 @@ pub mod pthread;
 pub mod rwlock;
 pub mod semaphore;
 pub mod signal;
+pub mod stream;
 pub mod time;
 
 unsafe extern "C" {

@@ -16,14 +16,14 @@ use crate::interpose::real;
 use crate::rings;
 use crate::sys;
 use crate::thread;
-use crate::wire::{Crash, FRAMES, Shared};
+use crate::wire::{Crash, FRAMES, REGISTERS, Shared};
 
 /// SIGILL, SIGABRT, SIGBUS, SIGFPE and SIGSEGV.
 const SIGNALS: [usize; 5] = [4, 6, 7, 8, 11];
 
-/// From the start of a `ucontext_t` to the saved stack and instruction pointers.
-const STACK: usize = 160;
-const INSTRUCTION: usize = 168;
+/// From the start of a `ucontext_t` to the saved registers, and which of them is the stack pointer.
+const GENERAL: usize = 40;
+const STACK: usize = 15;
 /// From the start of a `siginfo_t` to the address that could not be accessed.
 const ADDRESS: usize = 16;
 
@@ -52,23 +52,24 @@ pub fn action(signal: usize) -> Option<LongHandler> {
 
 unsafe extern "C" fn on_crash(signal: c_int, info: usize, context: usize) {
     // SAFETY: the kernel's structures, which are longer than that.
-    let (code, addr, stack, pc) = unsafe {
+    let (code, addr, registers) = unsafe {
         (
             ((info + 8) as *const c_int).read(),
             ((info + ADDRESS) as *const u64).read(),
-            ((context + STACK) as *const usize).read(),
-            ((context + INSTRUCTION) as *const u64).read(),
+            ((context + GENERAL) as *const [u64; REGISTERS]).read(),
         )
     };
     let by_instruction = code > 0;
     if let Some(shared) = watched() {
         let crash = &shared.crash;
         if crash.signal.compare_exchange(0, signal as u32, AcqRel, Relaxed).is_ok() {
-            crash.pc.store(pc, Relaxed);
+            for (word, register) in crash.registers.iter().zip(registers) {
+                word.store(register, Relaxed);
+            }
             crash.addr.store(if by_instruction { addr } else { u64::MAX }, Relaxed);
             crash.thread.store(thread_number(), Relaxed);
             keep_calls(crash);
-            keep_stack(crash, stack);
+            keep_stack(crash, registers[STACK] as usize);
             crash.done.store(1, Release);
         } else {
             await_other(crash);
@@ -111,9 +112,7 @@ fn keep_calls(crash: &Crash) {
     }
     let mut frames = [0; FRAMES];
     // SAFETY: the thread's own block.
-    let (count, inside) =
-        unsafe { ((*t).stack(thread::stack_top(), &mut frames), (*t).innermost()) };
-    crash.inside.store(if count > 0 { inside } else { 0 }, Relaxed);
+    let count = unsafe { (*t).stack(thread::stack_top(), &mut frames) };
     for (word, frame) in crash.calls.iter().zip(frames) {
         word.store(frame, Relaxed);
     }

@@ -15,18 +15,39 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use selvedge_explore::Abstraction;
 use selvedge_model::{LockId, ThreadId};
 
-use super::wire;
+use crate::modules::Modules;
+use crate::places::Code;
+use selvedge_injected::control::wire;
 
 /// How many frames a name can tell apart: where it happened and the callers.
 pub const FRAMES: usize = 1 + wire::CALLERS;
 
 /// Numbers of the places in the code of the frames in which an object was made, innermost first, 0 for none.
 pub type Origin = [u64; FRAMES];
+
+/// The frames around a return address, in numbers that are the same in every process: ids of sites are those
+/// of one executor. `statics` numbers what lies in a file.
+pub(crate) fn origin((pc, callers): Code, statics: &dyn Fn(u64) -> Option<u64>) -> Origin {
+    let mut origin: Origin = [0; FRAMES];
+    for (number, at) in origin.iter_mut().zip(std::iter::once(pc).chain(callers)) {
+        *number = if at == 0 { 0 } else { statics(at).unwrap_or(1) };
+    }
+    origin
+}
+
+/// A number for a place in a file that is the same wherever it is loaded; none for other memory.
+pub(crate) fn static_place(modules: &Modules, addr: u64) -> Option<u64> {
+    let (path, offset) = modules.image(addr)?;
+    let mut hasher = std::hash::DefaultHasher::new();
+    (path.file_name(), offset).hash(&mut hasher);
+    Some(hasher.finish())
+}
 
 /// Which objects have one name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -114,12 +135,12 @@ impl Names {
     }
 
     /// A new execution, with its first thread.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         let first = Name { index: [1; FRAMES], makers: [1; FRAMES] };
         self.table.replace(Table { threads: vec![first], ..Table::default() });
     }
 
-    pub(super) fn thread_made(&self, thread: ThreadId, maker: ThreadId, origin: &Origin) {
+    pub(crate) fn thread_made(&self, thread: ThreadId, maker: ThreadId, origin: &Origin) {
         let mut table = self.table.borrow_mut();
         let name = table.name(maker, origin, 1);
         table.threads.resize(thread.index() + 1, Name::default());
@@ -127,7 +148,7 @@ impl Names {
     }
 
     /// The next lock is made, or used for the first time, at a place in static memory if it is given.
-    pub(super) fn lock_made(&self, maker: ThreadId, origin: &Origin, fixed: Option<u64>) {
+    pub(crate) fn lock_made(&self, maker: ThreadId, origin: &Origin, fixed: Option<u64>) {
         let mut table = self.table.borrow_mut();
         let name = match fixed {
             Some(place) => {

@@ -5,7 +5,9 @@
 //! the predicate, everything else there exactly, and different lengths or keys differ.
 //!
 //! *Guarantee*: what is implemented here is reflexive and symmetric on all values. Callbacks are the program's own
-//! code: [`checked`] refuses one that is not reflexive on its two values or not symmetric on the pair.
+//! code: [`Predicate::same`] refuses one that is not reflexive on its two values or not symmetric on the pair.
+
+mod skeleton;
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,0 +1,194 @@
+//! A stored finding, and the program in which to make it happen again.
+
+use std::path::{Path, PathBuf};
+
+use selvedge_engine::replay::follow;
+use selvedge_engine::{Ask, Executor, Noted, Points, Replayed, Sought};
+use selvedge_model::{Schedule, Site};
+use selvedge_report::{Case, Memory, Subject, Watched as ReportedAccess, words};
+use selvedge_runtime::Controlled;
+use selvedge_runtime::control::{CodePlace, WatchList, Watched};
+
+use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
+use crate::exit::Failure;
+use crate::store::{self, RunId, Store};
+
+/// A program, and the schedule to replay in it.
+pub(crate) struct Again {
+    pub(crate) program: ControlledProgram,
+    pub(crate) schedule: Schedule,
+    pub(crate) case: Option<Case>,
+    /// The accesses that were scheduling points.
+    pub(crate) points: WatchList,
+    /// The program is not the one in which it was found.
+    pub(crate) is_other: bool,
+    /// Where the finding is stored.
+    pub(crate) stored: Option<(PathBuf, RunId)>,
+}
+
+/// A finding whose program is ready to run.
+pub(crate) struct Prepared {
+    pub(crate) native: Native,
+    pub(crate) executor: Controlled,
+    pub(crate) ask: Ask<WatchList>,
+    pub(crate) schedule: Schedule,
+    pub(crate) case: Option<Case>,
+    /// The program was built again since.
+    pub(crate) edited: bool,
+    pub(crate) root: PathBuf,
+}
+
+impl Again {
+    /// Makes an executor that knows the places of the finding, also if the program was edited.
+    pub(crate) fn prepare(self, deadline: &Deadline) -> Result<Prepared, Failure> {
+        let Again { program, schedule, case, points, is_other, .. } = self;
+        if !program.setup.directory.is_dir() {
+            return Err(Failure::Gone(program.setup.directory));
+        }
+        let edited = case.is_some() && (is_other || !program.is_unchanged());
+        let native = Native::new(&program, deadline);
+        let points = if edited { found_again(&native, &schedule, &points)? } else { points };
+        let ask = Ask { noted: Noted::Events, points, ..Ask::default() };
+        let mut executor = native.executor()?;
+        if edited {
+            // Lets the executor see the sites of the edited program.
+            follow(&mut executor, &schedule, &Sought::default(), &ask)?;
+        }
+        let root = program.root.clone();
+        Ok(Prepared { native, executor, ask, schedule, case, edited, root })
+    }
+}
+
+impl Prepared {
+    /// What an execution must show for the finding to have happened in it.
+    pub(crate) fn sought(&self) -> Sought {
+        let target = self.case.as_ref().and_then(Case::aim).cloned();
+        let failure = self.case.as_ref().filter(|_| target.is_none()).map(Case::failure);
+        Sought { target, failure, usual_exit: Some(0), contrast: None }
+    }
+
+    /// The places that make the finding.
+    pub(crate) fn critical(&self) -> Vec<Site> {
+        self.case.as_ref().map(Case::critical).unwrap_or_default()
+    }
+
+    /// Whether an execution showed the finding, perhaps at lines that an edit has moved.
+    pub(crate) fn is_shown(&self, replayed: &Replayed) -> bool {
+        let fails = self.case.as_ref().is_some_and(|c| c.aim().is_none());
+        replayed.shown || self.edited && fails && has_moved(replayed, self.case.as_ref())
+    }
+}
+
+/// A schedule from its text.
+pub(crate) fn parsed(schedule: &str) -> Result<Schedule, Failure> {
+    schedule.parse().map_err(|e| Failure::Usage(format!("{e}")))
+}
+
+/// The stored finding whose id begins with `prefix`, of `run` or of the last run that found it.
+pub(crate) fn stored(
+    prefix: &str,
+    run: Option<RunId>,
+    directory: Option<&Path>,
+) -> Result<Again, Failure> {
+    let here = std::env::current_dir()?;
+    let directory = directory.map_or_else(|| store::directory(&here), Path::to_owned);
+    let store = Store::open(&directory)?;
+    let mut found = store.find(prefix, run)?;
+    if let Some(exact) = found.iter().position(|(_, f)| f.id.to_string() == prefix) {
+        found = vec![found.swap_remove(exact)];
+    }
+    let (run, case) = match found.as_slice() {
+        [] => {
+            return Err(Failure::Usage(format!(
+                "there is no finding {prefix} in {}",
+                directory.display()
+            )));
+        }
+        [one] => one.clone(),
+        several => {
+            let lines: Vec<String> = several
+                .iter()
+                .map(|(run, f)| format!("  {} {} (run {run})", f.id, words::summary(f)))
+                .collect();
+            return Err(Failure::Usage(format!(
+                "several ids begin with {prefix}:\n{}",
+                lines.join("\n")
+            )));
+        }
+    };
+    let run = store.run(Some(run))?;
+    let control = case.control.clone().unwrap_or_default();
+    let (Some(setup), Some(schedule)) = (&run.setup, &control.schedule) else {
+        return Err(Failure::Usage(format!(
+            "{} is {} and has no schedule; `selvedge test` searches for one",
+            case.id,
+            case.status.name()
+        )));
+    };
+    let root = directory.parent().unwrap_or(Path::new("/"));
+    Ok(Again {
+        program: ControlledProgram::again(setup, root, &run.command)?,
+        schedule: parsed(schedule)?,
+        points: watch_list(control.watched),
+        case: Some(case),
+        is_other: false,
+        stored: Some((directory, run.id)),
+    })
+}
+
+fn watch_list(accesses: Vec<ReportedAccess>) -> WatchList {
+    let watched = |a: ReportedAccess| Watched {
+        code: CodePlace { module: a.module, offset: a.offset },
+        site: a.site,
+    };
+    WatchList::new(accesses.into_iter().map(watched).collect())
+}
+
+/// Finds the accesses that were scheduling points in a program that was rebuilt: executions that note all
+/// accesses show where their sites are now.
+fn found_again(
+    native: &Native,
+    schedule: &Schedule,
+    points: &WatchList,
+) -> Result<WatchList, Failure> {
+    let mut found = WatchList::default();
+    if points.list().is_empty() {
+        return Ok(found);
+    }
+    let mut executor = native.executor()?;
+    let ask = Ask { noted: Noted::Accesses, ..Ask::default() };
+    // One schedule may execute code that the other does not.
+    for schedule in [schedule.clone(), Schedule::new(schedule.seed)] {
+        follow(&mut executor, &schedule, &Sought::default(), &ask)?;
+    }
+    let now = executor.points();
+    for watched in points.list() {
+        if let Some(points) = watched.site.relocated(now.keys()).and_then(|s| now.get(s)) {
+            found.add(points);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether two cases are of one kind and about the same: one bug, if an edit has only moved it.
+pub(crate) fn is_same_bug(one: &Case, other: &Case) -> bool {
+    let is_named = match &one.subject {
+        Subject::Memory(memory) => matches!(memory, Memory::Named(_)),
+        subject => !subject.is_empty(),
+    };
+    one.kind == other.kind && (one.id == other.id || is_named && one.subject == other.subject)
+}
+
+/// Whether an execution ended with the failure of a case, except for lines that an edit has moved.
+fn has_moved(replayed: &Replayed, case: Option<&Case>) -> bool {
+    let ending = &replayed.ending;
+    let (Some(case), Some(finding)) = (case, ending.finding()) else { return false };
+    let now = Case::new(finding, &ending.symbols);
+    let sites: Vec<&Site> = now.places.iter().map(|p| &p.site).collect();
+    now.kind == case.kind
+        && now.subject == case.subject
+        && sites.len() == case.places.len()
+        && !sites.is_empty()
+        && case.places.iter().all(|p| p.site.relocated(sites.iter().copied()).is_some())
+}

@@ -1,0 +1,214 @@
+//! Values that the program hands over in deterministic blocks (`selvedge.h`), and the tokens by which threads
+//! enter blocks that they were not started in.
+//!
+//! A value is copied into shared memory as it is, behind a [`Chunk`] that says what it is; its record says
+//! where. The host decides which block it belongs to.
+//!
+//! Ground rules:
+//! - A chunk is complete before its record is made, and is not written again.
+//! - A state is copied when it is named, and once more when the innermost block that its thread has begun
+//!   ends. Its memory must live as long as the block.
+//! - Nothing here is a scheduling point, except [`selvedge_choose`].
+
+#![allow(missing_docs)] // The names are the header's own.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::abi::with_pc;
+use crate::control;
+use crate::regions;
+use crate::rings;
+use crate::sys::SpinLock;
+use crate::thread::{self, Busy, Thread};
+use crate::wire::{self, Chunk, RecordKind, call};
+
+/// What `selvedge_hand_over` is given: `struct selvedge_value` of `selvedge.h`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Handed {
+    name: *const u8,
+    data: *const u8,
+    count: usize,
+    place: usize,
+    call: u32,
+    kind: u32,
+    predicate: u32,
+    bound: f64,
+    same: usize,
+}
+
+/// Longest name, in bytes.
+const NAME: usize = 4096;
+
+/// Bytes of an element of a type, by its number in `selvedge.h`.
+fn element(kind: u32) -> usize {
+    match kind {
+        3 | 8 => 2,
+        4 | 9 | 12 => 4,
+        5 | 10 | 13 => 8,
+        6 | 11 | 14 => 16,
+        _ => 1,
+    }
+}
+
+unsafe extern "C" fn hand_over(handed: *const Handed, pc: usize) {
+    // SAFETY: the structure that the header has filled in.
+    let handed = unsafe { *handed };
+    let Some(t) = thread::me().filter(|t| t.ring.is_open()) else { return };
+    let pc = if handed.place == 0 { pc } else { handed.place };
+    write(t, &handed, 0, pc);
+    if handed.call & call::KIND == call::STATE {
+        remember(t, &handed, pc);
+    }
+}
+
+/// A token for the block that the thread is in.
+unsafe extern "C" fn block_token(pc: usize) -> u64 {
+    thread::me().map_or(0, |t| token(t, pc))
+}
+
+/// A token for the block that the thread is in; 0 if nothing is recorded.
+pub fn token(t: &mut Thread, pc: usize) -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    if !t.ring.is_open() {
+        return 0;
+    }
+    let token = NEXT.fetch_add(1, Ordering::Relaxed);
+    rings::record(t, RecordKind::BlockToken, 0, pc, token as usize, 0);
+    token
+}
+
+/// The thread enters the block of a token.
+unsafe extern "C" fn block_join(token: u64, pc: usize) {
+    if let Some(t) = thread::me() {
+        join(t, token, pc);
+    }
+}
+
+/// The thread enters the block of a token.
+pub fn join(t: &mut Thread, token: u64, pc: usize) {
+    if token != 0 {
+        rings::record(t, RecordKind::BlockJoin, 0, pc, token as usize, 0);
+    }
+}
+
+/// A number that is part of the schedule.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub extern "C" fn selvedge_choose(below: u32) -> u32 {
+    if below == 0 { 0 } else { control::chosen_number(below) }
+}
+
+with_pc! {
+    selvedge_hand_over => hand_over, "rsi";
+    selvedge_block_token => block_token, "rdi";
+    selvedge_block_join => block_join, "rsi";
+}
+
+/// Copies a value and records it.
+fn write(t: &mut Thread, handed: &Handed, flag: u32, pc: usize) {
+    let (at, len) = {
+        let _busy = Busy::new(t);
+        copy(handed, flag).unwrap_or((wire::NO_ROOM, 0))
+    };
+    rings::record(t, RecordKind::Value, 0, pc, at, len);
+}
+
+/// Where the copy is and how long, if there is room.
+fn copy(handed: &Handed, flag: u32) -> Option<(usize, usize)> {
+    let shared = rings::shared()?;
+    let mut name_len = 0;
+    // SAFETY: a string constant of the program.
+    while name_len < NAME && unsafe { handed.name.add(name_len).read() } != 0 {
+        name_len += 1;
+    }
+    let bytes = handed.count.checked_mul(element(handed.kind))?;
+    let len = size_of::<Chunk>().checked_add(name_len)?.checked_add(bytes)?;
+    let room = len.checked_next_multiple_of(8)? as u64;
+    let at = shared.header.values_len.fetch_add(room, Ordering::Relaxed);
+    if at.checked_add(room)? > wire::VALUES as u64 {
+        // So that the number does not come round.
+        shared.header.values_len.store(wire::VALUES as u64, Ordering::Relaxed);
+        return None;
+    }
+    let chunk = Chunk {
+        call: handed.call | flag,
+        kind: handed.kind,
+        predicate: handed.predicate,
+        name_len: name_len as u32,
+        bound: handed.bound.to_bits(),
+        same: handed.same as u64,
+        bytes: bytes as u64,
+    };
+    // SAFETY: a part of the shared memory that was given to us alone, aligned to eight bytes; the program's
+    // name and its `count` elements. The host reads it after the record that names it.
+    unsafe {
+        let to = ((&raw const shared.values) as *mut u8).add(at as usize);
+        to.cast::<Chunk>().write_volatile(chunk);
+        let to = to.add(size_of::<Chunk>());
+        core::ptr::copy_nonoverlapping(handed.name, to, name_len);
+        core::ptr::copy_nonoverlapping(handed.data, to.add(name_len), bytes);
+    }
+    Some((at as usize, len))
+}
+
+/// A state of a block that has not ended.
+#[derive(Clone, Copy)]
+struct State {
+    /// Index of the thread that named it, and the number of its region.
+    thread: u32,
+    region: u32,
+    handed: Handed,
+    pc: usize,
+}
+
+/// States that blocks may have at a time.
+const STATES: usize = 1 << 13;
+
+struct States {
+    lock: SpinLock,
+    // invariant: written under the lock; as many as `len` are valid.
+    list: UnsafeCell<[Option<State>; STATES]>,
+}
+
+// SAFETY: the list is only used under the lock.
+unsafe impl Sync for States {}
+
+static OPEN: States =
+    States { lock: SpinLock::new(), list: UnsafeCell::new([const { None }; STATES]) };
+
+/// Keeps a state until its block ends.
+fn remember(t: &mut Thread, handed: &Handed, pc: usize) {
+    let Some(region) = regions::innermost_marked_block(t) else { return };
+    let _busy = Busy::new(t);
+    let state = State { thread: t.index, region, handed: *handed, pc };
+    let _lock = OPEN.lock.lock();
+    // SAFETY: under the lock.
+    let list = unsafe { &mut *OPEN.list.get() };
+    if let Some(free) = list.iter_mut().find(|s| s.is_none()) {
+        *free = Some(state);
+    }
+}
+
+/// The marked region that the thread has begun last is about to end. If it is a block, its states have their
+/// last values.
+pub fn region_ends(t: &mut Thread) {
+    let Some(region) = regions::block_to_leave(t) else { return };
+    let mut from = 0;
+    while let Some(state) = forget(t, region, &mut from) {
+        write(t, &state.handed, call::AFTER, state.pc);
+    }
+}
+
+/// Takes the next state of a block off the list, from an index on.
+fn forget(t: &mut Thread, region: u32, from: &mut usize) -> Option<State> {
+    let index = t.index;
+    let _busy = Busy::new(t);
+    let _lock = OPEN.lock.lock();
+    // SAFETY: under the lock.
+    let list = unsafe { &mut *OPEN.list.get() };
+    let is_of = |s: &Option<State>| s.is_some_and(|s| s.thread == index && s.region == region);
+    let at = (*from..STATES).find(|&i| is_of(&list[i]))?;
+    *from = at + 1;
+    list[at].take()
+}

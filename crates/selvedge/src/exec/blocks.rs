@@ -1,0 +1,184 @@
+//! What the threads of an execution say of their deterministic blocks.
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::thread::panicking;
+
+use selvedge_engine::{Blocks, Wrong};
+use selvedge_model::{Failure, Kind, RegionKind, Site, SiteId, Subject};
+use selvedge_specs::value::Unserializable;
+use selvedge_specs::{Misuse, Predicate, Recorder, Said, ThreadName, Value, Word};
+
+use super::fiber::{switch, with};
+use super::{Exec, Go, failing};
+
+type Here = &'static Location<'static>;
+
+/// The blocks of an execution.
+#[derive(Default)]
+pub(crate) struct Speech {
+    recorder: Recorder<Site>,
+    blocks: Blocks,
+    /// A block has been begun.
+    begun: bool,
+    /// What an execution without blocks says.
+    nothing: Arc<Blocks>,
+}
+
+impl Speech {
+    /// Forgets the execution before.
+    pub(crate) fn clear(&mut self) {
+        if self.begun || self.blocks.wrong.is_some() {
+            let nothing = Arc::clone(&self.nothing);
+            *self = Speech { nothing, ..Speech::default() };
+        }
+    }
+}
+
+/// The block that a thread is in, and the execution that it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    token: selvedge_specs::Token,
+    generation: u64,
+}
+
+impl Exec {
+    pub(crate) fn begin_block(&mut self, name: &str, kind: RegionKind, site: SiteId) {
+        if kind == RegionKind::Deterministic {
+            let site = self.symbols.site(site);
+            self.speech.begun = true;
+            self.speech.recorder.begin(self.current, name, site);
+        }
+    }
+
+    /// A block that its thread leaves by unwinding has not ended: it has no results.
+    pub(crate) fn end_block(&mut self, kind: RegionKind, site: SiteId) {
+        if kind != RegionKind::Deterministic {
+            return;
+        }
+        let site = self.symbols.site(site);
+        if let Ok(execution) = self.speech.recorder.end(self.current, site)
+            && !panicking()
+        {
+            self.speech.blocks.executions.push(execution);
+        }
+    }
+
+    /// The current thread starts another one.
+    pub(crate) fn inherit_block(&mut self, child: selvedge_model::ThreadId) {
+        if self.speech.begun {
+            self.speech.recorder.start(self.current, child);
+        }
+    }
+
+    /// The execution is over: what its threads have said. Conflicts in blocks that ensure something are no
+    /// findings: what these blocks ensure says whether the conflicts matter.
+    pub(crate) fn take_speech(
+        &mut self,
+        findings: &mut Vec<selvedge_model::Finding>,
+    ) -> Arc<Blocks> {
+        if !self.speech.begun && self.speech.blocks.wrong.is_none() {
+            return Arc::clone(&self.speech.nothing);
+        }
+        let recorder = std::mem::take(&mut self.speech.recorder);
+        let mut blocks = std::mem::take(&mut self.speech.blocks);
+        blocks.unclosed = recorder.finish();
+        let before = findings.len();
+        findings.retain(|finding| match finding.subject {
+            Subject::Region(region) if finding.kind == Kind::DeterminismViolation => {
+                let name = self.symbols.region(region).map(|r| &*r.name);
+                let ensures = |b: &selvedge_specs::BlockExecution<Site>| {
+                    Some(&*b.block) == name && b.ensures()
+                };
+                !blocks.executions.iter().any(ensures)
+            }
+            _ => true,
+        });
+        blocks.conflicts = (before - findings.len()) as u64;
+        Arc::new(blocks)
+    }
+
+    fn wrong(&mut self, wrong: Wrong) -> Go {
+        let failure = Failure::Message { text: wrong.to_string(), thread: None, ended: None };
+        self.speech.blocks.wrong.get_or_insert(wrong);
+        self.stop(failing::without_place(Kind::Crash, failure))
+    }
+
+    fn say(
+        &mut self,
+        (word, name): (Word, &str),
+        predicate: Predicate,
+        value: Result<Value, Unserializable>,
+        here: Here,
+    ) -> Go {
+        let place = self.place(here);
+        let site = self.symbols.site(place.site);
+        let value = match value {
+            Ok(value) => value,
+            Err(why) => {
+                let why = why.to_string();
+                return self.wrong(Wrong::Value { name: name.into(), site, why });
+            }
+        };
+        let across = ThreadName(self.threads[self.current.index()].abstraction);
+        let said = Said { word, name, predicate, value };
+        match self.speech.recorder.call(self.current, across, said, site) {
+            Ok(()) => Go::On,
+            Err(misuse) => self.wrong(Wrong::Misuse(misuse)),
+        }
+    }
+}
+
+/// Whether an execution runs here and a thread may say something. One that unwinds has no results.
+pub(crate) fn listens() -> bool {
+    with(|_| ()).is_some() && !panicking()
+}
+
+/// The current thread hands over a value.
+pub(crate) fn say(
+    word: Word,
+    name: &str,
+    predicate: Predicate,
+    value: Result<Value, Unserializable>,
+    here: Here,
+) {
+    let go = with(|e| e.say((word, name), predicate, value, here));
+    if go == Some(Go::Switch) {
+        switch();
+    }
+}
+
+/// The innermost block of the current thread.
+pub(crate) fn token() -> Token {
+    with(|e| Token { token: e.speech.recorder.token(e.current), generation: e.generation })
+        .unwrap_or(Token { token: selvedge_specs::Token::from_number(0), generation: 0 })
+}
+
+/// The current thread enters the block of the token.
+#[track_caller]
+pub(crate) fn join(token: Token) {
+    let here = Location::caller();
+    let go = with(|e| {
+        let place = e.place(here);
+        let site = e.symbols.site(place.site);
+        if token.generation != e.generation {
+            return e.wrong(Wrong::Misuse(Misuse::JoinAfterEnd { site }));
+        }
+        match e.speech.recorder.join(e.current, token.token, site) {
+            Ok(()) => Go::On,
+            Err(misuse) => e.wrong(Wrong::Misuse(misuse)),
+        }
+    });
+    if go == Some(Go::Switch) {
+        switch();
+    }
+}
+
+/// The current thread leaves the block that it has joined.
+pub(crate) fn leave() {
+    with(|e| {
+        let nowhere = Site::Label("".into());
+        let none = selvedge_specs::Token::from_number(0);
+        let _ = e.speech.recorder.join(e.current, none, nowhere);
+    });
+}
