@@ -27,8 +27,34 @@ Exit codes: 0 no finding at or above --fail-on; 1 findings; 2 wrong usage or inp
 not be run or observed.
 `selvedge demo` shows on bundled examples what Selvedge does.")]
 pub(crate) struct Arguments {
+    /// When to use colours: NO_COLOR, CLICOLOR and CLICOLOR_FORCE count for `auto`
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// When to use colours.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Color {
+    /// If the output is a terminal
+    Auto,
+    /// Also in files and pipes
+    Always,
+    /// Nowhere
+    Never,
+}
+
+impl Color {
+    /// Makes all that is printed from now on follow it.
+    pub(crate) fn apply(self) {
+        match self {
+            Color::Auto => anstream::ColorChoice::Auto,
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
 }
 
 #[derive(Subcommand, Debug)]
@@ -131,12 +157,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "NAME")]
     pub(crate) launcher: Option<String>,
     /// The program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -177,8 +198,8 @@ pub(crate) struct RunOptions {
 One thread runs at a time, and a strategy decides which one. Scheduling points are synchronization
 operations and, in an instrumented program, accesses that may race. Time passes only when every thread
 waits, random numbers come from the seed, standard input is empty, and the program's output is not shown.
-A failure that happens in the same way under every schedule is not a concurrency bug: a note mentions it,
-but it is not a finding.")]
+A crash or a failed assertion that happens in the same way under every schedule is not a concurrency bug: a
+note mentions it, but it is not a finding. A deadlock is one.")]
 pub(crate) struct Explore {
     // The registry of strategies provides the help.
     #[arg(long, default_value_t = Plan::default(), value_parser = plan,
@@ -209,12 +230,7 @@ pub(crate) struct Explore {
     #[command(flatten)]
     pub(crate) output: Output,
     /// The program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -253,12 +269,7 @@ pub(crate) struct Test {
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
     /// The program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -337,9 +348,9 @@ pub(crate) struct Budget {
     /// The seed of all random choices: the same seed gives the same findings
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// The longest time for one execution
+    /// The longest time for one execution, but at most a quarter of --time
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
-    pub(crate) patience: Duration,
+    patience: Duration,
     /// Executions at the same time, instead of one for each core; use 1 if copies of the program
     /// interfere (same files, same port)
     #[arg(long, value_name = "N")]
@@ -347,6 +358,11 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// The longest time for one execution: no single one uses up the time of all.
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience.min(self.time / 4)
+    }
+
     /// The engine's budget, with at most `attempts` directed executions for one prediction.
     pub(crate) fn engine(&self, attempts: u64) -> selvedge_engine::Budget {
         let (seed, schedules, jobs) = (self.seed, self.schedules, self.jobs());

@@ -2,6 +2,9 @@
 //!
 //! The first signal stops the executions, and the command still reports. The second signal ends the command
 //! and all executions at once.
+//!
+//! What a command does after its executions, such as explaining the findings, takes time as well: each phase ends
+//! at a part of the time limit, and at the limit itself every execution that still runs is ended.
 
 use std::io;
 use std::sync::Arc;
@@ -11,6 +14,13 @@ use std::time::{Duration, Instant};
 use selvedge_report::Stopped;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+/// The part of the time limit at which directed executions end.
+pub(crate) const DIRECTED: f64 = 0.6;
+/// The part at which what they confirmed is explained.
+pub(crate) const EXPLAINED: f64 = 0.75;
+/// The part at which undirected executions end.
+pub(crate) const EXPLORED: f64 = 0.9;
+
 /// The time limit of a command, and the signals that stop it.
 #[derive(Clone, Debug)]
 pub(crate) struct Deadline {
@@ -19,17 +29,23 @@ pub(crate) struct Deadline {
     signal: Arc<AtomicUsize>,
     begun: Instant,
     time: Option<Duration>,
+    /// Set when the time limit is reached.
+    expired: Arc<AtomicBool>,
+    /// Set when undirected executions were ended because of the time limit.
+    cut: Arc<AtomicBool>,
 }
 
 impl Deadline {
     /// Installs signal handlers: from now on the first signal no longer ends the process.
     pub(crate) fn new(time: Option<Duration>) -> io::Result<Deadline> {
-        let deadline = Deadline {
-            interrupt: Arc::default(),
-            signal: Arc::default(),
-            begun: Instant::now(),
-            time,
-        };
+        let deadline = Deadline { time, ..Deadline::under_gdb() };
+        if let Some(time) = time {
+            let expired = Arc::clone(&deadline.expired);
+            std::thread::spawn(move || {
+                std::thread::sleep(time);
+                expired.store(true, Ordering::Relaxed);
+            });
+        }
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // The order matters: the first signal finds the flag unset and sets it, the second one finds it
             // set and ends the process.
@@ -49,7 +65,14 @@ impl Deadline {
             signal: Arc::default(),
             begun: Instant::now(),
             time: None,
+            expired: Arc::default(),
+            cut: Arc::default(),
         }
+    }
+
+    /// What ends executions that run: a signal, or the time limit.
+    pub(crate) fn interrupts(&self) -> [Arc<AtomicBool>; 2] {
+        [Arc::clone(&self.interrupt), Arc::clone(&self.expired)]
     }
 
     /// The signal that was received, if any.
@@ -62,9 +85,18 @@ impl Deadline {
         self.begun.elapsed()
     }
 
-    /// The part of the time limit that is used up; 0 without a limit.
-    pub(crate) fn share(&self) -> f64 {
-        self.time.map_or(0.0, |time| self.elapsed().as_secs_f64() / time.as_secs_f64())
+    /// How much time is left until a part of the time limit is used up.
+    pub(crate) fn until(&self, part: f64) -> Duration {
+        self.time.map_or(Duration::MAX, |time| time.mul_f64(part).saturating_sub(self.elapsed()))
+    }
+
+    /// Whether undirected executions have to end.
+    pub(crate) fn ends_exploring(&self) -> bool {
+        let ends = self.until(EXPLORED).is_zero();
+        if ends {
+            self.cut.store(true, Ordering::Relaxed);
+        }
+        ends || self.signal().is_some()
     }
 
     /// How long the command may still run, if there is a limit.
@@ -79,8 +111,8 @@ impl Deadline {
 
     /// Why the command has to stop, if it has to.
     pub(crate) fn stopped(&self) -> Option<Stopped> {
-        let time = || self.time.filter(|_| self.is_over());
-        let out_of_time = || time().map(|time| Stopped::Time(time.as_secs_f64()));
+        let is_over = || self.is_over() || self.cut.load(Ordering::Relaxed);
+        let out_of_time = || Some(Stopped::Time(self.time.filter(|_| is_over())?.as_secs_f64()));
         self.signal().map(Stopped::Signal).or_else(out_of_time)
     }
 }

@@ -49,6 +49,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
+    arguments.color.apply();
     let outcome = match arguments.command {
         Command::Run(args) => return ended(commands::run::run(&args)),
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("handled above"),

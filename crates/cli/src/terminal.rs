@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use selvedge_model::Status;
 use selvedge_report::{Report, Sources, View};
 
 use crate::args::Output;
@@ -28,7 +29,9 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 
 /// A report in the format that the user chose.
 pub(crate) fn rendered(report: &Report, output: &Output) -> String {
-    let mut view = View { sources: sources(&output.source), width: width(), all: output.all };
+    // What makes the command fail is listed.
+    let all = output.all || output.fail_on.fails(Status::Predicted);
+    let mut view = View { sources: sources(&output.source), width: width(), all };
     output.format.show(report, &mut view)
 }
 

@@ -110,6 +110,42 @@ fn a_program_that_never_ends_is_refused_and_ended() {
 }
 
 #[test]
+fn a_program_that_only_takes_long_is_not_decided() {
+    let project = Project::new("stopping-long");
+    project.build("long.c", &[]);
+    for command in ["explore", "test"] {
+        let args = [command, "--patience", "200ms", "--schedules", "20", "--", "./program"];
+        let output = project.selvedge(&args);
+        assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+        assert!(!stdout(&output).contains("hang"), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn a_deadlock_that_happens_is_reported_however_the_program_ends() {
+    let project = Project::new("stopping-deadlock");
+    project.build("both_block.c", &[]);
+    let told = |output: &Output| {
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(output));
+        let text = stderr(output);
+        assert!(text.contains("deadlock between `b` and `a` (observed)"), "{text}");
+        assert!(text.contains("thread main acquires `b`, holding `a`"), "{text}");
+    };
+    told(&project.selvedge(&["run", "--", "./program", "1"]));
+    let child = start(&project, &["run", "--", "./program"]);
+    eventually("it is stored while the program runs", || {
+        let report = stdout(&project.selvedge(&["report", "--run", "2"]));
+        report.contains("deadlock between")
+    });
+    signal(&child, "INT");
+    told(&child.wait_with_output().unwrap());
+
+    project.build("both_block.c", &["-DFIXED"]);
+    let output = project.selvedge(&["run", "--", "./program"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
 fn standard_input_is_empty() {
     let project = Project::new("stopping-input");
     project.build("ending.c", &[]);

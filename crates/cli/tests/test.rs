@@ -60,6 +60,49 @@ fn predictions_are_confirmed_and_judged() {
 }
 
 #[test]
+fn a_deadlock_under_every_schedule_is_a_finding() {
+    let project = Project::new("test-always");
+    project.build("both_block.c", &[]);
+    for command in ["test", "explore"] {
+        let args = [command, "--format", "json", "--schedules", "20", "--", "./program"];
+        let output = project.selvedge(&args);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let kinds: BTreeSet<(String, String)> =
+            told(&json(&output)).into_iter().map(|(kind, status, _)| (kind, status)).collect();
+        assert_eq!(kinds, BTreeSet::from([("deadlock".into(), "confirmed".into())]), "{command}");
+    }
+    project.build("both_block.c", &["-DFIXED"]);
+    assert_eq!(told(&test(&project, &[])), BTreeSet::new());
+}
+
+#[test]
+fn the_time_limit_is_kept_however_much_there_is_to_explain() {
+    let project = Project::new("test-time");
+    project.source("registry.cpp");
+    let args = ["c++", "-g", "-O1", "-pthread", "registry.cpp", "-o", "program"];
+    project.call(env!("CARGO_BIN_EXE_selvedge"), &args);
+    let begin = std::time::Instant::now();
+    let args =
+        ["test", "--format", "json", "--schedules", "100000", "--time", "5s", "--", "./program"];
+    let document = json(&project.selvedge(&args));
+    let taken = begin.elapsed();
+    assert!(taken < std::time::Duration::from_secs(8), "{taken:?}");
+    assert!(told(&document).iter().any(|(_, status, _)| status == "confirmed"), "{document:#}");
+}
+
+#[test]
+fn what_could_not_be_confirmed_is_counted_and_not_listed() {
+    let project = Project::new("test-counted");
+    project.build("fooling.c", &[]);
+    let args = ["test", "--schedules", "300", "--", "./program"];
+    let text = stdout(&project.selvedge(&args));
+    assert!(text.contains("could not be confirmed (--all lists them)"), "{text}");
+    assert!(text.contains("nothing found") && !text.contains("(unconfirmed"), "{text}");
+    let all = [&["test", "--all"], &args[1..]].concat();
+    assert!(stdout(&project.selvedge(&all)).contains("(unconfirmed"));
+}
+
+#[test]
 fn nothing_of_a_fixed_twin_or_of_what_only_looks_like_a_race_is_confirmed() {
     let project = Project::new("test-fixed");
     for (source, options) in [
@@ -153,6 +196,61 @@ fn functions_that_are_meant_to_be_atomic_are_named_to_test_as_to_run() {
     assert_eq!(told(&named), BTreeSet::from([violation]), "{named:#}");
     assert_eq!(named["findings"][0]["subject"], serde_json::json!(["withdraw"]));
     assert_eq!(told(&test(&project, &[])), BTreeSet::new(), "nothing is claimed without it");
+}
+
+#[test]
+fn a_pattern_that_matches_nothing_is_told() {
+    let project = Project::new("test-pattern");
+    project.build("withdraw.c", &[]);
+    for command in ["run", "test"] {
+        let args = [command, "--atomic-methods", "nosuch*,withdraw", "--", "./program"];
+        let output = project.selvedge(&args);
+        let text = stdout(&output) + &stderr(&output);
+        assert!(text.contains("`--atomic-methods nosuch*` matches no function"), "{text}");
+        assert!(!text.contains("`--atomic-methods withdraw`"), "{text}");
+    }
+}
+
+#[test]
+fn an_unknown_option_is_not_taken_for_the_program() {
+    let project = Project::new("test-options");
+    project.build("benign.c", &[]);
+    for (command, option, nearest) in [
+        ("test", "--shedules", "--schedules"),
+        ("run", "--fromat", "--format"),
+        ("explore", "--sed", "--seed"),
+    ] {
+        let output = project.selvedge(&[command, option, "./program"]);
+        assert_eq!(output.status.code(), Some(2));
+        let text = stderr(&output);
+        assert!(text.contains(option) && text.contains(nearest), "{text}");
+    }
+    // The program's own options are its own.
+    let output = project.selvedge(&["run", "./program", "--format"]);
+    assert!(!stderr(&output).contains("error:"), "{}", stderr(&output));
+}
+
+#[test]
+fn colours_are_used_where_they_are_wanted() {
+    let project = Project::new("test-colours");
+    let trace = project.0.join("race.std");
+    std::fs::write(&trace, "T1|w(x)|a.c:1\nT2|w(x)|a.c:2\n").unwrap();
+    let coloured = |args: &[&str], variable: (&str, &str)| {
+        let args = [args, &["check", "race.std"]].concat();
+        let mut command = project.command(env!("CARGO_BIN_EXE_selvedge"), &args);
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        let output = command.env(variable.0, variable.1).output().unwrap();
+        assert!(stdout(&output).contains("data race"), "{output:?}");
+        stdout(&output).contains('\u{1b}')
+    };
+    let none = ("UNUSED", "1");
+    assert!(!coloured(&[], none), "not a terminal");
+    assert!(coloured(&["--color", "always"], none));
+    assert!(coloured(&["--color", "always"], ("NO_COLOR", "1")), "an option counts more");
+    assert!(coloured(&[], ("CLICOLOR_FORCE", "1")));
+    assert!(!coloured(&["--color", "never"], ("CLICOLOR_FORCE", "1")));
 }
 
 /// Kind, status and verdict of each finding, in order.

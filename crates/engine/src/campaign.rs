@@ -161,6 +161,11 @@ impl<F: Factory> Campaign<F> {
         self.besides + self.failures.executions()
     }
 
+    /// Whether an execution ended, or no execution was tried.
+    pub fn has_ended(&self) -> bool {
+        self.failures.executions() == 0 || !self.failures.never_ends()
+    }
+
     /// Makes an executor on this thread.
     pub fn executor(&self) -> Result<F::Executor, Error<F>> {
         self.factory.make(Heartbeat::default())

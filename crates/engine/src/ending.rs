@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use selvedge_model::{Failure, Finding, FindingId, Kind, Subject, Symbols};
 
-use crate::executor::{Execution, Executor, Outcome};
+use crate::executor::{Execution, Executor, Limit, Outcome};
 
 /// How an execution ended, with the names that describe it.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub enum Key {
     Exited(i32),
     /// The identity of the failure.
     Failed(FindingId),
+    /// The execution was cut off.
+    Undecided,
 }
 
 impl Ending {
@@ -31,6 +33,7 @@ impl Ending {
     pub fn of<X: Executor>(executor: &mut X, execution: &Execution) -> Ending {
         match &execution.outcome {
             Outcome::Exited(code) => Ending::exited(*code),
+            Outcome::Undecided(limit) => Ending::undecided(*limit),
             Outcome::Failed(finding) => {
                 Ending::failed((**finding).clone(), Arc::new(executor.named(execution)))
             }
@@ -39,9 +42,17 @@ impl Ending {
 
     /// The ending of an execution that exited with `code`.
     pub fn exited(code: i32) -> Ending {
+        Ending::without_names(Outcome::Exited(code), Key::Exited(code))
+    }
+
+    /// The ending of an execution that was cut off.
+    pub fn undecided(limit: Limit) -> Ending {
+        Ending::without_names(Outcome::Undecided(limit), Key::Undecided)
+    }
+
+    fn without_names(outcome: Outcome, key: Key) -> Ending {
         static NOTHING: LazyLock<Arc<Symbols>> = LazyLock::new(Arc::default);
-        let symbols = Arc::clone(&NOTHING);
-        Ending { outcome: Outcome::Exited(code), symbols, key: Key::Exited(code) }
+        Ending { outcome, symbols: Arc::clone(&NOTHING), key }
     }
 
     /// The ending of an execution that failed.
@@ -60,15 +71,16 @@ impl Ending {
     /// The failure, if it is one.
     pub fn finding(&self) -> Option<&Finding> {
         match &self.outcome {
-            Outcome::Exited(_) => None,
+            Outcome::Exited(_) | Outcome::Undecided(_) => None,
             Outcome::Failed(finding) => Some(finding),
         }
     }
 
-    /// Whether the execution was cut off rather than seen to end.
-    pub fn is_limit(&self) -> bool {
+    /// Whether the execution did not end: it was cut off, or is stuck in a loop.
+    pub fn is_endless(&self) -> bool {
         let failure = self.finding().map(|f| &f.subject);
-        matches!(failure, Some(Subject::Program(failure)) if failure.is_limit())
+        self.key == Key::Undecided
+            || matches!(failure, Some(Subject::Program(failure)) if failure.is_endless())
     }
 
     /// Whether it is the failure `id`. An exit code is a failure if another code is usual.
@@ -79,6 +91,7 @@ impl Ending {
                 usual.is_some_and(|u| u != code)
                     && Ending::odd_exit(code, usual.unwrap_or(0)).key == Key::Failed(id)
             }
+            Key::Undecided => false,
         }
     }
 }

@@ -54,6 +54,17 @@ pub enum Outcome {
     Exited(i32),
     /// It crashed, hung or failed an assertion, or an analysis observed a bug in it.
     Failed(Box<Finding>),
+    /// It was cut off, so how it would have ended is not known.
+    Undecided(Limit),
+}
+
+/// The limit at which an execution was cut off.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Limit {
+    /// The largest number of steps.
+    Steps(u64),
+    /// The time that one execution may take.
+    Time(Duration),
 }
 
 /// One execution.

@@ -1,14 +1,16 @@
-//! Which endings depend on the schedule, and so are findings.
+//! Which endings are findings.
 //!
-//! A failure that happens under every schedule is not a concurrency bug. An exit code other than 0 may be the
-//! program's normal result: it is a failure only if another schedule exits with 0 or, if none does, if the first
-//! execution exited with another code.
+//! A crash, a failed assertion or a hang that happens under every schedule is not a concurrency bug; threads that
+//! wait for each other for ever are one under any schedule. An exit code other than 0 may be the program's normal
+//! result: it is a failure only if another schedule exits with 0 or, if none does, if the first execution exited
+//! with another code. An execution that was cut off says nothing.
 
 use std::collections::BTreeMap;
 
-use selvedge_model::{FindingId, Schedule};
+use selvedge_model::{FindingId, Kind, Schedule};
 
 use crate::ending::{Ending, Key};
+use crate::executor::{Limit, Outcome};
 
 /// The endings of executions, added in the order of their numbers.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub struct Failures<P> {
     /// The exit code of the first execution that did not fail.
     first_exit: Option<i32>,
     failures: Vec<(Ending, Times<P>)>,
+    /// How many executions were cut off at each limit.
+    undecided: BTreeMap<Limit, u64>,
 }
 
 /// When something was first seen, and how often.
@@ -33,7 +37,7 @@ pub struct Times<P> {
     pub points: P,
 }
 
-/// A failure that depends on the schedule.
+/// A failure that is a finding.
 #[derive(Clone, Debug)]
 pub struct Found<P> {
     /// How it fails.
@@ -48,7 +52,13 @@ pub struct Found<P> {
 
 impl<P> Default for Failures<P> {
     fn default() -> Failures<P> {
-        Failures { executions: 0, exits: BTreeMap::new(), first_exit: None, failures: Vec::new() }
+        Failures {
+            executions: 0,
+            exits: BTreeMap::new(),
+            first_exit: None,
+            failures: Vec::new(),
+            undecided: BTreeMap::new(),
+        }
     }
 }
 
@@ -71,6 +81,11 @@ impl<P: Clone> Failures<P> {
                 Some((_, times)) => times.count += 1,
                 None => self.failures.push((ending.clone(), Times { count: 1, ..times() })),
             },
+            Key::Undecided => {
+                if let Outcome::Undecided(limit) = ending.outcome {
+                    *self.undecided.entry(limit).or_default() += 1;
+                }
+            }
         }
     }
 
@@ -79,9 +94,25 @@ impl<P: Clone> Failures<P> {
         self.executions
     }
 
-    /// Whether every execution was cut off.
+    /// How many executions were cut off, by the limit.
+    pub fn undecided(&self) -> &BTreeMap<Limit, u64> {
+        &self.undecided
+    }
+
+    /// Whether no execution ended.
     pub fn never_ends(&self) -> bool {
-        self.exits.is_empty() && self.failures.iter().all(|(e, _)| e.is_limit())
+        self.exits.is_empty() && self.failures.iter().all(|(e, _)| e.is_endless())
+    }
+
+    /// How many executions were not cut off.
+    fn decided(&self) -> u64 {
+        self.executions - self.undecided.values().sum::<u64>()
+    }
+
+    /// Whether a failure is a concurrency bug.
+    fn is_found(&self, ending: &Ending, times: &Times<P>) -> bool {
+        let is_deadlock = ending.finding().is_some_and(|f| f.kind == Kind::Deadlock);
+        is_deadlock || times.count < self.decided()
     }
 
     /// The exit code of a normal execution: 0 if any execution exited with 0, else the first exit code.
@@ -89,10 +120,10 @@ impl<P: Clone> Failures<P> {
         if self.exits.contains_key(&0) { Some(0) } else { self.first_exit }
     }
 
-    /// The failures that depend on the schedule, in the order in which they were first seen.
+    /// The failures that are findings, in the order in which they were first seen.
     pub fn found(&self) -> Vec<Found<P>> {
         let of = self.executions;
-        let failures = self.failures.iter().filter(|(_, t)| t.count < of).cloned();
+        let failures = self.failures.iter().filter(|(e, t)| self.is_found(e, t)).cloned();
         let usual = self.usual_exit();
         let exits = self.exits.iter().filter_map(|(&code, times)| {
             let usual = usual.filter(|&usual| usual != code)?;
@@ -102,16 +133,16 @@ impl<P: Clone> Failures<P> {
             .chain(exits)
             .filter_map(|(ending, times)| match ending.key {
                 Key::Failed(id) => Some(Found { ending, id, times, of }),
-                Key::Exited(_) => None,
+                Key::Exited(_) | Key::Undecided => None,
             })
             .collect();
         found.sort_by_key(|f| f.times.first);
         found
     }
 
-    /// The failure that all executions ended with, if there is one.
+    /// The failure that all executions ended with and that is not a finding, if there is one.
     pub fn always(&self) -> Option<&Ending> {
-        self.failures.iter().find(|(_, t)| t.count == self.executions).map(|(e, _)| e)
+        self.failures.iter().find(|(e, t)| !self.is_found(e, t)).map(|(e, _)| e)
     }
 }
 

@@ -73,6 +73,7 @@ impl Left {
         let fails = |left: &Left| match left.ending.key {
             Key::Failed(_) => 2,
             Key::Exited(code) => i32::from(code != 0),
+            Key::Undecided => 0,
         };
         fails(self) > fails(other)
     }
@@ -80,11 +81,13 @@ impl Left {
     /// The harm of this execution, compared with `usual`.
     pub fn harm(&self, usual: &Left, judge: &mut dyn Judge) -> Harm {
         match (self.ending.key, usual.ending.key) {
+            // What an execution does that was cut off is not known.
+            (Key::Undecided, _) => Harm::Nothing,
             (Key::Failed(now), Key::Failed(then)) if now == then => Harm::Nothing,
             (Key::Failed(_), _) => Harm::Failure,
             (Key::Exited(now), Key::Exited(then)) if now != then => Harm::Exit,
             // Success is not harm, even if the undisturbed execution fails.
-            (Key::Exited(_), Key::Failed(_)) => Harm::Nothing,
+            (Key::Exited(_), Key::Failed(_) | Key::Undecided) => Harm::Nothing,
             (Key::Exited(_), Key::Exited(_)) => self.result(usual, judge),
         }
     }

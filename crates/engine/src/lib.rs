@@ -53,8 +53,8 @@ pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
 pub use determinism::{Determinism, InMemory, Origin, States, Violation};
 pub use ending::{Ending, Key};
 pub use executor::{
-    Ask, Difference, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome,
-    Points,
+    Ask, Difference, Execution, Executor, Factory, Heartbeat, Limit, Nondeterminism, Noted,
+    Outcome, Points,
 };
 pub use failures::{Failures, Found, Times};
 pub use harm::{Harm, Left};

@@ -83,7 +83,9 @@ pub fn watch<X: Executor, S: Strategy>(
     let fails = match sought.failure {
         Some(id) => ending.is(id, sought.usual_exit),
         None => {
-            sought.target.is_some() || sought.contrast.is_some() || ending.key != Key::Exited(0)
+            sought.target.is_some()
+                || sought.contrast.is_some()
+                || !matches!(ending.key, Key::Exited(0) | Key::Undecided)
         }
     };
     let differs = match &sought.contrast {

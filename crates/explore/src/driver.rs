@@ -1,4 +1,7 @@
-//! What every executor does at a choice: asks the strategy, and records the answer.
+//! What every executor does at a choice: keeps it fair, asks the strategy, and records the answer.
+//!
+//! A choice that [`Fairness`] leaves no choice in is neither asked nor recorded, like one at which only one
+//! thread can run: in a replay it is made in the same way.
 //!
 //! Guarantee: the [`Schedule`] that a driver records makes [`Replay`](crate::Replay) choose the same
 //! again.
@@ -7,6 +10,7 @@
 
 use selvedge_model::{Schedule, Stop, ThreadId};
 
+use crate::fairness::Fairness;
 use crate::{Choice, Pending, Rng, Strategy};
 
 /// Asks a strategy at each choice of one execution, and records what it says.
@@ -16,9 +20,13 @@ pub struct Driver {
     pub schedule: Schedule,
     /// Where threads were stopped, if the executor says how many events had happened.
     pub stops: Vec<Stop>,
+    /// Who has to give way. The executor says what each step changed.
+    pub fairness: Fairness,
     /// How many events had happened before each choice, if the executor says.
     pub times: Vec<usize>,
     choices: usize,
+    /// The threads that may be chosen, if not all may.
+    few: Vec<ThreadId>,
 }
 
 impl Driver {
@@ -27,6 +35,7 @@ impl Driver {
         self.schedule.segments.clear();
         self.schedule.numbers.clear();
         self.stops.clear();
+        self.fairness.clear();
         self.times.clear();
         self.choices = 0;
     }
@@ -40,6 +49,25 @@ impl Driver {
     /// Asks `strategy`. `events` is how many events have happened; stops are recorded only if it is given.
     #[inline]
     pub fn choose(
+        &mut self,
+        strategy: &mut dyn Strategy,
+        choice: &Choice<'_>,
+        events: Option<usize>,
+    ) -> ThreadId {
+        let mut few = std::mem::take(&mut self.few);
+        self.fairness.select(choice.enabled, &mut few);
+        let thread = match few[..] {
+            [] => self.ask(strategy, choice, events),
+            [only] => only,
+            _ => self.ask(strategy, &Choice { enabled: &few, ..*choice }, events),
+        };
+        self.few = few;
+        self.fairness.runs(thread);
+        thread
+    }
+
+    #[inline]
+    fn ask(
         &mut self,
         strategy: &mut dyn Strategy,
         choice: &Choice<'_>,

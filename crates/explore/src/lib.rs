@@ -20,7 +20,7 @@
 //! | [`Turned`] | repeating an execution with two steps swapped |
 //! | [`Meet`] | pausing threads where a user wants them to meet |
 //!
-//! An executor asks through a [`Driver`], which records the schedule; a loop over executions has a
+//! An executor asks through a [`Driver`], which keeps the execution fair and records the schedule; a loop over executions has a
 //! [`Budget`], which holds the seed. [`Plan`] is a strategy that a user chose by name from the
 //! [`registry`]; [`Directed`] chooses one by a target. [`minimise()`] takes preemptions out of a schedule
 //! that fails. A [`Witness`] says whether an execution reached a target, whichever strategy made it.
@@ -30,6 +30,7 @@
 pub mod dependence;
 pub mod driver;
 pub mod entry;
+pub mod fairness;
 pub mod minimise;
 pub mod registry;
 pub mod rng;
@@ -37,6 +38,7 @@ pub mod strategies;
 
 pub use dependence::dependent;
 pub use driver::{Budget, Driver};
+pub use fairness::Fairness;
 pub use minimise::minimise;
 pub use registry::{Plan, STRATEGIES, UnknownStrategy};
 pub use rng::Rng;

@@ -45,10 +45,8 @@ pub enum Failure {
     Left(Vec<Blocked>),
     /// A destructor had to wait for another thread while its thread was unwinding from this.
     Unwinding(String),
-    /// It was not over after so many steps.
+    /// It is stuck in loops: so many steps, in which every thread that could run did, led to no change.
     Steps(u64),
-    /// It was not over after the time that one execution may take, in milliseconds.
-    Time(u64),
     /// A thread did not come to a scheduling point for so many seconds.
     Stall(u64),
     /// There was no memory for the stack of a thread.
@@ -135,16 +133,16 @@ impl Failure {
             Failure::Message { text, .. } | Failure::Unwinding(text) => text.clone(),
             Failure::Exit { code, .. } => format!("exit code {code}"),
             Failure::Stuck { .. } | Failure::Left(_) => "nobody".to_owned(),
-            Failure::Steps(_) | Failure::Time(_) | Failure::Stall(_) => "limit".to_owned(),
+            Failure::Steps(_) | Failure::Stall(_) => "limit".to_owned(),
             Failure::NoStack { .. } => "no stack".to_owned(),
             Failure::Shared(_) => "shared".to_owned(),
             Failure::Unrepeatable { .. } => "unrepeatable".to_owned(),
         }
     }
 
-    /// Whether the execution was cut off rather than seen to fail.
-    pub fn is_limit(&self) -> bool {
-        matches!(self, Failure::Steps(_) | Failure::Time(_) | Failure::Stall(_))
+    /// Whether the execution went on without an end.
+    pub fn is_endless(&self) -> bool {
+        matches!(self, Failure::Steps(_) | Failure::Stall(_))
     }
 
     /// Whether a shorter schedule could show the same failure.

@@ -38,7 +38,7 @@ pub fn why(case: &Case) -> Option<&'static str> {
         (Kind::Deadlock, _) if case.subject.is_empty() => {
             "every thread is waiting, and no thread can wake them"
         }
-        (Kind::Deadlock, Status::Confirmed) => {
+        (Kind::Deadlock, Status::Observed | Status::Confirmed) => {
             "each thread holds a lock that the next one waits for, so no thread can go on"
         }
         (Kind::Deadlock, _) => {

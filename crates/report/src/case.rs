@@ -466,6 +466,8 @@ pub enum Outcome {
         kind: Kind,
         subject: Subject,
     },
+    /// It was cut off.
+    Undecided,
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
@@ -618,12 +620,5 @@ impl Subject {
             | Subject::Region(Region::Locked(_))
             | Subject::Program(_) => &[],
         }
-    }
-
-    /// Whether the execution was cut off rather than seen to fail, which another machine may see
-    /// otherwise.
-    pub fn is_limit(&self) -> bool {
-        use Failure::{Stall, Steps, Time};
-        matches!(self, Subject::Program(Steps(_) | Time(_) | Stall(_)))
     }
 }

@@ -231,7 +231,12 @@ pub fn explain(story: &Story<'_>) -> Explanation {
 /// or they have nothing to do with each other.
 fn window(events: &[Event], places: &[SiteId]) -> Vec<usize> {
     let mut best: Vec<usize> = Vec::new();
-    let at: Vec<usize> = (0..events.len()).filter(|&i| places.contains(&events[i].site)).collect();
+    // What releases a lock, or ends a region, may stand at the same place as what acquired it or began it, but
+    // then it is no part of the finding.
+    let ends = |e: &Event| matches!(e.op, Op::Release(..) | Op::RegionExit(_));
+    let begun: BTreeSet<SiteId> = events.iter().filter(|e| !ends(e)).map(|e| e.site).collect();
+    let is_one = |e: &Event| places.contains(&e.site) && !(ends(e) && begun.contains(&e.site));
+    let at: Vec<usize> = (0..events.len()).filter(|&i| is_one(&events[i])).collect();
     for (n, &end) in at.iter().enumerate() {
         let mut missing = places.to_vec();
         let mut found: Vec<usize> = Vec::new();

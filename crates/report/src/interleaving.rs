@@ -175,7 +175,7 @@ impl End {
             Failure::Exit { code, .. } => Some(End::Process(Ended::Code(*code))),
             Failure::Message { ended: None, .. } | Failure::Unwinding(_) => Some(End::Panics),
             Failure::Steps(_) => Some(End::Endless),
-            Failure::Time(_) | Failure::Stall(_) => Some(End::Late),
+            Failure::Stall(_) => Some(End::Late),
             Failure::Stuck { .. } | Failure::Left(_) => None,
             Failure::NoStack { .. } | Failure::Shared(_) | Failure::Unrepeatable { .. } => None,
         }

@@ -49,5 +49,5 @@ pub use format::{FORMATS, Format, View};
 pub use interleaving::{Act, Chance, Elided, End, Interleaving, Row, Verb};
 pub use layout::{Line, Span, Style, beside, layout};
 pub use sources::Sources;
-pub use summary::{Bound, Effort, Remark, Report, Stats, Stopped};
+pub use summary::{Bound, CutOff, Effort, Remark, Report, Stats, Stopped};
 pub use variable::{Exception, Other, Variable};

@@ -88,7 +88,6 @@ fn failed(failure: &model::Failure, symbols: &Symbols) -> (Subject, Vec<Note>) {
         Of::Left(_) => Failure::Left,
         Of::Unwinding(text) => Failure::Unwinding(text.clone()),
         Of::Steps(steps) => Failure::Steps(*steps),
-        Of::Time(time) => Failure::Time(*time),
         Of::Stall(seconds) => Failure::Stall(*seconds),
         Of::NoStack { threads, error } => {
             Failure::NoStack { threads: *threads, error: error.clone() }

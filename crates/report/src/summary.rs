@@ -47,6 +47,8 @@ pub enum Bound {
     Functions(u64),
     /// `seen` pairs of places raced, and `kept` of them are reported.
     Races { seen: u64, kept: u64 },
+    /// An option names functions by a pattern that matched nothing.
+    Unmatched(String),
     /// Only this many events of an observed execution were analysed.
     Beginning(u64),
     /// A rank ended before `MPI_Finalize`: accesses after the last barrier were not analysed.
@@ -78,6 +80,9 @@ impl Bound {
             }
             Bound::Races { seen, kept } => {
                 format!("races: {seen} pairs of places raced, but only {kept} are reported")
+            }
+            Bound::Unmatched(option) => {
+                format!("`{option}` matches no function or region that was seen")
             }
             Bound::Beginning(events) => {
                 format!("only the first {events} events of an observed execution were analysed")
@@ -144,10 +149,26 @@ pub enum Remark {
     },
     /// All schedules in which nothing else goes wrong lead to this exit code.
     AlwaysExits(i32),
+    /// So many executions were cut off, and say nothing.
+    CutOff {
+        executions: u64,
+        at: CutOff,
+    },
     Stopped(Stopped),
     /// The sentence that an earlier version stored.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
+}
+
+/// The limit at which an execution was cut off.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum CutOff {
+    /// A number of steps.
+    Steps(u64),
+    /// The time limit of one execution, in seconds.
+    Time(f64),
 }
 
 /// Why a command stopped early.

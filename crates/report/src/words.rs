@@ -125,7 +125,9 @@ pub fn failure(of: &Failure) -> String {
         Failure::Unwinding(text) => {
             format!("a destructor had to wait for another thread while unwinding from: {text}")
         }
-        Failure::Steps(steps) => format!("the execution did not end after {steps} steps"),
+        Failure::Steps(steps) => format!(
+            "the execution did not end after {steps} steps, in which every thread that could run did"
+        ),
         Failure::Time(_) => "the execution did not end within its time limit".to_owned(),
         Failure::Stall(seconds) => format!("a thread reached no scheduling point for {seconds} s"),
         Failure::NoStack { threads, error } => format!("no stack for thread {threads}: {error}"),
@@ -156,6 +158,7 @@ pub fn outcome(of: &Outcome) -> String {
     match of {
         Outcome::Exit(code) => format!("exit code {code}"),
         Outcome::Failed { kind, subject } => what(*kind, subject),
+        Outcome::Undecided => "not decided: the execution was cut off".to_owned(),
         Outcome::Told(text) => text.clone(),
     }
 }
@@ -172,7 +175,14 @@ pub fn order(of: &Order) -> String {
 /// What an order led to.
 pub fn led_to(of: &Order) -> String {
     match of.harm {
-        Harm::Nothing => format!("nothing wrong ({})", outcome(&of.outcome)),
+        Harm::Nothing => match &of.outcome {
+            // It fails in the same way without the finding, or how it ends is not known.
+            Outcome::Failed { .. } => format!("no other result: {}", outcome(&of.outcome)),
+            Outcome::Undecided => outcome(&of.outcome),
+            Outcome::Exit(_) | Outcome::Told(_) => {
+                format!("nothing wrong ({})", outcome(&of.outcome))
+            }
+        },
         Harm::Output => "the output differs".to_owned(),
         Harm::State => "an ensured value differs".to_owned(),
         Harm::Exit | Harm::Failure => outcome(&of.outcome),
@@ -413,7 +423,7 @@ fn at(site: Option<&Site>) -> String {
 fn not_replayed(why: &NotReplayed) -> String {
     match why {
         NotReplayed::Interrupted => {
-            "its schedule was not replayed: the command was interrupted".to_owned()
+            "its schedule was not replayed: the command was stopped first".to_owned()
         }
         NotReplayed::Failed(error) => format!("not replayed: {error}"),
         NotReplayed::Otherwise { outcome: led_to, diverged } => {

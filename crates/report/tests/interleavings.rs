@@ -172,6 +172,26 @@ fn what_was_critical_is_never_left_out() {
 }
 
 #[test]
+fn the_release_at_the_place_of_an_acquisition_is_not_marked_for_it() {
+    // A guard acquires and releases where it is declared.
+    let events = [
+        event(0, "bank.c:30", Op::Fork(ThreadId(1))),
+        event(1, "bank.c:20", lock(0)),
+        event(1, "bank.c:20", unlock(0)),
+        event(0, "bank.c:21", lock(0)),
+        event(0, "bank.c:21", unlock(0)),
+    ];
+    let places = [site("bank.c:20"), site("bank.c:21")];
+    let story = Story { events: &events, places: &places, ..EMPTY };
+    let marked = |r: &Row| match r {
+        Row::Does { event, critical: true, .. } => Some(event.op),
+        _ => None,
+    };
+    let marked: Vec<Op> = explain(&story).rows.iter().filter_map(marked).collect();
+    assert_eq!(marked, [lock(0), lock(0)]);
+}
+
+#[test]
 fn without_a_finding_the_stops_tell_what_matters() {
     let (events, stops) = race();
     let story = Story { events: &events, stops: &stops, ..EMPTY };

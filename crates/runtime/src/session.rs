@@ -13,7 +13,7 @@ use selvedge_specs::{BlockExecution, ThreadName};
 
 use crate::blocks::{Blocks, BlocksSeen};
 use crate::crash::{self, Crash};
-use crate::decode::Decoder;
+use crate::decode::{Decoder, Wait};
 use crate::epoch::Epoch;
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
@@ -174,6 +174,11 @@ pub trait Observe {
     /// What is mapped into the program has changed.
     fn mapped(&mut self, modules: &Modules) {
         let _ = modules;
+    }
+
+    /// A thread begins to wait, for as long as it takes. Its next event comes when it has waited.
+    fn waits(&mut self, wait: &Wait, symbols: &Symbols) {
+        let _ = (wait, symbols);
     }
 
     /// A deterministic block has ended.
@@ -460,6 +465,9 @@ impl<'a> Host<'a> {
         }
         if let Some(race) = decoder.first_race() {
             observer.first_race(&race, symbols);
+        }
+        if let Some(wait) = decoder.wait() {
+            observer.waits(&wait, symbols);
         }
         if record.kind() == Some(RecordKind::Name)
             && let Some(name) = decoder.thread_names().get(&thread)

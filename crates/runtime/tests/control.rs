@@ -11,15 +11,18 @@ use selvedge_analyses::goodlock::Goodlock;
 use selvedge_engine::replay::unforced;
 use selvedge_engine::{Ask, Difference, Executor, Noted};
 use selvedge_explore::{
-    Abstraction, Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, RoundRobin, Step,
+    Abstraction, Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, Replay, RoundRobin,
+    STRATEGIES, Step, Strategy,
 };
 use selvedge_model::{
-    Cause, Descriptor, Findings, LockId, Op, Site, Target, ThreadId, Uncontrolled, Waiter,
+    Cause, Descriptor, Findings, LockId, Op, Schedule, Site, Target, ThreadId, Uncontrolled, Waiter,
 };
 use selvedge_runtime::control::{CodePlace, Outcome};
 use selvedge_runtime::{Controlled, Execution, Form, Settings};
 
-use common::{Built, build, control, libraries, next, observe, run, settings, workspace};
+use common::{
+    Built, build, control, control_with, libraries, next, observe, run, settings, workspace,
+};
 
 /// The same seed gives the same events, in processes that are loaded elsewhere each time; others do not.
 fn same_seed_same_events(source: &str, code: i32) {
@@ -375,8 +378,8 @@ fn programs_that_never_end_are_ended() {
     let none: [&str; 0] = [];
     let long = Settings { records: 10_000, ..settings(true) };
     let mut steps = Controlled::new(&built.program, none, libraries(), long).expect("memory");
-    assert_eq!(run(&mut steps, 0).outcome, Outcome::StepLimit);
-    assert_eq!(run(&mut steps, 1).outcome, Outcome::StepLimit, "the server lives on");
+    assert_eq!(run(&mut steps, 0).outcome, Outcome::NoProgress);
+    assert_eq!(run(&mut steps, 1).outcome, Outcome::NoProgress, "the server lives on");
     let short = Settings { time: Duration::from_secs(1), ..settings(true) };
     let mut time = Controlled::new(&built.program, ["x"], libraries(), short).expect("memory");
     let outcome = run(&mut time, 0).outcome;
@@ -393,6 +396,42 @@ fn spinning_threads_do_not_starve_others() {
     let mut fair = RoundRobin::new(1);
     let execution = next(&mut program, &mut Budget::new(0, 1), &mut fair).expect("one is wanted");
     assert_eq!(execution.outcome, Outcome::Exited(0));
+}
+
+#[test]
+fn threads_that_poll_do_not_starve_others() {
+    for (source, fixed) in [("polling.c", true), ("busy_poller.c", false)] {
+        let mut program = control(&build(source, fixed), true);
+        let mut strategies: Vec<Box<dyn Strategy + Send>> =
+            STRATEGIES.iter().map(|entry| (entry.new)(None)).collect();
+        // In this one threads run until they block.
+        strategies.push(Box::new(Replay::new(&Schedule::default())));
+        for mut strategy in strategies {
+            let mut budget = Budget::new(1, 4);
+            while let Some(execution) = next(&mut program, &mut budget, &mut *strategy) {
+                assert_eq!(execution.outcome, Outcome::Exited(0), "{source}");
+                assert!(execution.steps < 100_000, "{source}: {} steps", execution.steps);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_loop_that_waits_for_what_never_comes_is_a_hang() {
+    let settings = Settings { records: 50_000, ..settings(true) };
+    let mut program = control_with(&build("polling.c", false), settings);
+    let outcomes: Vec<Outcome> = (0..20).map(|seed| run(&mut program, seed).outcome).collect();
+    assert!(outcomes.contains(&Outcome::NoProgress), "{outcomes:?}");
+    assert!(!outcomes.contains(&Outcome::StepLimit), "{outcomes:?}");
+}
+
+#[test]
+fn a_program_that_is_too_long_is_not_decided() {
+    let settings = Settings { records: 1_000, ..settings(true) };
+    let mut program = control_with(&build("busy_poller.c", false), settings);
+    for seed in 0..5 {
+        assert_eq!(run(&mut program, seed).outcome, Outcome::StepLimit);
+    }
 }
 
 #[test]

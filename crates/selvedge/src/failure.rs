@@ -123,10 +123,9 @@ fn failed(failure: &Failing, finding: &Finding, symbols: &Symbols) -> String {
              executions that run on several cores: use `Explore::jobs(1)`",
             symbols.site(*made)
         ),
-        Failing::Unrepeatable { .. }
-        | Failing::Signal { .. }
-        | Failing::Exit { .. }
-        | Failing::Time(_) => words::summary(&report::case(finding, symbols)),
+        Failing::Unrepeatable { .. } | Failing::Signal { .. } | Failing::Exit { .. } => {
+            words::summary(&report::case(finding, symbols))
+        }
     }
 }
 

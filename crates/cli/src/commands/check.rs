@@ -68,6 +68,7 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     }
     let trace = path.display().to_string();
     report.stats.bounds.extend(pipeline.bounds().map(|b| bound(b, Some(trace.clone()))));
+    report.stats.bounds.extend(renamed.unmatched());
     let findings = pipeline.take_findings();
     findings.into_iter().for_each(|f| report.add(Case::new(&f, symbols)));
     outcome

@@ -6,9 +6,9 @@ use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::campaign::{Problem, Undirected};
 use selvedge_engine::observe::observe;
 use selvedge_engine::shards::Halt;
-use selvedge_engine::{Budget, Campaign, Observation, Search};
+use selvedge_engine::{Budget, Campaign, Limit, Observation, Search};
 use selvedge_explore::{Coverage, strategies::pct};
-use selvedge_report::{Effort, Remark, Report, Stats, words};
+use selvedge_report::{CutOff, Effort, Remark, Report, Stats, words};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::WatchList;
 use selvedge_spmd::launcher::is_launcher;
@@ -34,11 +34,11 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
     if is_launcher(&args.command[0], None) {
         return Err(Failure::RanksNotControlled("explore"));
     }
-    let program = ControlledProgram::find(&args.command, args.budget.patience)?;
+    let program = ControlledProgram::find(&args.command, args.budget.patience())?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = begin(&program);
-    let (report, undecided) = match explore(args, &program, &deadline, &mut journal) {
-        Ok(report) => report,
+    let (report, answer) = match explore(args, &program, &deadline, &mut journal) {
+        Ok(explored) => explored,
         Err(failure) => {
             journal.finish("could not be controlled", &Stats::default());
             return Err(failure);
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
     };
     let ending = deadline.stopped().map_or("explored".to_owned(), words::stopped);
     journal.finish(&ending, &report.stats);
-    conclude((&report, undecided), &args.output, &program, &deadline)
+    conclude((&report, answer), &args.output, &program, &deadline)
 }
 
 /// Begins the stored run of a controlled program.
@@ -57,16 +57,28 @@ pub(crate) fn begin(program: &ControlledProgram) -> Journal {
     journal
 }
 
-/// Prints the report and returns the exit code. What is undecided about deterministic blocks does not pass.
+/// What the executions of a command can answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer {
+    /// Whether a controlled execution has ended.
+    pub(crate) ended: bool,
+    /// Something about deterministic blocks is not decided.
+    pub(crate) undecided: bool,
+}
+
+/// Prints the report and returns the exit code. It is an error if no controlled execution ended and there is
+/// nothing else to tell. What is undecided about deterministic blocks does not pass.
 pub(crate) fn conclude(
-    (report, undecided): (&Report, bool),
+    (report, answer): (&Report, Answer),
     output: &Output,
     program: &ControlledProgram,
     deadline: &Deadline,
 ) -> Result<Exit, Failure> {
     let mut output = output.clone();
     output.source.push(program.root.clone());
-    print(report, &output)?;
+    if answer.ended || !report.cases.is_empty() || deadline.signal().is_some() {
+        print(report, &output)?;
+    }
     if let Some(shortcoming) = program.shortcoming() {
         anstream::eprintln!("{shortcoming}");
     }
@@ -74,9 +86,19 @@ pub(crate) fn conclude(
     Ok(match deadline.signal() {
         _ if failed => Exit::Findings,
         Some(_) => Exit::Interrupted,
-        None if undecided => Exit::NotRun,
+        None if !answer.ended => return Err(endless(program)),
+        None if answer.undecided => Exit::NotRun,
         None => Exit::Clean,
     })
+}
+
+/// No controlled execution of the program ended.
+pub(crate) fn endless(program: &ControlledProgram) -> Failure {
+    Failure::Endless {
+        path: program.setup.program.clone(),
+        patience: format!("{} s", program.setup.patience as f64 / 1000.0),
+        advice: "if it is only slow, give it more time (--patience, --time); a server needs a client that shuts it down",
+    }
 }
 
 fn explore(
@@ -84,11 +106,11 @@ fn explore(
     program: &ControlledProgram,
     deadline: &Deadline,
     journal: &mut Journal,
-) -> Result<(Report, bool), Failure> {
+) -> Result<(Report, Answer), Failure> {
     let plan = args.strategy.or_argument(&pct::ENTRY, args.pct_depth);
-    let native = Arc::new(Native::new(program, &deadline.interrupt));
+    let native = Arc::new(Native::new(program, deadline));
     let observation = match program.is_instrumented() {
-        true => Some(look(&native, args.budget.seed)?),
+        true => Some(in_time(look(&native, args.budget.seed), program, deadline)?),
         false => None,
     };
     let known = observation.as_ref();
@@ -126,7 +148,7 @@ fn explore(
         by: "explore",
     };
     let undirected = Undirected { search, until_failure: !args.keep_going, known: Vec::new() };
-    let coverage = finished(campaign.explore(undirected, &mut watcher), program)?;
+    let coverage = finished(campaign.explore(undirected, &mut watcher))?;
     watcher.progress.clear();
     remarks.extend(meeting.as_ref().map(Meeting::remark));
     let mut report = Report::default();
@@ -144,7 +166,19 @@ fn explore(
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
     report.stats.control = Some(effort(&campaign, deadline, complete, remarks));
-    Ok((report, is_undecided))
+    Ok((report, Answer { ended: campaign.has_ended(), undecided: is_undecided }))
+}
+
+/// The result of executions that came before all others. If the time limit ended them, none has ended.
+pub(crate) fn in_time<T, E: Into<Failure>>(
+    outcome: Result<T, E>,
+    program: &ControlledProgram,
+    deadline: &Deadline,
+) -> Result<T, Failure> {
+    outcome.map_err(Into::into).map_err(|failure| match (&failure, deadline.signal()) {
+        (Failure::Interrupted, None) => endless(program),
+        _ => failure,
+    })
 }
 
 /// The default search of a campaign: undirected, with the default strategy and the rest of the budget.
@@ -185,7 +219,6 @@ pub(crate) fn halted<T>(
 /// The coverage of undirected executions. If a signal stopped them, the coverage is unknown.
 pub(crate) fn finished(
     outcome: Result<Coverage, Problem<selvedge_runtime::Error>>,
-    program: &ControlledProgram,
 ) -> Result<Coverage, Failure> {
     match outcome {
         Ok(coverage) => Ok(coverage),
@@ -193,11 +226,7 @@ pub(crate) fn finished(
             Ok(unless_interrupted(Err::<Coverage, _>(error))?.unwrap_or_default())
         }
         // The executor's own time limit ends native executions.
-        Err(Problem::Halt(Halt::Stalled) | Problem::Endless) => Err(Failure::Endless {
-            path: program.setup.program.clone(),
-            patience: format!("{} s", program.setup.patience as f64 / 1000.0),
-            advice: "if it is only slow, give it more time; a server needs a client that shuts it down",
-        }),
+        Err(Problem::Halt(Halt::Stalled) | Problem::Endless) => Ok(Coverage::default()),
     }
 }
 
@@ -215,6 +244,12 @@ pub(crate) fn effort(
         let schedules = campaign.failures.executions();
         remarks.push(Remark::AlwaysFails { schedules, outcome });
     }
+    let limit = |limit: &Limit| match limit {
+        Limit::Steps(steps) => CutOff::Steps(*steps),
+        Limit::Time(time) => CutOff::Time(time.as_secs_f64()),
+    };
+    let undecided = campaign.failures.undecided().iter();
+    remarks.extend(undecided.map(|(at, &executions)| Remark::CutOff { executions, at: limit(at) }));
     let odd = campaign.failures.usual_exit().filter(|&code| code != 0);
     remarks.extend(odd.map(Remark::AlwaysExits));
     remarks.extend(deadline.stopped().map(Remark::Stopped));

@@ -83,7 +83,7 @@ fn literal(args: &Replay, schedule: &str, deadline: &Deadline) -> Result<Again, 
     // the same seed finds the same accesses again.
     let points = match program.is_instrumented() {
         true => {
-            let native = Native::new(&program, &deadline.interrupt);
+            let native = Native::new(&program, deadline);
             crate::commands::explore::points(&native, schedule.seed)?
         }
         false => WatchList::default(),

@@ -51,7 +51,7 @@ impl Again {
             return Err(Failure::Gone(program.setup.directory));
         }
         let edited = case.is_some() && (is_other || !program.is_unchanged());
-        let native = Native::new(&program, &deadline.interrupt);
+        let native = Native::new(&program, deadline);
         let points = if edited { found_again(&native, &schedule, &points)? } else { points };
         let ask = Ask { noted: Noted::Events, points, ..Ask::default() };
         let mut executor = native.executor()?;

@@ -1,5 +1,7 @@
 //! Turns the engine's results into cases of a report.
 
+use std::time::Duration;
+
 use selvedge_engine::campaign::{self, Campaign, Settled};
 use selvedge_engine::{
     Attempted, Effort, Ending, Found, Harm, Nondeterminism, Outcome, Prediction, Replayed,
@@ -13,13 +15,18 @@ use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{NameTable, WatchList};
 
 use super::program::Native;
-use crate::deadline::Deadline;
+use crate::deadline::{self, Deadline};
 use crate::exit::{Failure, unless_interrupted};
 use crate::store::Journal;
 
-/// The limits for making a schedule shorter.
-pub(crate) const EFFORT: Effort =
-    Effort { executions: 100, time: std::time::Duration::from_secs(5) };
+/// The limits for making one of `cases` schedules shorter before a part of the time limit is used up. `None` if
+/// it is used up already.
+pub(super) fn effort(deadline: &Deadline, part: f64, cases: usize) -> Option<Effort> {
+    const LONGEST: Duration = Duration::from_secs(5);
+    let time = LONGEST.min(deadline.until(part) / u32::try_from(cases).unwrap_or(1).max(1));
+    (!time.is_zero()).then_some(Effort { executions: 100, time })
+}
+
 /// A command shows the interleaving of at most this many findings. The others have only a schedule.
 const EXPLAINED: usize = 10;
 
@@ -54,6 +61,7 @@ impl Predicted {
             orders: confirmed.map(|c| c.orders.iter().map(order).collect()).unwrap_or_default(),
             ..Control::default()
         });
+        label_orders(&mut case);
         case
     }
 }
@@ -83,6 +91,28 @@ fn order(of: &selvedge_engine::Order) -> Order {
     Order { which, harm, outcome: outcome(&of.ending), schedule: of.schedule.to_string() }
 }
 
+/// Calls the threads of orders what the places of the case call them: in another execution the thread that comes to
+/// a place may be another one.
+fn label_orders(case: &mut Case) {
+    let Some(control) = &mut case.control else { return };
+    let mut used: Vec<(Site, String, String)> = Vec::new();
+    for order in &mut control.orders {
+        let Which::First { thread, site } = &mut order.which else { continue };
+        let known = |(s, name, _): &&(Site, String, String)| s == site && name == thread;
+        if let Some((.., label)) = used.iter().find(known) {
+            *thread = label.clone();
+            continue;
+        }
+        let labels: Vec<&String> =
+            case.places.iter().filter(|p| p.site == *site).map(|p| &p.thread).collect();
+        let is_free = |l: &&&String| !used.iter().any(|(s, _, label)| s == site && label == **l);
+        let same = labels.iter().find(|l| ***l == *thread);
+        let Some(label) = same.or_else(|| labels.iter().find(is_free)) else { continue };
+        used.push((site.clone(), thread.clone(), (*label).clone()));
+        thread.clone_from(label);
+    }
+}
+
 /// How an execution ended, in the form that a case stores.
 pub(crate) fn outcome(ending: &Ending) -> case::Outcome {
     match &ending.outcome {
@@ -91,6 +121,7 @@ pub(crate) fn outcome(ending: &Ending) -> case::Outcome {
             let case = Case::new(finding, &ending.symbols);
             case::Outcome::Failed { kind: case.kind, subject: case.subject }
         }
+        Outcome::Undecided(_) => case::Outcome::Undecided,
     }
 }
 
@@ -120,7 +151,7 @@ pub(crate) fn explained(replayed: &Replayed, critical: &[Site]) -> Explanation {
         failed: replayed.ending.finding(),
         exited: match execution.outcome {
             Outcome::Exited(code) => Some(code),
-            Outcome::Failed(_) => None,
+            Outcome::Failed(_) | Outcome::Undecided(_) => None,
         },
     };
     explain_execution(&executed, critical, &replayed.symbols)
@@ -157,16 +188,21 @@ pub(crate) fn explain_all(
     predicted: &[Predicted],
     attempted: &[Attempted],
     cases: &mut [Case],
-    journal: &mut Journal,
+    (deadline, journal): (&Deadline, &mut Journal),
 ) -> Result<(), Failure> {
     let mut explained = 0;
+    let all = cases.iter().filter(|c| c.status == Status::Confirmed).count();
     for ((predicted, attempted), case) in predicted.iter().zip(attempted).zip(cases) {
         let Some(confirmed) = &attempted.confirmed else { continue };
-        if case.status != Status::Confirmed || explained == EXPLAINED {
+        if case.status != Status::Confirmed {
             continue;
         }
+        let left = all.min(EXPLAINED).saturating_sub(explained);
+        let Some(effort) = effort(deadline, deadline::EXPLAINED, left).filter(|_| left > 0) else {
+            break;
+        };
         explained += 1;
-        if let Some(shown) = campaign::explain(executor, &predicted.prediction, confirmed, EFFORT)?
+        if let Some(shown) = campaign::explain(executor, &predicted.prediction, confirmed, effort)?
         {
             show(case, &shown);
             journal.add(case);
@@ -187,17 +223,18 @@ pub(crate) fn failures(
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    // A signal skips the replays; the time limit does not.
     let mut executor = match deadline.signal() {
         None => unless_interrupted(campaign.executor())?,
         Some(_) => None,
     };
     let mut cases = Vec::new();
-    for one in &found {
+    for (i, one) in found.iter().enumerate() {
         let mut case = failure(one, by);
-        let settled = match &mut executor {
-            None => None,
-            Some(executor) => unless_interrupted(campaign.settle(executor, one, EFFORT))?,
+        let settled = match (&mut executor, effort(deadline, 1.0, found.len() - i)) {
+            (Some(executor), Some(effort)) => {
+                unless_interrupted(campaign.settle(executor, one, effort))?
+            }
+            (None, _) | (_, None) => None,
         };
         match settled {
             Some(Settled::Shown(shown)) => {
@@ -215,4 +252,59 @@ pub(crate) fn failures(
         cases.push(case);
     }
     Ok(cases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use selvedge_model::{Finding, Kind, Place, Range, Role, SiteId, Subject, Symbols, ThreadId};
+
+    #[test]
+    fn orders_call_threads_what_the_places_call_them() {
+        let mut symbols = Symbols::default();
+        for name in ["main", "T1", "T2"] {
+            symbols.threads.push(name.into());
+        }
+        let at = |symbols: &mut Symbols, place| SiteId(symbols.sites.intern(Site::parse(place)));
+        let (a, b) = (at(&mut symbols, "a.c:1"), at(&mut symbols, "a.c:2"));
+        let place = |thread, site| Place {
+            thread: ThreadId(thread),
+            site,
+            role: Role::Write,
+            held: Vec::new(),
+        };
+        let mut finding = Finding {
+            kind: Kind::DataRace,
+            status: Status::Confirmed,
+            verdict: None,
+            analyses: vec!["races"],
+            subject: Subject::Memory(Range { start: 8, len: 8 }),
+            places: vec![place(1, a), place(2, b)],
+            target: None,
+            occurrences: 1,
+        };
+        let labels = |finding: &Finding, firsts: &[(&str, &str)]| -> Vec<String> {
+            let order = |&(thread, site): &(&str, &str)| Order {
+                which: Which::First { thread: thread.into(), site: Site::parse(site) },
+                harm: case::Harm::Nothing,
+                outcome: case::Outcome::Exit(0),
+                schedule: String::new(),
+            };
+            let mut case = Case::new(finding, &symbols);
+            let orders = firsts.iter().map(order).collect();
+            case.control = Some(Control { orders, ..Control::default() });
+            label_orders(&mut case);
+            let control = case.control.unwrap_or_default();
+            let name = |order: Order| match order.which {
+                Which::First { thread, .. } => thread,
+                Which::Only | Which::Told(_) => String::new(),
+            };
+            control.orders.into_iter().map(name).collect()
+        };
+        assert_eq!(labels(&finding, &[("T1", "a.c:1"), ("T3", "a.c:2")]), ["T1", "T2"]);
+        assert_eq!(labels(&finding, &[("T7", "a.c:9")]), ["T7"], "another place");
+        finding.places[1].site = a;
+        assert_eq!(labels(&finding, &[("T1", "a.c:1"), ("T3", "a.c:1")]), ["T1", "T2"]);
+        assert_eq!(labels(&finding, &[("T3", "a.c:1"), ("T3", "a.c:1")]), ["T1", "T1"]);
+    }
 }

@@ -13,7 +13,7 @@ use selvedge_runtime::control::WatchList;
 use selvedge_specs::states::{Checked, ExecutionId, Obstacle};
 use selvedge_specs::{BlockExecution, Difference, Judge, Kept, NoCallbacks, Unclosed};
 
-use super::cases::{EFFORT, accesses, interleaving, outcome};
+use super::cases::{accesses, effort, interleaving, outcome};
 use super::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::{Failure, unless_interrupted};
@@ -128,10 +128,13 @@ pub(crate) fn violations(
         _ => unless_interrupted(campaign.executor())?,
     };
     let mut cases = Vec::new();
-    for violation in &campaign.determinism.violations {
-        let settled = match &mut executor {
-            None => None,
-            Some(executor) => unless_interrupted(violation.settle(executor, EFFORT))?,
+    let violations = &campaign.determinism.violations;
+    for (i, violation) in violations.iter().enumerate() {
+        let settled = match (&mut executor, effort(deadline, 1.0, violations.len() - i)) {
+            (Some(executor), Some(effort)) => {
+                unless_interrupted(violation.settle(executor, effort))?
+            }
+            _ => None,
         };
         let case = match (settled, &mut executor) {
             (Some(Settled::Shown(shown)), Some(executor)) => {

@@ -5,13 +5,10 @@ use selvedge_runtime::control::WatchList;
 
 use super::cases::{Predicted, failure};
 use super::determinism;
-use crate::deadline::Deadline;
+use crate::deadline::{DIRECTED, Deadline};
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::Journal;
-
-/// The part of the time limit for directed executions.
-const DIRECTED: f64 = 0.7;
 
 /// The command line's [`Host`]: stores each finding when it is made, and updates the progress line.
 pub(crate) struct Watcher<'a> {
@@ -26,11 +23,11 @@ pub(crate) struct Watcher<'a> {
 
 impl Host<WatchList> for Watcher<'_> {
     fn is_over(&self) -> bool {
-        self.deadline.stopped().is_some()
+        self.deadline.ends_exploring()
     }
 
     fn is_late(&self) -> bool {
-        self.is_over() || self.deadline.share() > DIRECTED
+        self.deadline.signal().is_some() || self.deadline.until(DIRECTED).is_zero()
     }
 
     fn attempted(&mut self, index: usize, attempted: &Attempted) {

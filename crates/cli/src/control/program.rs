@@ -10,6 +10,7 @@ use selvedge_engine::{Factory, Heartbeat};
 use selvedge_runtime::control::{Debugger, Written, WrittenFile};
 use selvedge_runtime::{Controlled, Error, Form, Libraries, Settings};
 
+use crate::deadline::Deadline;
 use crate::exit::Failure;
 use crate::program::claims::Claims;
 use crate::program::elf::Program;
@@ -159,20 +160,20 @@ pub(crate) struct Native {
     debugger: Option<Debugger>,
     /// The engine no longer needs the results of running executions.
     interrupt: Arc<AtomicBool>,
-    /// The user wants to stop.
-    stop: Arc<AtomicBool>,
+    /// The command has to stop.
+    stop: [Arc<AtomicBool>; 2],
 }
 
 impl Native {
-    /// Executions end early when `stop` becomes true.
-    pub(crate) fn new(program: &ControlledProgram, stop: &Arc<AtomicBool>) -> Native {
+    /// Executions end early when the command has to stop.
+    pub(crate) fn new(program: &ControlledProgram, deadline: &Deadline) -> Native {
         Native {
             program: program.clone(),
             claims: Claims::default(),
             names_data: false,
             debugger: None,
             interrupt: Arc::default(),
-            stop: Arc::clone(stop),
+            stop: deadline.interrupts(),
         }
     }
 
@@ -213,7 +214,7 @@ impl Factory for Native {
             ensured: self.program.written.clone(),
             function_regions: !self.claims.is_empty(),
             directory: Some(setup.directory.clone()),
-            interrupts: vec![Arc::clone(&self.interrupt), Arc::clone(&self.stop)],
+            interrupts: self.stop.iter().chain([&self.interrupt]).cloned().collect(),
             ..Settings::default()
         };
         let mut controlled =

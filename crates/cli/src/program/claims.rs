@@ -1,7 +1,11 @@
 //! Regions that the program does not mark: functions by name, and code that holds a lock.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use clap::Args;
 use selvedge_model::{Event, Op, RegionId, RegionKind, Symbols};
+use selvedge_report::Bound;
 
 use crate::program::pattern::Pattern;
 
@@ -51,16 +55,46 @@ impl RegionOptions {
 
     /// The claims that the options make about functions.
     pub(crate) fn claims(&self) -> Claims {
-        let whole = |names: &[String]| names.iter().map(|n| Pattern::whole(n)).collect();
-        Claims { atomic: whole(&self.atomic_methods), deterministic: whole(&self.deterministic) }
+        let claims = |names: &[String], option| {
+            let claim = |name: &String| Claim {
+                pattern: Pattern::whole(name),
+                words: format!("{option} {name}"),
+                matched: Arc::default(),
+            };
+            names.iter().map(claim).collect()
+        };
+        Claims {
+            atomic: claims(&self.atomic_methods, "--atomic-methods"),
+            deterministic: claims(&self.deterministic, "--deterministic"),
+        }
     }
 }
 
 /// Which functions claim what, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claims {
-    atomic: Vec<Pattern>,
-    deterministic: Vec<Pattern>,
+    atomic: Vec<Claim>,
+    deterministic: Vec<Claim>,
+}
+
+/// The functions whose name matches a pattern claim something.
+#[derive(Clone, Debug)]
+struct Claim {
+    pattern: Pattern,
+    /// The option that makes the claim.
+    words: String,
+    /// Whether any name has matched, in this copy or in another one.
+    matched: Arc<AtomicBool>,
+}
+
+impl Claim {
+    fn is_of(&self, of: impl Fn(&Pattern) -> bool) -> bool {
+        let matches = of(&self.pattern);
+        if matches {
+            self.matched.store(true, Ordering::Relaxed);
+        }
+        matches
+    }
 }
 
 impl Claims {
@@ -76,13 +110,25 @@ impl Claims {
 
     /// What every function claims, if all patterns are `*`.
     pub(crate) fn of_all(&self) -> Option<Vec<RegionKind>> {
-        let all = self.atomic.iter().chain(&self.deterministic).all(Pattern::is_everything);
+        let all = self.all().all(|claim| claim.pattern.is_everything());
         (all && !self.is_empty()).then(|| self.each(Pattern::is_everything))
     }
 
+    fn all(&self) -> impl Iterator<Item = &Claim> {
+        self.atomic.iter().chain(&self.deterministic)
+    }
+
+    /// The options that match nothing that was seen: most likely a name is misspelt.
+    pub(crate) fn unmatched(&self) -> impl Iterator<Item = Bound> {
+        let unmatched = |claim: &&Claim| !claim.matched.load(Ordering::Relaxed);
+        self.all().filter(unmatched).map(|claim| Bound::Unmatched(claim.words.clone()))
+    }
+
     fn each(&self, of: impl Fn(&Pattern) -> bool) -> Vec<RegionKind> {
-        let atomic = self.atomic.iter().any(&of).then_some(RegionKind::Atomic);
-        let deterministic = self.deterministic.iter().any(&of).then_some(RegionKind::Deterministic);
+        // Each pattern is asked, so that it is known which of them match.
+        let any = |claims: &[Claim]| claims.iter().filter(|claim| claim.is_of(&of)).count() > 0;
+        let atomic = any(&self.atomic).then_some(RegionKind::Atomic);
+        let deterministic = any(&self.deterministic).then_some(RegionKind::Deterministic);
         atomic.into_iter().chain(deterministic).collect()
     }
 }
@@ -98,6 +144,11 @@ pub(crate) struct Renamed {
 impl Renamed {
     pub(crate) fn new(claims: Claims) -> Renamed {
         Renamed { claims, kinds: Vec::new() }
+    }
+
+    /// The options that match no region.
+    pub(crate) fn unmatched(&self) -> impl Iterator<Item = Bound> {
+        self.claims.unmatched()
     }
 
     /// Changes the claims of the region events among `events`.

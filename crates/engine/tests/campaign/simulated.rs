@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use selvedge_engine::executor::{
-    Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Outcome,
+    Ask, Execution, Executor, Factory, Heartbeat, Limit, Nondeterminism, Outcome,
 };
 use selvedge_explore::{Driver, Replay, Rng, Step, Strategy, Trivial};
 use selvedge_model::{
@@ -106,11 +106,7 @@ impl Executor for Simulated {
         let outcome = if end.deadlock {
             Outcome::Failed(Box::new(deadlock(&end, &id)))
         } else if end.cut {
-            Outcome::Failed(Box::new(Finding::failure(
-                Kind::Hang,
-                Failure::Steps(20_000),
-                Vec::new(),
-            )))
+            Outcome::Undecided(Limit::Steps(20_000))
         } else {
             Outcome::Exited(i32::from(end.failed))
         };

@@ -7,8 +7,8 @@
 //! Deviations: the number of steps k is not given but the largest seen in earlier executions, so the
 //! first execution of a program has its change points in the first [`FIRST_GUESS`] choices. Steps are
 //! counted where there is a choice at all, which makes k smaller and the bound better. A thread that
-//! yields falls to the lowest priority, as does one that made [`SPIN`] choices in a row: priorities
-//! would let a spin loop run forever.
+//! yields falls to the lowest priority. The [`Driver`](crate::Driver) keeps spin loops, which priorities would
+//! let run for ever, from starving others.
 //!
 //! Guarantee: a bug of depth d in a program of n threads and k choices is found by one execution with
 //! probability at least 1/(n·k^(d−1)), provided that k is known from an earlier execution and no thread
@@ -25,10 +25,8 @@ use crate::{Choice, Rng, Strategy};
 pub const DEPTH: usize = 3;
 /// The k of the first execution.
 pub const FIRST_GUESS: usize = 64;
-/// How many choices in a row are taken for spinning.
-pub const SPIN: usize = 2_000;
 
-/// Priorities of change points lie above this, those of threads that yielded or spun below.
+/// Priorities of change points lie above this, those of threads that yielded below.
 const CHANGED: u64 = 1 << 32;
 
 /// Random priorities with random change points.
@@ -46,8 +44,6 @@ pub struct Pct {
     /// points gives the lower priority does not depend on which comes first: the proof needs that.
     change_points: Vec<(usize, u64)>,
     lowest: u64,
-    /// The thread that was chosen last, and how many times in a row.
-    streak: (ThreadId, usize),
 }
 
 impl Pct {
@@ -60,7 +56,6 @@ impl Pct {
             priorities: Vec::new(),
             change_points: Vec::new(),
             lowest: 0,
-            streak: (ThreadId(0), 0),
         }
     }
 
@@ -86,7 +81,6 @@ impl Strategy for Pct {
         self.rng = rng;
         self.priorities.clear();
         self.lowest = CHANGED;
-        self.streak = (ThreadId(0), 0);
         let k = if self.longest == 0 { FIRST_GUESS } else { self.longest };
         self.change_points.clear();
         for i in 1..self.depth {
@@ -114,12 +108,6 @@ impl Strategy for Pct {
         while let Some(&(_, priority)) = self.change_points.last().filter(|p| p.0 <= choice.step) {
             self.change_points.pop();
             self.priorities[thread.index()] = priority;
-            thread = self.highest(choice);
-        }
-        self.streak = (thread, if self.streak.0 == thread { self.streak.1 + 1 } else { 1 });
-        if self.streak.1 > SPIN {
-            self.lower(thread);
-            self.streak.1 = 0;
             thread = self.highest(choice);
         }
         thread

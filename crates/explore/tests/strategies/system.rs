@@ -168,7 +168,9 @@ impl System<'_> {
             strategy.step(thread, &pending);
             outcome.trace.push(thread.0);
             let op = self.event(thread.index(), pending[thread.index()].step);
+            let before = self.vars.clone();
             self.execute(thread.index(), &mut outcome);
+            driver.fairness.stepped(thread, self.vars != before);
             if let Some(op) = op {
                 let site = pending[thread.index()].site;
                 let event = Event { thread, site, op };

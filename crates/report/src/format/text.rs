@@ -26,7 +26,9 @@ pub(super) const FORMAT: Format =
 fn render(report: &Report, view: &mut View<'_>) -> String {
     let mut text = String::new();
     let mut shown: Vec<&Case> = Vec::new();
-    for group in grouped(report, view.all) {
+    let (listed, counted): (Vec<&Case>, Vec<&Case>) =
+        report.sorted().into_iter().partition(|case| view.all || is_listed(case, report));
+    for group in grouped(&listed, view.all) {
         text.push_str(&finding(group[0], &group[1..], &mut view.sources));
         text.push_str("\n\n");
         if let Some(how) = how(group[0], &shown, view) {
@@ -42,8 +44,35 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     for remark in report.stats.control.iter().flat_map(|c| &c.remarks).map(words::remark) {
         let _ = writeln!(text, "note: {remark}");
     }
-    text.push_str(&summary(report));
+    if let Some(line) = unlisted(&counted) {
+        let _ = writeln!(text, "note: {line}");
+    }
+    text.push_str(&summary(report, &listed));
     text
+}
+
+/// Whether a finding is listed unless all are asked for: controlled executions that tried to make it happen did
+/// not, or did not come to it, say little.
+fn is_listed(case: &Case, report: &Report) -> bool {
+    match case.status {
+        Status::Confirmed | Status::Observed => true,
+        Status::Predicted => report.stats.control.is_none(),
+        Status::Unconfirmed => false,
+    }
+}
+
+/// A line for the findings that are not listed.
+fn unlisted(counted: &[&Case]) -> Option<String> {
+    let of = |status| counted.iter().filter(|c| c.status == status).count() as u64;
+    let parts: Vec<String> = [
+        (of(Status::Unconfirmed), "could not be confirmed"),
+        (of(Status::Predicted), "not tried in this time"),
+    ]
+    .into_iter()
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, what)| format!("{} {what}", count(n, "prediction")))
+    .collect();
+    (!parts.is_empty()).then(|| format!("{} (--all lists them)", parts.join(", ")))
 }
 
 /// How a finding happens, if known. If one execution shows several findings, its interleaving is printed
@@ -116,9 +145,9 @@ fn colours(style: Style) -> anstyle::Style {
 }
 
 /// Findings of one kind, status and subject together, surest first.
-fn grouped(report: &Report, separate: bool) -> Vec<Vec<&Case>> {
+fn grouped<'a>(sorted: &[&'a Case], separate: bool) -> Vec<Vec<&'a Case>> {
     let mut groups: Vec<Vec<&Case>> = Vec::new();
-    for finding in report.sorted() {
+    for &finding in sorted {
         let alike = |g: &&mut Vec<&Case>| {
             (g[0].kind, g[0].status, &g[0].subject)
                 == (finding.kind, finding.status, &finding.subject)
@@ -270,7 +299,7 @@ fn folded(alike: &[&Case]) -> String {
     )
 }
 
-fn summary(report: &Report) -> String {
+fn summary(report: &Report, listed: &[&Case]) -> String {
     let stats = &report.stats;
     let looked = match &stats.control {
         Some(effort) => format!("{}, seed {}", schedules(effort), effort.seed),
@@ -281,17 +310,17 @@ fn summary(report: &Report) -> String {
             stats.analyses.join(", ")
         ),
     };
-    if report.cases.is_empty() {
+    if listed.is_empty() {
         return format!("nothing found: {looked}\n");
     }
     let mut parts: Vec<String> = Vec::new();
     for status in [Status::Confirmed, Status::Observed, Status::Predicted, Status::Unconfirmed] {
-        match report.cases.iter().filter(|f| f.status == status).count() {
+        match listed.iter().filter(|f| f.status == status).count() {
             0 => {}
             n => parts.push(format!("{n} {}", status.name())),
         }
     }
-    format!("{}: {} ({looked})\n", count(report.cases.len() as u64, "finding"), parts.join(", "))
+    format!("{}: {} ({looked})\n", count(listed.len() as u64, "finding"), parts.join(", "))
 }
 
 fn schedules(effort: &Effort) -> String {

@@ -2,9 +2,9 @@
 
 use selvedge_model::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 
-use super::{failure, outcome, signal};
+use super::{count, failure, outcome, signal};
 use crate::case::Diverged;
-use crate::summary::{Remark, Stopped};
+use crate::summary::{CutOff, Remark, Stopped};
 
 /// A remark on controlled executions, as a sentence.
 pub fn remark(of: &Remark) -> String {
@@ -34,6 +34,14 @@ pub fn remark(of: &Remark) -> String {
         Remark::AlwaysExits(code) => format!(
             "the program exits with {code} under every schedule in which nothing else goes wrong"
         ),
+        Remark::CutOff { executions, at } => {
+            let were = if *executions == 1 { "was" } else { "were" };
+            let after = match at {
+                CutOff::Steps(steps) => format!("{steps} steps"),
+                CutOff::Time(seconds) => format!("{seconds} s (--patience)"),
+            };
+            format!("{} {were} cut off after {after}", count(*executions, "execution"))
+        }
         Remark::Stopped(why) => stopped(*why),
         Remark::Told(text) => text.clone(),
     }

@@ -147,7 +147,6 @@ pub(crate) fn failures() -> Vec<(Kind, Failure)> {
         (Kind::Hang, Failure::Left(part)),
         (Kind::Assertion, Failure::Unwinding("a bomb".into())),
         (Kind::Hang, Failure::Steps(1000)),
-        (Kind::Hang, Failure::Time(10_000)),
         (Kind::Hang, Failure::Stall(60)),
         (Kind::Crash, Failure::NoStack { threads: 9, error: "out of memory".into() }),
         (Kind::Crash, Failure::Shared(SiteId(0))),

@@ -18,7 +18,7 @@ use crate::errno::Errno;
 use crate::rings;
 use crate::sync::{self, Object};
 use crate::thread::{self, Busy, Thread};
-use crate::wire::{ALL, FUTEX, OF_STD, RecordKind, SHARED};
+use crate::wire::{ALL, FUTEX, JOIN, OF_STD, RecordKind, SHARED};
 
 /// The thread has acquired a lock that excludes all others.
 pub fn acquired(lock: usize, pc: usize) {
@@ -31,6 +31,20 @@ pub fn acquired(lock: usize, pc: usize) {
         None => sync::acquire(t, lock),
     }
     rings::acquired(t, 0, pc, lock);
+}
+
+/// The thread is about to wait for a lock that another one holds. Under control the model knows that.
+pub fn blocks(lock: usize, shared: bool, pc: usize) {
+    if let Some(t) = thread::me().filter(|t| control::of(t).is_none()) {
+        rings::blocks(t, u8::from(shared) * SHARED, pc, lock);
+    }
+}
+
+/// The thread is about to wait for the end of another one.
+pub fn joins(other: &Thread, pc: usize) {
+    if let Some(t) = thread::me().filter(|t| control::of(t).is_none()) {
+        rings::blocks(t, JOIN, pc, other.told_as());
+    }
 }
 
 /// The thread is about to release a lock that excludes all others.

@@ -167,6 +167,15 @@ pub fn acquired(thread: &mut Thread, flags: u8, pc: usize, lock: usize) {
     }
 }
 
+/// Records that the thread is about to wait, for as long as it takes.
+#[cold]
+pub fn blocks(thread: &mut Thread, flags: u8, pc: usize, what: usize) {
+    if thread.ring.is_open() {
+        record_callers(thread);
+        write(thread, true, RecordKind::Block, flags, pc, what, 0);
+    }
+}
+
 /// Records that the thread is about to release a lock, with which its epoch ends.
 pub fn releasing(thread: &mut Thread, flags: u8, pc: usize, lock: usize) {
     if thread.ring.is_open() {

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -76,6 +76,9 @@ pub const OF_STD: u8 = 2;
 pub const TRY: u8 = 4;
 /// Flag of a pending [`RecordKind::Acquire`]: the thread waits for a limited time.
 pub const TIMED: u8 = 8;
+
+/// Flag of a [`RecordKind::Block`]: `a` is a thread.
+pub const JOIN: u8 = 16;
 
 /// Flag of a [`RecordKind::Free`]: by code that is not instrumented, so that what orders it may be out of
 /// sight.
@@ -282,6 +285,9 @@ kinds! {
     BlockJoin = 35,
     /// The program marks the end of a region that has no beginning.
     StrayExit = 36,
+    /// Waits for lock `a`, which another thread holds, for as long as it takes; `flags` [`SHARED`]. Or with
+    /// [`JOIN`] for the end of thread number `a`.
+    Block = 37,
 }
 
 impl RecordKind {

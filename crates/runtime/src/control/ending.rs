@@ -1,9 +1,9 @@
 //! What an execution of a process leaves behind becomes an [`Outcome`](engine::Outcome).
 //!
 //! A failure is recognised by a signal, the line that a failed `assert` or a Rust panic writes, threads
-//! that all wait, or an execution that does not end.
+//! that all wait, or a fair execution in which nothing changes any more. One that was cut off is undecided.
 
-use selvedge_engine as engine;
+use selvedge_engine::{self as engine, Limit};
 use selvedge_model::{Blocked, Ended, Failure, Finding, Kind, Role};
 
 use super::{Controlled, Execution, Outcome};
@@ -30,13 +30,14 @@ impl Controlled {
                 crash::finding(*signal, crash, &errors, execution.last, &mut self.symbols)
             }
             Outcome::Deadlock(blocked) => self.stuck(blocked),
+            Outcome::NoProgress => {
+                Finding::failure(Kind::Hang, Failure::Steps(execution.steps), Vec::new())
+            }
             Outcome::StepLimit => {
-                let steps = execution.schedule.len().max(execution.events.len());
-                Finding::failure(Kind::Hang, Failure::Steps(steps as u64), Vec::new())
+                return engine::Outcome::Undecided(Limit::Steps(execution.steps));
             }
             Outcome::TimeLimit => {
-                let millis = u64::try_from(self.settings.time.as_millis()).unwrap_or(u64::MAX);
-                Finding::failure(Kind::Hang, Failure::Time(millis), Vec::new())
+                return engine::Outcome::Undecided(Limit::Time(self.settings.time));
             }
         };
         engine::Outcome::Failed(Box::new(finding))

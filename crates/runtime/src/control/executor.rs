@@ -103,7 +103,10 @@ impl Executor for Controlled {
         Ok(selvedge_engine::Execution {
             outcome,
             uncontrolled: uncontrolled(&execution),
-            cut_off: execution.outcome == Outcome::StepLimit,
+            cut_off: matches!(
+                execution.outcome,
+                Outcome::StepLimit | Outcome::TimeLimit | Outcome::NoProgress
+            ),
             choices: execution.schedule.len(),
             steps: execution.events.len(),
             schedule: execution.schedule,

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use selvedge_explore::{Abstraction, Pending, Step, Strategy};
+use selvedge_explore::{Abstraction, Fairness, Pending, Step, Strategy};
 use selvedge_model::{Event, Held, Op, SiteId, ThreadId};
 use selvedge_specs::ThreadName;
 
@@ -46,6 +46,8 @@ pub struct History {
     pub events: Vec<Event>,
     /// The locks that each thread holds, outermost first.
     pub held: Vec<Vec<Held>>,
+    /// How many steps there were.
+    pub steps: u64,
     /// The deterministic blocks.
     pub blocks: Blocks,
     names: Recognised,
@@ -68,13 +70,21 @@ impl History {
             pending: Vec::new(),
             events: Vec::new(),
             held: Vec::new(),
+            steps: 0,
             blocks: Blocks::default(),
             names: names.clone(),
         }
     }
 
-    /// Reads what is new, and passes it on to a strategy that follows steps.
-    pub fn read(&mut self, c: &Control, lookup: &mut Lookup<'_>, strategy: &mut dyn Strategy) {
+    /// Reads what is new, and passes it on to a strategy that follows steps. `fairness` gets to know which
+    /// steps changed something.
+    pub fn read(
+        &mut self,
+        c: &Control,
+        lookup: &mut Lookup<'_>,
+        strategy: &mut dyn Strategy,
+        fairness: &mut Fairness,
+    ) {
         let follows = strategy.follows_steps();
         let len = (c.log_len.load(Relaxed) as usize).min(wire::LOG);
         while self.read < len {
@@ -83,7 +93,11 @@ impl History {
             let Some((phase, thread)) = line.head() else { continue };
             let (thread, record) = (ThreadId(thread as u32), line.record());
             match phase {
-                Phase::Step => self.step(thread, strategy, follows),
+                Phase::Step => {
+                    let changed = c.slots[thread.index()].changed.load(Relaxed) as usize;
+                    fairness.stepped(thread, changed >= self.read);
+                    self.step(thread, strategy, follows);
+                }
                 Phase::Pending => self.state(thread, &record, callers(line), lookup),
                 Phase::Event if Blocks::is_about(&record) => {
                     self.about_blocks(thread, &record, callers(line), lookup);
@@ -106,6 +120,7 @@ impl History {
 
     /// The thread does what it was about to do.
     fn step(&mut self, thread: ThreadId, strategy: &mut dyn Strategy, follows: bool) {
+        self.steps += 1;
         if follows {
             strategy.step(thread, &self.pending);
         }

@@ -140,6 +140,8 @@ pub enum Outcome {
     Signaled(i32),
     /// No thread can go on.
     Deadlock(Vec<Blocked>),
+    /// It is stuck in loops: every thread that could run has run, and nothing changed.
+    NoProgress,
     /// It was too long.
     StepLimit,
     /// It took too long.
@@ -157,6 +159,8 @@ pub struct Execution {
     pub events: Vec<Event>,
     /// Where threads were stopped although they could have gone on.
     pub stops: Vec<Stop>,
+    /// How many steps there were.
+    pub steps: u64,
     /// How many events had happened before each choice, if events were recorded.
     pub times: Vec<usize>,
     /// The thread that ran last.

@@ -80,6 +80,7 @@ pub(super) fn execute(
     };
     let outcome = run.finish()?;
     let Run { history, uncontrolled, driver, running, .. } = run;
+    let steps = history.steps;
     let Driver { mut schedule, stops, times, .. } = driver;
     (schedule.seed, schedule.releases) = (seed, releases);
     let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
@@ -97,6 +98,7 @@ pub(super) fn execute(
         schedule,
         events: history.events,
         stops,
+        steps,
         times,
         last: crash
             .as_ref()
@@ -141,8 +143,9 @@ impl Run<'_> {
         self.strategy.end(&self.history.pending);
         let outcome = match end {
             End::Because(outcome) => {
+                let stuck = outcome == Outcome::StepLimit && self.is_stuck();
                 self.end_process()?;
-                outcome
+                if stuck { Outcome::NoProgress } else { outcome }
             }
             End::Status(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => Outcome::Exited(code),
@@ -157,6 +160,21 @@ impl Run<'_> {
             self.program.stop();
         }
         Ok(outcome)
+    }
+
+    /// Whether the execution that was too long would go on for ever.
+    fn is_stuck(&self) -> bool {
+        let c = self.control();
+        let asker = ThreadId(c.asker.load(Ordering::Relaxed));
+        let mut runnable = self.enabled();
+        runnable.push(asker);
+        !c.any_away() && self.driver.fairness.is_stuck(self.history.steps, &runnable)
+    }
+
+    /// The threads that can run, in ascending order.
+    fn enabled(&self) -> Vec<ThreadId> {
+        let c = self.control();
+        (0..c.threads()).filter(|&i| c.is_enabled(i)).map(|i| ThreadId(i as u32)).collect()
     }
 
     /// Lets the user of the debugger look at the program that cannot go on, until they end it.
@@ -235,7 +253,7 @@ impl Run<'_> {
 
     fn read(&mut self) {
         self.program.read_maps();
-        let Run { program, history, strategy, .. } = self;
+        let Run { program, history, strategy, driver, .. } = self;
         let Controlled { memory, places, symbols, modules, resolver, shm, .. } = &mut **program;
         let text = |at, len| shm.as_ref().and_then(|shm| shm.text(at, len));
         let resolver = resolver.as_mut();
@@ -243,7 +261,7 @@ impl Run<'_> {
         let statics = |addr: u64| static_place(modules, addr);
         let value = |record: &Record| shm.as_ref().and_then(|shm| shm.value(record));
         let mut lookup = Lookup { names, statics: &statics, value: &value };
-        history.read(memory.control(), &mut lookup, *strategy);
+        history.read(memory.control(), &mut lookup, *strategy, &mut driver.fairness);
     }
 
     /// Answers the program's question; an outcome if there is no answer.
@@ -262,17 +280,19 @@ impl Run<'_> {
         let c = self.program.memory.control();
         let asker = ThreadId(c.asker.load(Ordering::Relaxed));
         self.running = Some(asker);
-        let enabled: Vec<ThreadId> =
-            (0..c.threads()).filter(|&i| c.is_enabled(i)).map(|i| ThreadId(i as u32)).collect();
+        let mut enabled = self.enabled();
         match enabled[..] {
             [] => self.stuck(what == request::STUCK_UNLESS_SIGNALLED),
             [only] => {
-                give(c, only);
+                give(self.control(), only);
                 self.running = Some(only);
                 None
             }
             _ => {
                 self.read();
+                if self.driver.fairness.all_spin(&enabled) && self.control().pass_time() {
+                    enabled = self.enabled();
+                }
                 let thread = self.choose(&enabled);
                 give(self.control(), thread);
                 None
@@ -381,7 +401,6 @@ impl Run<'_> {
 fn give(c: &Control, thread: ThreadId) {
     let slot = &c.slots[thread.index() % wire::THREADS];
     slot.status.store(status::RUNNING, Ordering::Relaxed);
-    slot.streak.store(0, Ordering::Relaxed);
     c.request.store(request::NONE, Ordering::Relaxed);
     c.turn.store(thread.0, Ordering::Relaxed);
     slot.word.store(1, Ordering::Release);

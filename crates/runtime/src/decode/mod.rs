@@ -26,7 +26,7 @@ use crate::places::{Callers, Code, Names};
 use crate::races::role;
 use crate::rust_locks::RustLocks;
 use crate::wire::{
-    self, ALL, FUTEX, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind, SHARED, order,
+    self, ALL, FUTEX, JOIN, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind, SHARED, order,
 };
 
 mod orders;
@@ -89,9 +89,30 @@ pub struct Decoder {
     epochs: BTreeMap<u32, Epoch>,
     lock_change: Option<Epoch>,
     first_race: Option<FirstRace>,
+    wait: Option<Wait>,
     names: BTreeMap<u32, String>,
     /// Records that mean nothing: the program overwrote the shared memory.
     pub nonsense: u64,
+}
+
+/// A thread begins to wait, for as long as it takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Where.
+    pub site: SiteId,
+    /// For what.
+    pub what: Awaited,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// A lock that another thread holds.
+    Lock(LockId, Mode),
+    /// The end of a thread.
+    Thread(ThreadId),
 }
 
 /// The regions of one thread.
@@ -209,6 +230,11 @@ impl Decoder {
         self.first_race.take()
     }
 
+    /// What the thread of the last record begins to wait for, if it does.
+    pub fn wait(&mut self) -> Option<Wait> {
+        self.wait.take()
+    }
+
     /// What threads call themselves, by number.
     pub fn thread_names(&self) -> &BTreeMap<u32, String> {
         &self.names
@@ -294,6 +320,13 @@ impl Decoder {
         match kind {
             RecordKind::Raced => self.first_race = self.raced(line, names),
             RecordKind::Destroy => self.forget(Range { start: record.a, len: 1 }),
+            RecordKind::Block => {
+                let what = match record.flags() & JOIN {
+                    0 => Awaited::Lock(self.lock(record.a, site), mode(record.flags())),
+                    _ => Awaited::Thread(ThreadId(record.a as u32)),
+                };
+                self.wait = Some(Wait { thread: ThreadId(thread), site, what });
+            }
             RecordKind::Made => {
                 self.forget(Range { start: record.a, len: 1 });
                 self.lock(record.a, site);
@@ -349,6 +382,8 @@ impl Decoder {
             }
             LockStep::Take(mode) => {
                 self.awaited.insert(thread, (record.a, mode, site));
+                let what = Awaited::Lock(self.lock(record.a, site), mode);
+                self.wait = Some(Wait { thread: ThreadId(thread), site, what });
             }
             LockStep::Give(_) | LockStep::Try(_) | LockStep::Inside => {}
         }
@@ -456,7 +491,8 @@ impl Decoder {
                 regions.border(record, self.passed + 1);
                 Op::RegionExit(regions.open.pop()?)
             }
-            RecordKind::BlockJoin
+            RecordKind::Block
+            | RecordKind::BlockJoin
             | RecordKind::BlockToken
             | RecordKind::Callers
             | RecordKind::Destroy

@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use selvedge_analyses::registry::{Contents, Needs};
 use selvedge_analyses::{Entry, Pipeline, fasttrack};
 use selvedge_engine::Heartbeat;
-use selvedge_explore::{Abstraction, Choice, Driver, Pending, Rng, Step, Strategy};
+use selvedge_explore::{Abstraction, Choice, Driver, Pending, Rng, Step, Strategy, fairness};
 use selvedge_model::{
     Access, Event, Failure, Finding, Kind, LockId, Op, RegionKind, Site, SiteId, Symbols, ThreadId,
 };
@@ -452,7 +452,12 @@ impl Exec {
             let steps = Failure::Steps(self.limits.steps as u64);
             return self.stop(failing::without_place(Kind::Hang, steps));
         }
+        // Threads that only look, while others wait for a time.
+        if self.driver.fairness.all_spin(&self.enabled) {
+            self.pass_time();
+        }
         let thread = if let [only] = self.enabled[..] { only } else { self.choose() };
+        self.driver.fairness.stepped(thread, fairness::changes(&self.pending[thread.index()].step));
         if self.follows
             && let Some(strategy) = &mut self.strategy
         {

@@ -451,6 +451,9 @@ pub(crate) fn atomic(slot: &Slot, op: AtomicOp, here: Here) -> bool {
 #[inline]
 pub(crate) fn atomic_done(slot: &Slot, op: AtomicOp, here: Here) {
     with(|e| {
+        if op.writes() {
+            e.driver.fairness.changed(e.current);
+        }
         if e.is_observed() {
             let access = e.memory(slot);
             let site = e.place(here).site;

@@ -336,7 +336,7 @@ impl Found {
     fn failed(finding: &Finding, run: &Run, execution: u64) -> Found {
         let id = match run.ending.key {
             Key::Failed(id) => Some(id),
-            Key::Exited(_) => None,
+            Key::Exited(_) | Key::Undecided => None,
         };
         Found {
             finding: finding.clone(),

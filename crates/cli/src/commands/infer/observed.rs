@@ -44,7 +44,7 @@ pub(super) fn executed(args: &InferDeterminism) -> Result<Vec<Table>, Failure> {
         let mut command = args.command.clone();
         command.extend(words(input)?.into_iter().map(OsString::from));
         let program = ControlledProgram::find(&command, args.patience)?;
-        let mut executor = Native::new(&program, &deadline.interrupt).executor()?;
+        let mut executor = Native::new(&program, &deadline).executor()?;
         for run in 0..args.runs {
             let rng = Rng::new(derive(derive(args.seed, number), run));
             let ask = Ask { seed: args.seed, ..Ask::default() };

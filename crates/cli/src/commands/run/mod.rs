@@ -9,6 +9,7 @@ mod held_before;
 pub(crate) mod observe;
 mod ranks;
 pub(crate) mod signals;
+mod waiting;
 mod watch;
 
 use std::ffi::OsString;
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let claims = args.options.regions.claims();
     let analyses = analyses.needing(checking.is_some());
     let options = analyses.options(!claims.is_empty());
-    let symbolizer = SharedSymbolizer::new(&root).claiming(claims);
+    let symbolizer = SharedSymbolizer::new(&root).claiming(claims.clone());
     let mut source = args.options.source.clone();
     source.push(root);
     let checking = checking.map(|c| NativeChecking::new(c, symbolizer.clone(), &source));
@@ -68,7 +69,8 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     };
     let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal)
         .checking(checking)
-        .comparing(about);
+        .comparing(about)
+        .live();
 
     let mut command = Command::new(&program.path);
     command.args(&args.command[1..]);
@@ -92,7 +94,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         analyses.in_program.iter().for_each(|name| watch.count_analysis(name));
     }
     watch.ended(&program.path, &outcome, &mut symbols);
-    note_limits(&mut watch, &outcome);
+    claims.unmatched().chain(bounds(&outcome)).for_each(|bound| watch.bound(bound));
     let undecided = watch.undecided(&outcome.blocks, &symbols);
     let report = watch.finish(&symbols, &outcome);
     let undecided = undecided.map_err(|wrong| Failure::Usage(wrong.to_string()))?;
@@ -123,18 +125,20 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Says which limits were reached.
-fn note_limits(watch: &mut Watch, outcome: &Outcome) {
+/// The limits that were reached.
+fn bounds(outcome: &Outcome) -> Vec<Bound> {
+    let mut bounds = Vec::new();
     if outcome.lost > 0 {
-        watch.bound(Bound::Events(outcome.lost));
+        bounds.push(Bound::Events(outcome.lost));
     }
     if outcome.lost_functions > 0 {
-        watch.bound(Bound::Functions(outcome.lost_functions as u64));
+        bounds.push(Bound::Functions(outcome.lost_functions as u64));
     }
     if outcome.races_seen as usize > outcome.races.len() {
         let (seen, kept) = (u64::from(outcome.races_seen), outcome.races.len() as u64);
-        watch.bound(Bound::Races { seen, kept });
+        bounds.push(Bound::Races { seen, kept });
     }
+    bounds
 }
 
 /// Fails if nothing could be observed: such a run must not pass as clean.

@@ -2,6 +2,8 @@
 //! instead of printed.
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -20,6 +22,9 @@ use crate::exit::Failure;
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::SharedSymbolizer;
 use crate::store::Journal;
+
+/// How long a program may go on in which threads wait for each other for ever.
+const STUCK: Duration = Duration::from_millis(500);
 
 /// Observes one run. A program that does not end in time is killed.
 pub(crate) fn observe_run(
@@ -47,11 +52,17 @@ pub(crate) fn observe_run(
     let mut resolver = symbolizer;
     let patience = Duration::from_millis(setup.patience);
     let (ended, still) = channel::<()>();
+    let stuck = Arc::clone(&watch.stuck);
     let outcome = std::thread::scope(|scope| {
         scope.spawn(move || {
             let begin = Instant::now();
+            let mut stuck_since = None;
             while still.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
-                if begin.elapsed() > patience || deadline.stopped().is_some() {
+                if stuck.load(Ordering::Relaxed) {
+                    stuck_since.get_or_insert_with(Instant::now);
+                }
+                let hopeless = stuck_since.is_some_and(|since| since.elapsed() > STUCK);
+                if begin.elapsed() > patience || hopeless || deadline.stopped().is_some() {
                     // An error means that the program has ended in the meantime.
                     let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
                     return;

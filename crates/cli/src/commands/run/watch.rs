@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
@@ -10,6 +12,7 @@ use selvedge_model::{
     Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, SiteId, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
+use selvedge_runtime::decode::Wait;
 use selvedge_runtime::{
     BlocksSeen, Epoch, Modules, NativeRace, Object, Observe, Outcome, crash, races,
 };
@@ -18,6 +21,7 @@ use selvedge_specs::states::Checked;
 
 use super::ending;
 use super::held_before::HeldBefore;
+use super::waiting::Waiting;
 use crate::checking::NativeChecking;
 use crate::commands::check;
 use crate::control::determinism;
@@ -49,6 +53,11 @@ pub(super) struct Watch {
     held_before: HeldBefore,
     threads: BTreeMap<ThreadId, Thread>,
     synchronized: bool,
+    waiting: Waiting,
+    /// A user watches: what keeps the program from ending is told at once.
+    is_live: bool,
+    /// Set when threads wait for each other for ever.
+    pub(super) stuck: Arc<AtomicBool>,
     /// The id of the finding of each native race, by the race's number.
     races: BTreeMap<usize, FindingId>,
     /// What is stored with executions of blocks.
@@ -87,6 +96,9 @@ impl Watch {
             held_before: HeldBefore::default(),
             threads: BTreeMap::from([(ThreadId(0), Thread::default())]),
             synchronized: false,
+            waiting: Waiting::default(),
+            is_live: false,
+            stuck: Arc::default(),
             races: BTreeMap::new(),
             about: About::default(),
             wrong: None,
@@ -122,6 +134,11 @@ impl Watch {
             executions: *all,
         });
         Ok(unclosed.chain(alone).map(|remark| words::remark(&remark)).collect())
+    }
+
+    /// For a user who watches the run.
+    pub(super) fn live(self) -> Watch {
+        Watch { is_live: true, ..self }
     }
 
     /// Whether the program did anything besides starting, ending and allocating memory.
@@ -325,6 +342,7 @@ impl Observe for Watch {
         if let Some(checking) = &mut self.checking {
             checking.on_event(event, symbols);
         }
+        self.waiting.on_event(event);
         self.pipeline.on_event(event);
         if self.pipeline.has_news() {
             self.report_new(symbols);
@@ -400,6 +418,19 @@ impl Observe for Watch {
             let build = build.filter(|build| *build != self.about.build);
             let origin = Origin { schedule: None, build };
             self.add(determinism::observed(execution.block, differing, origin), &[]);
+        }
+    }
+
+    fn waits(&mut self, wait: &Wait, symbols: &Symbols) {
+        let last = self.threads.keys().next_back().copied().unwrap_or(ThreadId(0));
+        if let Some(finding) = self.waiting.begin(*wait, &self.held, last) {
+            let case = self.with_names(Case::new(&finding, symbols), &finding);
+            if self.is_live {
+                let summary = words::summary(&case);
+                anstream::eprintln!("selvedge: {summary}: these threads will not go on");
+            }
+            self.add(case, &[]);
+            self.stuck.store(true, Ordering::Relaxed);
         }
     }
 

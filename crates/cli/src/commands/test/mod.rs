@@ -32,12 +32,12 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
         return Err(Failure::RanksNotControlled("test"));
     }
     let suppressions = Suppressions::load(&args.suppressions)?;
-    let program = ControlledProgram::find(&args.command, args.budget.patience)?;
+    let program = ControlledProgram::find(&args.command, args.budget.patience())?;
     let program = program.ensuring(&args.ensure)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = explore::begin(&program);
-    let (report, undecided) = match test(args, &program, &deadline, &suppressions, &mut journal) {
-        Ok(report) => report,
+    let (report, answer) = match test(args, &program, &deadline, &suppressions, &mut journal) {
+        Ok(tested) => tested,
         Err(failure) => {
             journal.finish("could not be controlled", &Stats::default());
             return Err(failure);
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     };
     let ending = deadline.stopped().map_or("tested".to_owned(), words::stopped);
     journal.finish(&ending, &report.stats);
-    explore::conclude((&report, undecided), &args.output, &program, &deadline)
+    explore::conclude((&report, answer), &args.output, &program, &deadline)
 }
 
 fn test(
@@ -54,8 +54,9 @@ fn test(
     deadline: &Deadline,
     suppressions: &Suppressions,
     journal: &mut Journal,
-) -> Result<(Report, bool), Failure> {
-    let native = Native::new(program, &deadline.interrupt).claiming(args.regions.claims());
+) -> Result<(Report, explore::Answer), Failure> {
+    let claims = args.regions.claims();
+    let native = Native::new(program, deadline).claiming(claims.clone());
     let native = Arc::new(native);
     let (observation, predicted, mut report) =
         predict::predict(program, &native, args, suppressions, deadline)?;
@@ -100,7 +101,7 @@ fn test(
     let search = explore::search(&campaign, points, observation.releases);
     if search.schedules > 0 && deadline.stopped().is_none() {
         let undirected = Undirected { search, until_failure: false, known: known.clone() };
-        explore::finished(campaign.explore(undirected, &mut watcher), program)?;
+        explore::finished(campaign.explore(undirected, &mut watcher))?;
     }
     watcher.progress.clear();
     determinism::refuse(&campaign.determinism)?;
@@ -119,8 +120,10 @@ fn test(
         }
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
+    report.stats.bounds.extend(claims.unmatched());
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
-    Ok((report, is_undecided))
+    let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
+    Ok((report, answer))
 }
 
 /// The cases of the predictions. Confirmed cases get a short schedule and the interleaving.
@@ -139,7 +142,8 @@ fn settled(
     let confirmed = cases.iter().any(|case| case.status == Status::Confirmed);
     if confirmed && deadline.signal().is_none() {
         let explained = native.executor().and_then(|mut executor| {
-            cases::explain_all(&mut executor, predicted, &attempted, &mut cases, journal)
+            let to = (deadline, &mut *journal);
+            cases::explain_all(&mut executor, predicted, &attempted, &mut cases, to)
         });
         unless_interrupted(explained)?;
     }

@@ -9,8 +9,8 @@ use selvedge_runtime::Controlled;
 
 use crate::args::Test;
 use crate::checking::Checking;
-use crate::commands::check;
 use crate::commands::run::observe::observe_run;
+use crate::commands::{check, explore};
 use crate::control::cases::Predicted;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
@@ -43,8 +43,8 @@ pub(super) fn predict(
     }
     let settings = Settings { lock_regions: args.regions.lock_regions, ..Settings::default() };
     let mut executor = native.executor()?;
-    let observation =
-        observe(&mut executor, args.budget.seed, OBSERVED, (&analyses[..], settings))?;
+    let observed = observe(&mut executor, args.budget.seed, OBSERVED, (&analyses[..], settings));
+    let observation = explore::in_time(observed, program, deadline)?;
     let mut report = Report { stats: seen.stats, ..Report::default() };
     report.stats.analyses = analyses.iter().map(|a| a.name.to_owned()).collect();
     report.stats.events += observation.events;

@@ -28,15 +28,11 @@ pub mod wire;
 
 use crate::rings;
 use crate::wire::{Phase, Record, RecordKind, TRY};
-use wire::{Control, HOST, THREADS, YIELDS, request, status};
+use wire::{Control, HOST, THREADS, request, status};
 
 static ON: AtomicBool = AtomicBool::new(false);
 static CONTROL: AtomicPtr<Control> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Steps in a row that change nothing before a thread is taken to spin.
-const SPINS: u32 = 16;
-/// Steps in a row after which a thread lets others run in any case.
-const STREAK: u32 = 2_000;
 /// Accesses between two scheduling points after which a thread is taken to spin.
 const ACCESSES: u32 = 1 << 20;
 
@@ -128,7 +124,7 @@ pub fn of(t: &Thread) -> Option<&'static Control> {
 pub struct Want {
     /// What the thread is about to do.
     pub record: Record,
-    /// [`YIELDS`], [`wire::REENTRANT`].
+    /// [`wire::YIELDS`], [`wire::REENTRANT`].
     pub flags: u32,
     /// Virtual time until which it waits; 0 for ever.
     pub deadline: u64,
@@ -229,7 +225,6 @@ fn give(c: &Control, from: usize, to: usize) {
     c.turn.store(to as u32, Relaxed);
     slot.word.store(1, Ordering::Release);
     if to != from {
-        slot.streak.store(0, Relaxed);
         wake(&slot.word);
     }
 }
@@ -243,6 +238,8 @@ fn hand_over(c: &Control, from: usize) {
                 return ask(c, from, request::STUCK_UNLESS_SIGNALLED);
             }
             (0, _) => return ask(c, from, request::STUCK),
+            // The only thread that can run waits for one that waits for a time.
+            (1, only) if only == from && c.is_quiet() && !c.any_away() && c.pass_time() => {}
             (1, only) => return give(c, from, only),
             _ => return ask(c, from, request::CHOOSE),
         }
@@ -360,25 +357,20 @@ fn state(c: &Control, t: &Thread, want: &Want) {
     };
     slot.object.store(object, Relaxed);
     slot.kind.store(kind as u32, Relaxed);
-    let streak = slot.streak.fetch_add(1, Relaxed);
-    let mut flags = want.flags | u32::from(want.record.flags());
-    if slot.idle.load(Relaxed) >= SPINS || streak >= STREAK {
-        flags |= YIELDS;
-        slot.streak.store(0, Relaxed);
-    }
-    slot.flags.store(flags, Relaxed);
+    slot.flags.store(want.flags | u32::from(want.record.flags()), Relaxed);
     slot.a.store(a, Relaxed);
     slot.b.store(b, Relaxed);
     slot.deadline.store(want.deadline, Relaxed);
     COUNT.store(0, Relaxed);
 }
 
-/// The thread's last step changed something, or did not.
-fn progress(c: &Control, t: &Thread, made: bool) {
-    let idle = &c.slots[number(t)].idle;
-    let count = if made { 0 } else { idle.load(Relaxed) + 1 };
-    idle.store(count, Relaxed);
+/// The thread has changed something that others could notice.
+fn changed(c: &Control, t: &Thread) {
+    c.slots[number(t)].changed.store(c.log_len.load(Relaxed), Relaxed);
 }
+
+/// Accesses of instrumented code have been seen: what a thread writes under a lock is known.
+static INSTRUMENTED: AtomicBool = AtomicBool::new(false);
 
 /// Accesses since the last scheduling point.
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -387,6 +379,10 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 #[cold]
 pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     let Some((c, t)) = me() else { return };
+    INSTRUMENTED.store(true, Relaxed);
+    if write {
+        changed(c, t);
+    }
     let watched = c.watched_len.load(Relaxed) as usize;
     let is_watched = c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64);
     if is_watched {
@@ -398,6 +394,9 @@ pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
         if count >= ACCESSES {
             ops::give_way(c, t, pc);
         }
+    }
+    if is_watched && write {
+        changed(c, t);
     }
     if is_watched || c.flags.load(Relaxed) & wire::ACCESSES != 0 {
         rings::record_access(t, false, write, pc, addr, len);
@@ -414,7 +413,9 @@ pub fn atomic<T>(
 ) -> T {
     point(c, t, want);
     let (value, wrote) = operation(t);
-    progress(c, t, wrote);
+    if wrote {
+        changed(c, t);
+    }
     value
 }
 
@@ -439,6 +440,7 @@ pub fn creating(pc: usize, function: usize) -> u32 {
     c.threads.store(child as u32 + 1, Relaxed);
     let begin = Want::new(RecordKind::Begin, 0, function, 0);
     log(c, Phase::Pending, child, &begin.record, NO_CALLERS);
+    changed(c, t);
     child as u32 + 1
 }
 
@@ -475,6 +477,7 @@ pub fn ending(t: &mut Thread) {
 pub fn end(t: &mut Thread) {
     let Some(c) = of(t) else { return };
     let me = number(t);
+    changed(c, t);
     ops::give_up_robust(c, me);
     t.controlled = 0;
     t.ring.close();

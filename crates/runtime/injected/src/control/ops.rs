@@ -4,7 +4,7 @@
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::wire::{self, Control, Object, REENTRANT, YIELDS, status};
-use super::{Want, me, number, point, progress};
+use super::{INSTRUMENTED, Want, changed, me, number, point};
 use crate::thread::Thread;
 use crate::wire::{ALL, FUTEX, RecordKind, SHARED, TIMED, TRY};
 
@@ -79,8 +79,6 @@ pub fn try_lock(addr: usize, shared: bool, pc: usize) {
     let Some((c, t)) = me() else { return };
     c.tried.store(1, Relaxed);
     point(c, t, &Want::new(RecordKind::Acquire, mode(shared) | TRY, pc, addr));
-    // If it succeeds, `acquired` takes this back.
-    progress(c, t, false);
 }
 
 /// The thread has the lock.
@@ -94,9 +92,12 @@ pub fn acquired(c: &Control, t: &Thread, addr: usize, shared: bool) {
     }
 }
 
-/// The thread's last step changed something.
+/// The thread's last step acquired a lock. That by itself changes nothing for good; but what a thread that is
+/// not instrumented writes meanwhile is not seen.
 pub fn progressed(c: &Control, t: &Thread) {
-    progress(c, t, true);
+    if !INSTRUMENTED.load(Relaxed) {
+        changed(c, t);
+    }
 }
 
 /// Before a lock is released: a scheduling point, if the host asked for releases to be some.
@@ -162,7 +163,9 @@ pub fn await_notification(
         // The others were not woken: each needs a notification of its own.
         waiters(c, o).for_each(|i| c.slots[i].eligible.store(0, Relaxed));
     }
-    progress(c, t, true);
+    if notified {
+        changed(c, t);
+    }
     notified
 }
 
@@ -191,7 +194,9 @@ pub fn notified(c: &Control, t: &Thread, addr: usize, count: u32) -> u32 {
         o.permits.fetch_add(count, Relaxed);
         waiters(c, o).for_each(|i| c.slots[i].eligible.store(1, Relaxed));
     }
-    progress(c, t, true);
+    if count > 0 {
+        changed(c, t);
+    }
     count
 }
 
@@ -224,7 +229,7 @@ pub fn leave(
     } else {
         point(c, t, &Want::with(RecordKind::Leave, 0, pc, addr, round as usize));
     }
-    progress(c, t, true);
+    changed(c, t);
     last
 }
 
@@ -241,15 +246,14 @@ pub fn semaphore(
     let flags = if once { TRY } else { 0 };
     object(c, addr).value.store(value(), Relaxed);
     point(c, t, &Want { deadline, ..Want::new(RecordKind::Wait, flags, pc, addr) });
-    progress(c, t, !once);
     once || object(c, addr).value.load(Relaxed) > 0
 }
 
-/// The semaphore has another value; `changed` if by this thread.
-pub fn set_value(c: &Control, t: &Thread, addr: usize, value: u32, changed: bool) {
+/// The semaphore has another value, by this thread or not.
+pub fn set_value(c: &Control, t: &Thread, addr: usize, value: u32, by_me: bool) {
     object(c, addr).value.store(value, Relaxed);
-    if changed {
-        progress(c, t, true);
+    if by_me {
+        changed(c, t);
     }
 }
 
@@ -291,11 +295,7 @@ pub unsafe fn compare_futex(
 ) -> bool {
     point(c, t, &Want::with(RecordKind::FutexWait, 0, pc, addr, 4));
     // SAFETY: the caller's.
-    let same = unsafe { (addr as *const u32).read_volatile() } == value;
-    if !same {
-        progress(c, t, false);
-    }
-    same
+    unsafe { (addr as *const u32).read_volatile() == value }
 }
 
 /// Lets some waiters of a futex wait for another one: how many.

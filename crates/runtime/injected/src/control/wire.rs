@@ -14,7 +14,7 @@ use crate::wire::{Phase, Record, RecordKind, SHARED, TRY};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -146,10 +146,8 @@ pub struct Slot {
     pub object: AtomicU32,
     /// A notification has met it.
     pub eligible: AtomicU32,
-    /// Steps in a row that changed nothing.
-    pub idle: AtomicU32,
-    /// Steps since it last had to wait for its turn, or yielded.
-    pub streak: AtomicU32,
+    /// [`Control::log_len`] when the thread last changed something that others could notice.
+    pub changed: AtomicU32,
     /// A signal is to be handled.
     pub signalled: AtomicU32,
     /// The program has cancelled the thread: it stops waiting at the next cancellation point.
@@ -367,11 +365,18 @@ impl Control {
             .map(|i| &self.slots[i])
             .filter(|s| s.status.load(Relaxed) == status::WAITING)
             .map(|s| s.deadline.load(Relaxed))
-            .filter(|&d| d != 0)
+            .filter(|&d| d > self.now.load(Relaxed))
             .min();
         let Some(soonest) = soonest else { return false };
         self.now.fetch_max(soonest, Relaxed);
         true
+    }
+
+    /// Whether no thread has changed anything for many records.
+    pub fn is_quiet(&self) -> bool {
+        const LONG: u32 = 1_000;
+        let long_ago = self.log_len.load(Relaxed).saturating_sub(LONG);
+        self.slots[..self.threads()].iter().all(|s| s.changed.load(Relaxed) < long_ago)
     }
 
     /// Whether a thread is in a system call that is not modelled.
@@ -386,8 +391,7 @@ impl Slot {
         for word in [&self.word, &self.kind, &self.flags, &self.object, &self.eligible] {
             word.store(0, Relaxed);
         }
-        self.idle.store(0, Relaxed);
-        self.streak.store(0, Relaxed);
+        self.changed.store(0, Relaxed);
         self.signalled.store(0, Relaxed);
         self.cancelled.store(0, Relaxed);
         self.deadline.store(0, Relaxed);

@@ -25,7 +25,7 @@ fn locked(lock: usize, result: c_int, pc: usize) {
 }
 
 waits_for! {
-    lock mtx_lock() gate, locked;
+    lock mtx_lock() gate, locked, unless mtx_trylock is 1, mutex::waits;
     trylock mtx_trylock() mutex::try_gate, locked;
     timedlock mtx_timedlock(time) gate, locked;
 }

@@ -177,9 +177,11 @@ pub type Gate = fn(object: usize, time: [usize; 2], pc: usize) -> Result<(), c_i
 
 /// Functions that wait for an object, which is their first argument, perhaps until a time, which is the last
 /// one, perhaps on a clock, which is the one before: a [`Gate`], the real function, and what to do with its
-/// result.
+/// result. Those that wait for as long as it takes may name a function that does not wait but returns `busy`,
+/// and what to do before waiting then.
 macro_rules! waits_for {
-    ($($imp:ident $name:ident($($arg:ident),*) $gate:expr, $then:expr;)*) => {$(
+    ($($imp:ident $name:ident($($arg:ident),*) $gate:expr, $then:expr
+        $(, unless $try:ident is $busy:literal, $blocks:expr)?;)*) => {$(
         unsafe extern "C" fn $imp(object: usize, $($arg: usize,)* pc: usize) -> core::ffi::c_int {
             let gate: $crate::interpose::Gate = $gate;
             let arguments: &[usize] = &[0, 0, $($arg),*];
@@ -189,6 +191,16 @@ macro_rules! waits_for {
             {
                 return result;
             }
+            $(
+                let result = $crate::interpose::real!($try(object) as fn(usize) -> core::ffi::c_int);
+                if result != $busy {
+                    let then: fn(usize, core::ffi::c_int, usize) = $then;
+                    then(object, result, pc);
+                    return result;
+                }
+                let blocks: fn(usize, usize) = $blocks;
+                blocks(object, pc);
+            )?
             let result = $crate::interpose::real!($name(object $(, $arg)*)
                 as fn(usize $(, $crate::interpose::waits_for!(@ $arg))*) -> core::ffi::c_int);
             let then: fn(usize, core::ffi::c_int, usize) = $then;

@@ -7,7 +7,7 @@ use core::ffi::c_int;
 use super::{memory, real, waits_for};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
-use crate::primitives::{acquired, destroying, made, releasing};
+use crate::primitives::{acquired, blocks, destroying, made, releasing};
 
 /// The result of acquiring a lock whose owner died: the thread holds it nevertheless.
 const OWNER_DEAD: c_int = 130;
@@ -44,8 +44,18 @@ fn locked(lock: usize, result: c_int, pc: usize) {
     }
 }
 
+/// A mutex that finds mistakes does not let a thread wait for itself.
+pub fn waits(lock: usize, pc: usize) {
+    const KIND: usize = 16;
+    const ERROR_CHECK: u32 = 2;
+    // SAFETY: the kind is the fifth int of the structure.
+    if unsafe { ((lock + KIND) as *const u32).read() } & 3 != ERROR_CHECK {
+        blocks(lock, false, pc);
+    }
+}
+
 waits_for! {
-    lock pthread_mutex_lock() mutex_gate, locked;
+    lock pthread_mutex_lock() mutex_gate, locked, unless pthread_mutex_trylock is 16, waits;
     trylock pthread_mutex_trylock() try_gate, locked;
     timedlock pthread_mutex_timedlock(time) mutex_gate, locked;
     clocklock pthread_mutex_clocklock(clock, time) mutex_gate, locked;

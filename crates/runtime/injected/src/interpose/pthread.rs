@@ -184,6 +184,9 @@ pub fn joined(block: Option<&'static Thread>, pc: usize) {
 unsafe extern "C" fn join(id: usize, value: usize, pc: usize) -> c_int {
     let block = thread::find(id);
     ops::join(block.map_or(0, Thread::joinable), 0, pc);
+    if let Some(block) = block {
+        primitives::joins(block, pc);
+    }
     let result = real!(pthread_join(id, value) as fn(usize, usize) -> c_int);
     if result == 0 {
         joined(block, pc);

@@ -7,7 +7,7 @@ use core::ffi::c_int;
 use super::{memory, real, waits_for};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
-use crate::primitives::{destroying, rwlock_acquired, rwlock_releasing};
+use crate::primitives::{blocks, destroying, rwlock_acquired, rwlock_releasing};
 
 /// Under control, waits until the lock can be acquired. A writer that wants the lock again is told that it
 /// must not.
@@ -43,11 +43,13 @@ fn has_write(lock: usize, result: c_int, pc: usize) {
 }
 
 waits_for! {
-    rdlock pthread_rwlock_rdlock() read, has_read;
+    rdlock pthread_rwlock_rdlock() read, has_read,
+        unless pthread_rwlock_tryrdlock is 16, |lock, pc| blocks(lock, true, pc);
     tryrdlock pthread_rwlock_tryrdlock() try_read, has_read;
     timedrdlock pthread_rwlock_timedrdlock(time) read, has_read;
     clockrdlock pthread_rwlock_clockrdlock(clock, time) read, has_read;
-    wrlock pthread_rwlock_wrlock() write, has_write;
+    wrlock pthread_rwlock_wrlock() write, has_write,
+        unless pthread_rwlock_trywrlock is 16, |lock, pc| blocks(lock, false, pc);
     trywrlock pthread_rwlock_trywrlock() super::mutex::try_gate, has_write;
     timedwrlock pthread_rwlock_timedwrlock(time) write, has_write;
     clockwrlock pthread_rwlock_clockwrlock(clock, time) write, has_write;

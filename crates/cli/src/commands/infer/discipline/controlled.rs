@@ -4,7 +4,6 @@
 //! agree with those of native runs; others are left out.
 
 use std::ffi::OsString;
-use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_analyses::Analysis;
@@ -17,6 +16,7 @@ use selvedge_report::Case;
 
 use super::{Seen, traces};
 use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
 use crate::exit::Failure;
 use crate::program::names::{self, array};
 
@@ -29,8 +29,8 @@ pub(super) fn infer(command: &[OsString], schedules: u64, seen: &mut Seen) -> Re
         return Ok(());
     }
     let program = ControlledProgram::find(command, PATIENCE)?;
-    let stop = Arc::default();
-    let mut executor = Native::new(&program, &stop).naming_data().executor()?;
+    let deadline = Deadline::new(None)?;
+    let mut executor = Native::new(&program, &deadline).naming_data().executor()?;
     let mut strategy = Plan::from("random").strategy();
     for number in 0..schedules {
         let ask = Ask { noted: Noted::Accesses, seed: number, ..Ask::default() };
