@@ -23,7 +23,7 @@ use selvedge_engine::{
 use selvedge_explore::{Plan, Trivial};
 use selvedge_model::{FindingId, Kind, Site};
 use selvedge_specs::Kept;
-use simulated::Programs;
+use simulated::{Programs, Simulated};
 use system::{Instr, Program};
 
 struct Quiet;
@@ -40,6 +40,8 @@ impl Host<()> for Quiet {
     fn progress(&mut self, _executions: u64, _found: usize) {}
 }
 
+/// Of a violation: both values, and the kinds and places of its causes.
+type Violated = (String, Vec<(Kind, Vec<String>)>);
 /// Of a prediction: attempts, after how many executions, harm, schedule.
 type Tried = (u64, Option<u64>, Option<Harm>, Option<String>);
 
@@ -51,7 +53,7 @@ struct Told {
     failures: Vec<(FindingId, u64, u64, String)>,
     executions: u64,
     /// The values that differ, and the places of the races that decide them.
-    violations: Vec<(String, Vec<(Kind, Vec<String>)>)>,
+    violations: Vec<Violated>,
 }
 
 const EFFORT: Effort = Effort { executions: 50, time: std::time::Duration::from_secs(60) };
@@ -114,24 +116,7 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
         let settled = campaign.settle(&mut executor, failure, EFFORT).expect("a simulation");
         assert!(matches!(settled, Settled::Shown(_)), "{failure:?} does not replay");
     }
-    let mut violations = Vec::new();
-    for violation in &campaign.determinism.violations {
-        let settled = violation.settle(&mut executor, EFFORT).expect("a simulation");
-        let determinism::Settled::Shown(shown) = settled else {
-            panic!("{violation:?} does not replay: {settled:?}")
-        };
-        let value = |side: &Option<(Kept, Site)>| {
-            let kept = side.as_ref().expect("both ensure it").0.clone();
-            kept.value.expect("it is kept").to_string()
-        };
-        let mut values =
-            [value(&shown.differing.first.first), value(&shown.differing.first.second)];
-        assert_ne!(values[0], values[1]);
-        values.sort();
-        let causes = causes(&mut executor, violation, &shown).expect("a simulation");
-        let cause = |c: &Cause| (c.finding.kind, c.sites().iter().map(Site::to_string).collect());
-        violations.push((values.join(" "), causes.iter().map(cause).collect()));
-    }
+    let violations = violations(&campaign, &mut executor);
     Told {
         violations,
         predictions: predictions.iter().map(|p| (p.id, p.kind)).collect(),
@@ -149,6 +134,29 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
             .collect(),
         executions: campaign.executions(),
     }
+}
+
+/// What the violations differ in, and what they come from. Each of them replays.
+fn violations(campaign: &Campaign<Programs>, executor: &mut Simulated) -> Vec<Violated> {
+    let mut violations = Vec::new();
+    for violation in &campaign.determinism.violations {
+        let settled = violation.settle(executor, EFFORT).expect("a simulation");
+        let determinism::Settled::Shown(shown) = settled else {
+            panic!("{violation:?} does not replay: {settled:?}")
+        };
+        let value = |side: &Option<(Kept, Site)>| {
+            let kept = side.as_ref().expect("both ensure it").0.clone();
+            kept.value.expect("it is kept").to_string()
+        };
+        let mut values =
+            [value(&shown.differing.first.first), value(&shown.differing.first.second)];
+        assert_ne!(values[0], values[1]);
+        values.sort();
+        let causes = causes(executor, violation, &shown).expect("a simulation");
+        let cause = |c: &Cause| (c.finding.kind, c.sites().iter().map(Site::to_string).collect());
+        violations.push((values.join(" "), causes.iter().map(cause).collect()));
+    }
+    violations
 }
 
 use Instr::{Acquire, FailIf, Get, Inc, Load, Put, Read, Release, Store, StoreNext, Write};

@@ -14,7 +14,7 @@ mod watch;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use selvedge_model::Symbols;
@@ -99,22 +99,42 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let report = watch.finish(&symbols, &outcome);
     let undecided = undecided.map_err(|wrong| Failure::Usage(wrong.to_string()))?;
 
+    let seen = Seen { report, undecided, outcome };
+    conclude(args, &program, form, source, &seen)
+}
+
+/// What there is to tell of a run.
+struct Seen {
+    report: watch::Watched,
+    undecided: Vec<String>,
+    outcome: Outcome,
+}
+
+/// Prints the report and returns the exit code.
+fn conclude(
+    args: &Run,
+    program: &Program,
+    form: Form,
+    source: Vec<PathBuf>,
+    seen: &Seen,
+) -> Result<ExitCode, Failure> {
+    let Seen { report, undecided, outcome } = seen;
     let output = Output {
         format: args.options.format,
         fail_on: args.options.fail_on,
         all: args.options.all,
         source,
     };
-    if is_text {
+    if args.options.format.name == FORMATS[0].name {
         anstream::eprint!("{}", terminal::rendered(&report.report, &output));
     } else {
         terminal::print(&report.report, &output)?;
     }
-    for line in report.remarks.iter().chain(&undecided) {
+    for line in report.remarks.iter().chain(undecided) {
         anstream::eprintln!("{line}");
     }
     if form == Form::Preloaded && !outcome.instrumented {
-        anstream::eprintln!("{}", only_synchronization(&program));
+        anstream::eprintln!("{}", only_synchronization(program));
     }
     let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
     let unseen = outcome.children.running > 0 || outcome.children.beyond > 0;
