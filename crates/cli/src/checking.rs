@@ -52,13 +52,13 @@ impl Checking {
     pub(crate) fn on_trace(&mut self, event: &Event, symbols: &Symbols) {
         let mut naming = ByTrace { rules: &self.rules, symbols };
         let found = self.checker.on_event(event, &mut naming);
-        self.take(found, symbols, symbols.thread(event.thread));
+        self.take(found, symbols, &symbols.thread(event.thread));
     }
 
     /// Takes in what an access of a thread has broken.
-    fn take(&mut self, found: Vec<Violation>, symbols: &Symbols, thread: String) {
+    fn take(&mut self, found: Vec<Violation>, symbols: &Symbols, thread: &str) {
         for violation in found {
-            let case = case(&violation, &self.specification, symbols, thread.clone());
+            let case = case(&violation, &self.specification, symbols, thread.to_owned());
             self.cases.push(case);
         }
     }
@@ -138,7 +138,7 @@ impl NativeChecking {
         let NativeChecking { checking, names, known } = self;
         let mut naming = ByProgram { rules: &checking.rules, names, known, symbols };
         let found = checking.checker.on_event(event, &mut naming);
-        checking.take(found, symbols, names::thread(event.thread));
+        checking.take(found, symbols, &names::thread(event.thread));
         if let Op::Alloc(range) = event.op {
             self.known.retain(|addr, _| !(range.start..range.end()).contains(addr));
             self.names.heap.allocated(range, event.thread, event.site);

@@ -8,7 +8,8 @@
 //! Widths up to 8 bytes are the compiler's atomics; 16 bytes use `cmpxchg16b`.
 
 use core::arch::asm;
-use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst, fence};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
+use core::sync::atomic::{compiler_fence, fence};
 
 use crate::control::{self, Want};
 use crate::fasttrack;
@@ -87,24 +88,24 @@ fn load_unrecorded<T>(
     let known = seen.addr == addr && (seen.acquired || !acquires(mo));
     let before = sync::version(addr);
     let mut value = operation();
+    // The version is looked at again after the value, also if the load is relaxed.
+    compiler_fence(SeqCst);
     if known && seen.version == before && sync::version(addr) == before {
         if seen.epoch == t.epoch && fasttrack::words(addr) == Some(seen.words) {
             return value;
         }
     } else {
+        // Under the lock no change is half done: a version that is read outside may already be that of a
+        // release whose value has not been stored yet.
         let mut acquired = acquires(mo);
         let mut version = before;
-        if sync::may_exist(addr) {
-            value = sync::with_existing(t, addr, |t, object| {
-                let value = operation();
-                acquired |= object.is_none();
-                after_read(t, object, mo);
-                version = sync::version(addr);
-                value
-            });
-        } else {
-            acquired = true;
-        }
+        value = sync::with_existing(t, addr, |t, object| {
+            let value = operation();
+            acquired |= object.is_none();
+            after_read(t, object, mo);
+            version = sync::version(addr);
+            value
+        });
         let _busy = thread::Busy::new(t);
         *t.seen(addr) = Seen { addr, version, acquired, epoch: 0, words: (0, 0) };
     }

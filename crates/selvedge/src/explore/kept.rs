@@ -111,8 +111,8 @@ pub(super) struct File {
 
 impl File {
     /// Reads the file, if there is one.
-    pub(super) fn open(path: &Path) -> Result<File, Wrong> {
-        let failed = |why: String| Wrong::Storage(format!("{}: {why}", path.display()));
+    pub(super) fn open(path: &Path) -> Result<File, Box<Wrong>> {
+        let failed = |why: String| Box::new(Wrong::Storage(format!("{}: {why}", path.display())));
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => format!("{FORM}\n"),
@@ -130,8 +130,7 @@ impl File {
             let (execution, schedule) = record.map_err(failed)?;
             // Whether stored executions differ was told when they were stored; predicates of the program are
             // not known yet.
-            let known = file.states.add(&execution, &schedule, &mut Agreeing);
-            known.map_err(|wrong| *wrong)?;
+            file.states.add(&execution, &schedule, &mut Agreeing)?;
             file.stored += 1;
         }
         file.added = file.stored;
