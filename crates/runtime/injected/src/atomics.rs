@@ -86,29 +86,30 @@ fn load_unrecorded<T>(
 ) -> T {
     let seen = *t.seen(addr);
     let known = seen.addr == addr && (seen.acquired || !acquires(mo));
-    let before = sync::version(addr);
-    let mut value = operation();
-    // The version is looked at again after the value, also if the load is relaxed.
-    compiler_fence(SeqCst);
-    if known && seen.version == before && sync::version(addr) == before {
-        if seen.epoch == t.epoch && fasttrack::words(addr) == Some(seen.words) {
+    let again = if known && seen.version == sync::version(addr) {
+        let value = operation();
+        // The version is looked at again after the value, also if the load is relaxed.
+        compiler_fence(SeqCst);
+        Some(value).filter(|_| seen.version == sync::version(addr))
+    } else {
+        None
+    };
+    let value = match again {
+        Some(value) if seen.epoch == t.epoch && fasttrack::words(addr) == Some(seen.words) => {
             return value;
         }
-    } else {
+        Some(value) => value,
         // Under the lock no change is half done: a version that is read outside may already be that of a
         // release whose value has not been stored yet.
-        let mut acquired = acquires(mo);
-        let mut version = before;
-        value = sync::with_existing(t, addr, |t, object| {
+        None => sync::with_existing(t, addr, |t, object| {
             let value = operation();
-            acquired |= object.is_none();
+            let acquired = acquires(mo) || object.is_none();
             after_read(t, object, mo);
-            version = sync::version(addr);
+            let version = sync::version(addr);
+            *t.seen(addr) = Seen { addr, version, acquired, epoch: 0, words: (0, 0) };
             value
-        });
-        let _busy = thread::Busy::new(t);
-        *t.seen(addr) = Seen { addr, version, acquired, epoch: 0, words: (0, 0) };
-    }
+        }),
+    };
     fasttrack::atomic(t, addr, len, false, pc);
     if (addr & 7) + len <= 8
         && t.ignore == 0
