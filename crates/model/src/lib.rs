@@ -12,7 +12,7 @@
 //! | [`step`] | [`Step`], [`Pending`], [`Stop`]: what a thread is about to do |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
-//! | [`merge`] | what becomes of two reports of one finding |
+//! | [`mod@merge`] | what becomes of two reports of one finding |
 //! | [`outside`] | what is not controlled: [`Uncontrolled`], [`Cause`], [`Divergence`] |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
 //! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |

@@ -2,7 +2,7 @@
 //!
 //! On the program that was recorded, the replay is exact. On one that was edited, a segment that ended in
 //! a preemption is prolonged until its thread is about to take a step of the recorded
-//! [`Fingerprint`], by at most [`SLACK`] steps, and a segment whose thread
+//! [`Fingerprint`](selvedge_model::Fingerprint), by at most [`SLACK`] steps, and a segment whose thread
 //! cannot run is left out; where that happened first is the [`Divergence`].
 //!
 //! Guarantee: a program that does the same under the same choices does what it did when recorded, and

@@ -12,7 +12,7 @@
 //! | [`wire`] | what ranks send each other |
 //! | [`findings`] | what the `selvedge` process reads |
 //! | [`rank`] | all of these together |
-//! | [`ffi`] | the interface to C, to the injected runtime and to the loader; all unsafe code is there |
+//! | `ffi` | the interface to C, to the injected runtime and to the loader; all unsafe code is there |
 //!
 //! It is compiled twice: as an ordinary crate, for tests and for the names that the host needs, and by `rustc` alone
 //! as the shared library that is preloaded into ranks. So it depends on nothing but the standard library.

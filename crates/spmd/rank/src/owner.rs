@@ -2,7 +2,7 @@
 //! analysis (section 7.1 of the thesis).
 //!
 //! Every rank sends its accesses of a phase to the owners of the memory ([`Bucket`]). Two accesses of different
-//! threads race if they conflict ([`rules`](crate::rules)), no barrier orders them ([`phases`](crate::phases)), no
+//! threads race if they conflict ([`rules`]), no barrier orders them ([`phases`](crate::phases)), no
 //! common lock keeps them apart, and no message orders them ([`order`](crate::order)). The last is asked only for
 //! pairs that the others leave open, because it needs the logs of all ranks.
 //!
