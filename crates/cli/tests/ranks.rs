@@ -178,6 +178,7 @@ fn not_mpi() -> Result<(), String> {
 
 /// What was found before a rank aborts is reported, and that the rest was not analysed.
 fn aborts() -> Result<(), String> {
+    // The barriers keep the launcher from ending the owner before it has looked at the puts.
     let place = Place::new("aborts");
     let source = place.0.join("aborts.c");
     let program = "#include <mpi.h>\n\
@@ -190,6 +191,8 @@ fn aborts() -> Result<(), String> {
             MPI_Win_fence(0, win);\n\
             MPI_Put(&one, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n\
             MPI_Win_fence(0, win);\n\
+            MPI_Barrier(MPI_COMM_WORLD);\n\
+            MPI_Barrier(MPI_COMM_WORLD);\n\
             if (rank == 1)\n\
                 MPI_Abort(MPI_COMM_WORLD, 7);\n\
             MPI_Barrier(MPI_COMM_WORLD);\n\
