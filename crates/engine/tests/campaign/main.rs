@@ -86,7 +86,6 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
                 explain(&mut executor, prediction, confirmed, EFFORT).expect("a simulation");
             let shown = shown.expect("what was confirmed can be shown");
             assert!(shown.shown);
-            assert!(shown.execution.schedule.preemptions() <= confirmed.schedule.preemptions());
         }
     }
     let plan = Plan::default();
