@@ -376,18 +376,15 @@ pub fn explain<X: Executor>(
     let ask = Ask { noted: Noted::Events, points: prediction.points.clone(), ..Ask::default() };
     let sought = prediction.sought();
     let known = confirmed.orders.iter().map(|o| &o.schedule).chain([&confirmed.schedule]);
-    let mut shown = None;
+    // An execution that fails says more than one that does not; of those, the simplest.
+    let mut best: Option<(bool, usize, &Schedule)> = None;
     for schedule in known {
         let again = follow(executor, schedule, &sought, &ask)?;
-        let fails = again.ending.key != Key::Exited(0);
-        if again.shown {
-            // The schedule that confirmed it comes last, so one that fails is preferred.
-            shown = Some(schedule);
-            if fails {
-                break;
-            }
+        let rank = (again.ending.key == Key::Exited(0), schedule.preemptions());
+        if again.shown && best.is_none_or(|(passes, preemptions, _)| rank < (passes, preemptions)) {
+            best = Some((rank.0, rank.1, schedule));
         }
     }
-    let Some(schedule) = shown else { return Ok(None) };
+    let Some((_, _, schedule)) = best else { return Ok(None) };
     shortened(executor, schedule, &sought, effort, &ask)
 }

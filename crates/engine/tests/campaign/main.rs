@@ -86,6 +86,7 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
                 explain(&mut executor, prediction, confirmed, EFFORT).expect("a simulation");
             let shown = shown.expect("what was confirmed can be shown");
             assert!(shown.shown);
+            assert!(shown.execution.schedule.preemptions() <= confirmed.schedule.preemptions());
         }
     }
     let plan = Plan::default();
@@ -313,6 +314,13 @@ proptest! {
             prop_assert!(all.contains(&again.ending.key));
         }
     }
+}
+
+/// The schedule of another order may fail too and need more preemptions; the simplest one is shown.
+#[test]
+fn of_schedules_that_fail_the_simplest_is_shown() {
+    let update = || vec![Load(2), StoreNext(2)];
+    ensuring(&vec![update(), update(), vec![FailIf(2, 1)]], Some(0), 192, 2);
 }
 
 proptest! {
