@@ -11,9 +11,9 @@ use selvedge_explore::{Coverage, Divergence};
 use selvedge_model::{FindingId, Schedule, Status, Uncontrolled, Verdict};
 use selvedge_specs::NoCallbacks;
 
-use crate::confirm::{Attempt, Confirmed, Confirmer, Prediction, Trial};
+use crate::confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
 use crate::determinism::{Determinism, InMemory, Violation};
-use crate::ending::{Ending, Key};
+use crate::ending::Ending;
 use crate::executor::{Ask, Executor, Factory, Heartbeat, Nondeterminism, Noted};
 use crate::failures::{Failures, Found};
 use crate::harm::{Harm, Left};
@@ -375,16 +375,13 @@ pub fn explain<X: Executor>(
 ) -> Result<Option<Replayed>, X::Error> {
     let ask = Ask { noted: Noted::Events, points: prediction.points.clone(), ..Ask::default() };
     let sought = prediction.sought();
-    let known = confirmed.orders.iter().map(|o| &o.schedule).chain([&confirmed.schedule]);
-    // An execution that fails says more than one that does not; of those, the simplest.
-    let mut best: Option<(bool, usize, &Schedule)> = None;
-    for schedule in known {
-        let again = follow(executor, schedule, &sought, &ask)?;
-        let rank = (again.ending.key == Key::Exited(0), schedule.preemptions());
-        if again.shown && best.is_none_or(|(passes, preemptions, _)| rank < (passes, preemptions)) {
-            best = Some((rank.0, rank.1, schedule));
+    let mut orders: Vec<&Order> = confirmed.orders.iter().collect();
+    orders.sort_by_key(|order| order.rank());
+    let schedules = orders.into_iter().map(|o| &o.schedule);
+    for schedule in std::iter::once(&confirmed.schedule).chain(schedules) {
+        if let Some(shown) = shortened(executor, schedule, &sought, effort, &ask)? {
+            return Ok(Some(shown));
         }
     }
-    let Some((_, _, schedule)) = best else { return Ok(None) };
-    shortened(executor, schedule, &sought, effort, &ask)
+    Ok(None)
 }

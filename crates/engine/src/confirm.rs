@@ -15,7 +15,7 @@ use selvedge_explore::rng::derive;
 use selvedge_explore::{Abstraction, Directed, Divergence, Rng, Strategy, Trivial, Turned};
 use selvedge_model::{FindingId, Kind, Schedule, Site, Target};
 
-use crate::ending::Ending;
+use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Execution, Executor, execute};
 use crate::harm::{Harm, Left};
 use crate::replay::{Sought, follow};
@@ -118,6 +118,14 @@ pub struct Order {
     pub schedule: Schedule,
 }
 
+impl Order {
+    /// The least of several says most: it does the most harm, it fails, and it has the fewest preemptions.
+    pub fn rank(&self) -> impl Ord + use<> {
+        let passes = self.ending.key == Key::Exited(0);
+        (std::cmp::Reverse(self.harm), passes, self.schedule.preemptions())
+    }
+}
+
 /// One execution that reached the target or tried to.
 struct Aimed {
     reached: bool,
@@ -129,6 +137,17 @@ struct Aimed {
     harm: Harm,
     /// The value that differs from the execution with the two sides swapped.
     changes: Option<(Box<str>, Box<str>)>,
+}
+
+impl Aimed {
+    fn order(&self) -> Order {
+        Order {
+            first: self.first.clone(),
+            ending: self.left.ending.clone(),
+            harm: self.harm,
+            schedule: self.run.schedule.clone(),
+        }
+    }
 }
 
 impl Confirmer {
@@ -155,8 +174,9 @@ impl Confirmer {
         }
         let mut seen = vec![first];
         self.judge(executor, prediction, seed, &mut seen)?;
-        // The execution to show is the one with the most harm, if it replays.
-        let worst = (0..seen.len()).rev().max_by_key(|&i| seen[i].harm).unwrap_or(0);
+        // The execution to show is the one that says most, if it replays.
+        let reached = (0..seen.len()).filter(|&i| seen[i].reached);
+        let worst = reached.min_by_key(|&i| seen[i].order().rank()).unwrap_or(0);
         if seen[worst].harm > Harm::Nothing {
             trial.replays += 1;
             let shown = self.again(executor, prediction, &seen[worst])?;
@@ -324,19 +344,13 @@ impl Confirmer {
     }
 }
 
-/// The worst result of each order.
+/// Of each order, the execution that says most.
 fn orders(seen: &[Aimed]) -> Vec<Order> {
     let mut orders: Vec<Order> = Vec::new();
-    for aimed in seen.iter().filter(|a| a.reached) {
-        let order = Order {
-            first: aimed.first.clone(),
-            ending: aimed.left.ending.clone(),
-            harm: aimed.harm,
-            schedule: aimed.run.schedule.clone(),
-        };
+    for order in seen.iter().filter(|a| a.reached).map(Aimed::order) {
         match orders.iter_mut().find(|o| o.first == order.first) {
             None => orders.push(order),
-            Some(known) if known.harm < order.harm => *known = order,
+            Some(known) if order.rank() < known.rank() => *known = order,
             Some(_) => {}
         }
     }

@@ -321,6 +321,8 @@ proptest! {
 fn of_schedules_that_fail_the_simplest_is_shown() {
     let update = || vec![Load(2), StoreNext(2)];
     ensuring(&vec![update(), update(), vec![FailIf(2, 1)]], Some(0), 192, 2);
+    let checks: Program = vec![vec![FailIf(0, 0), Write(1)], vec![Load(0), StoreNext(0)]];
+    ensuring(&checks, Some(0), 69, 2);
 }
 
 proptest! {

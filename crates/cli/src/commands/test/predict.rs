@@ -62,26 +62,36 @@ pub(super) fn predict(
         }
     }
     for case in seen.cases {
-        match case.target.is_some() && case.status >= Status::Predicted {
-            true => adopt(case, &observation, &mut predicted),
-            false => report.add(case),
+        if let Some(case) = adopt(case, &observation, &mut predicted) {
+            report.add(case);
         }
     }
     Ok((observation, predicted, report))
 }
 
-/// Makes a finding of a native run a prediction for controlled executions.
-fn adopt(case: Case, observation: &Observation<Controlled>, predicted: &mut Vec<Predicted>) {
-    let Some(target) = case.target.clone() else { return };
+/// Makes a finding of a native run a prediction for controlled executions. Returns it if controlled executions
+/// have nothing to aim at.
+fn adopt(
+    case: Case,
+    observation: &Observation<Controlled>,
+    predicted: &mut Vec<Predicted>,
+) -> Option<Case> {
     let id = case.id;
-    if let Some(known) = predicted.iter_mut().find(|p| p.prediction.id == id) {
+    let target = case.target.clone().filter(|_| case.status >= Status::Predicted);
+    let known = predicted.iter_mut().find(|p| p.prediction.id == id);
+    match (known, target) {
         // A native run knows names and stacks that a controlled run does not.
-        known.case.merge(case, Keep::Second);
-        return;
+        (Some(known), Some(_)) => known.case.merge(case, Keep::Second),
+        // A deadlock in which the native run itself ended.
+        (Some(known), None) => known.case.merge(case, Keep::First),
+        (None, Some(target)) => {
+            let points = observation.points_at(target.accesses());
+            let prediction = Prediction { id, kind: case.kind, target, names: None, points };
+            predicted.push(Predicted { case, prediction });
+        }
+        (None, None) => return Some(case),
     }
-    let points = observation.points_at(target.accesses());
-    let prediction = Prediction { id, kind: case.kind, target, names: None, points };
-    predicted.push(Predicted { case, prediction });
+    None
 }
 
 /// The limits that the observation reached.
