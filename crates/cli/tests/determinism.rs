@@ -182,3 +182,41 @@ fn determinism_is_inferred_from_a_program_and_from_the_store() {
     let stored = project.selvedge(&["infer", "determinism", "--store", "--format", "json"]);
     assert_eq!(json(&stored)["blocks"][0]["executions"], 3, "{stored:?}");
 }
+
+#[test]
+fn a_predicate_of_the_program_runs_in_the_program() {
+    let project = Project::new("blocks-same");
+    project.build("same.c", &[]);
+    let sums = project.selvedge(&[&TEST[..], &["--", "./program"]].concat());
+    assert_eq!(sums.status.code(), Some(0), "{sums:?}");
+    assert!(violations(&json(&sums)).is_empty(), "{sums:?}");
+    for _ in 0..2 {
+        let run = project.selvedge(&["run", "--", "./program"]);
+        assert_eq!(run.status.code(), Some(0), "{run:?}");
+    }
+
+    project.build("same.c", &["-DSAME=same_order"]);
+    let document = json(&project.selvedge(&[&TEST[..], &["--", "./program"]].concat()));
+    let [violation] = violations(&document)[..] else { panic!("{document:#}") };
+    assert_eq!(violation["status"], "confirmed");
+    assert_eq!(violation["subject"], serde_json::json!(["fill", "list"]));
+}
+
+#[test]
+fn a_predicate_that_does_not_judge_is_no_verdict() {
+    let project = Project::new("blocks-unjudged");
+    for (predicate, word) in [
+        ("never", "the predicate never is not reflexive"),
+        ("smaller", "the predicate smaller is not symmetric"),
+        ("crash", "the predicate crash gave no answer: it crashed"),
+        ("loop", "the predicate loop gave no answer: it took longer than 2s (--patience)"),
+    ] {
+        project.build("same.c", &[&format!("-DSAME={predicate}")]);
+        let test = ["test", "--schedules", "50", "--patience", "2s", "--", "./program"];
+        let output = project.selvedge(&test);
+        assert_eq!(output.status.code(), Some(2), "{predicate}: {output:?}");
+        let text = stderr(&output);
+        assert!(text.contains(word), "{predicate}: {text}");
+        assert!(text.contains("at same.c:"), "{predicate}: {text}");
+    }
+}

@@ -8,6 +8,7 @@ use selvedge_model::{
 };
 use selvedge_specs::{BlockExecution, Misuse, Recorder, Said, ThreadName, Token, Unclosed};
 
+use crate::judges::Judges;
 use crate::values::Handed;
 use crate::wire::{Record, RecordKind};
 
@@ -51,9 +52,15 @@ pub struct Blocks {
     /// What the program's tokens stand for.
     tokens: BTreeMap<u64, Token>,
     seen: BlocksSeen,
+    judges: Judges,
 }
 
 impl Blocks {
+    /// No block has begun. Predicates of the program are asked by way of `judges`.
+    pub fn new(judges: &Judges) -> Blocks {
+        Blocks { judges: judges.clone(), ..Blocks::default() }
+    }
+
     /// An event of the execution.
     pub fn event(&mut self, event: &Event, symbols: &Symbols) {
         match event.op {
@@ -90,8 +97,8 @@ impl Blocks {
 
     /// Whether a record is about blocks and not an event.
     pub fn is_about(record: &Record) -> bool {
-        use RecordKind::{BlockJoin, BlockToken, StrayExit, Value};
-        matches!(record.kind(), Some(Value | BlockToken | BlockJoin | StrayExit))
+        use RecordKind::{BlockJoin, BlockToken, Judge, StrayExit, Value};
+        matches!(record.kind(), Some(Value | BlockToken | BlockJoin | Judge | StrayExit))
     }
 
     /// A record about blocks, of a thread with its name across executions. `handed` is the value that it names;
@@ -112,6 +119,10 @@ impl Blocks {
             Some(RecordKind::BlockJoin) => {
                 let token = self.tokens.get(&record.a).copied().unwrap_or(Token::from_number(0));
                 self.recorder.join(thread, token, site)
+            }
+            Some(RecordKind::Judge) => {
+                self.judges.offer(function(record.a), record.b as u32);
+                Ok(())
             }
             Some(RecordKind::StrayExit) => Err(Misuse::EndWithoutBegin { site }),
             _ => self.value((thread, across), site, handed, function),

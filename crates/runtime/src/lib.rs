@@ -30,6 +30,7 @@ pub mod crash;
 pub mod decode;
 mod earlier;
 pub mod epoch;
+pub mod judges;
 mod last_words;
 pub mod libraries;
 pub mod merge;
@@ -48,6 +49,7 @@ pub use blocks::{Blocks, BlocksSeen};
 pub use control::{Controlled, Execution, Settings};
 pub use crash::Crash;
 pub use epoch::{Epoch, Past};
+pub use judges::Judges;
 pub use libraries::{Form, Libraries};
 pub use modules::{
     ByModule, Call as CallBefore, FunctionRegion, LockPart, LockStep, Module, Modules, Registers,

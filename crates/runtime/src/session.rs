@@ -15,6 +15,7 @@ use crate::blocks::{Blocks, BlocksSeen};
 use crate::crash::{self, Crash};
 use crate::decode::{Decoder, Wait};
 use crate::epoch::Epoch;
+use crate::judges::Judges;
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
 use crate::modules::{Modules, Resolve};
@@ -214,6 +215,7 @@ pub struct Session {
     child: Child,
     /// Whether races are reported, and not only used to select accesses.
     races: bool,
+    judges: Judges,
 }
 
 impl Session {
@@ -241,7 +243,12 @@ impl Session {
         form.put_into(&mut command, libraries);
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| Error::Start { program, source })?;
-        Ok(Session { shm, child, races: options.races })
+        Ok(Session { shm, child, races: options.races, judges: Judges::default() })
+    }
+
+    /// Predicates that are functions of the program are asked by way of `judges`.
+    pub fn judged(self, judges: Judges) -> Session {
+        Session { judges, ..self }
     }
 
     /// The number of the process.
@@ -265,6 +272,7 @@ impl Session {
     ) -> Result<Outcome, Error> {
         let mut merge = Merge::default();
         let mut host = Host::new(&self.shm, self.races, symbols, resolver, observer);
+        host.blocks = Blocks::new(&self.judges);
         let mut idle = Duration::ZERO;
         let status = loop {
             let status = self.child.try_wait().map_err(Error::Wait)?;

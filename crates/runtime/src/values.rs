@@ -15,6 +15,9 @@ pub struct Handed {
     pub bytes: Vec<u8>,
 }
 
+/// The predicate that is a function of the program.
+const SAME: u32 = 6;
+
 /// Types of elements.
 mod kind {
     pub(super) const BOOL: u32 = 1;
@@ -60,15 +63,18 @@ impl Handed {
             3 => Predicate::Ulps(bound as u64),
             4 => Predicate::Set,
             5 => Predicate::Multiset,
-            6 => Predicate::Callback(name(self.chunk.same).into()),
+            SAME => Predicate::Callback(name(self.chunk.same).into()),
             _ => return None,
         })
     }
 
-    /// The value. Its own function compares bytes, whatever they stand for.
+    /// The value. A function of the program compares bytes, whatever they stand for.
     pub fn value(&self) -> Value {
         let is_array = self.chunk.call & call::ARRAY != 0;
         let kind = self.chunk.kind;
+        if self.chunk.predicate == SAME {
+            return self.bytes.as_slice().into();
+        }
         if kind == kind::ENCODED {
             return Value::decode(&self.bytes).unwrap_or_else(|_| self.bytes.as_slice().into());
         }

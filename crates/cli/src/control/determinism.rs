@@ -11,7 +11,7 @@ use selvedge_report::{
 };
 use selvedge_runtime::control::WatchList;
 use selvedge_specs::states::{Checked, ExecutionId, Obstacle};
-use selvedge_specs::{BlockExecution, Difference, Judge, Kept, NoCallbacks, Unclosed};
+use selvedge_specs::{BlockExecution, Difference, Judge, Kept, Unclosed};
 
 use super::cases::{accesses, effort, interleaving, outcome};
 use super::program::{ControlledProgram, Native};
@@ -31,7 +31,7 @@ pub(crate) fn blocks(program: &ControlledProgram, across_builds: bool) -> Determ
         Ok(store) => Box::new(Stored { store: Some(store), about, memory: InMemory::default() }),
         Err(_) => Box::<InMemory>::default(),
     };
-    Determinism::new(states, Box::new(NoCallbacks))
+    Determinism::new(states, Box::new(program.judges.clone()))
 }
 
 /// Executions in the store. After the first error the rest is compared in memory.

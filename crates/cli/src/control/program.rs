@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use selvedge_engine::{Factory, Heartbeat};
 use selvedge_runtime::control::{Debugger, Written, WrittenFile};
-use selvedge_runtime::{Controlled, Error, Form, Libraries, Settings};
+use selvedge_runtime::{Controlled, Error, Form, Judges, Libraries, Settings};
 
 use crate::deadline::Deadline;
 use crate::exit::Failure;
@@ -35,6 +35,8 @@ pub(crate) struct ControlledProgram {
     program: Program,
     /// What of its output must be the same in every execution.
     written: Vec<Written>,
+    /// Calls the predicates that are functions of the program.
+    pub(crate) judges: Judges,
 }
 
 impl ControlledProgram {
@@ -81,7 +83,9 @@ impl ControlledProgram {
     ) -> Result<ControlledProgram, Failure> {
         let libraries = Toolbox::unpack()?.libraries;
         let written = Vec::new();
-        let program = ControlledProgram { setup, form, root, libraries, words, program, written };
+        let judges = Judges::new(Duration::from_millis(setup.patience));
+        let program =
+            ControlledProgram { setup, form, root, libraries, words, program, written, judges };
         let ensured = program.setup.ensure.clone();
         program.ensuring(&ensured)
     }
@@ -214,6 +218,7 @@ impl Factory for Native {
             ensured: self.program.written.clone(),
             function_regions: !self.claims.is_empty(),
             directory: Some(setup.directory.clone()),
+            judges: self.program.judges.clone(),
             interrupts: self.stop.iter().chain([&self.interrupt]).cloned().collect(),
             ..Settings::default()
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use selvedge_model::Site;
 use selvedge_report::{Case, Stats};
 use selvedge_specs::states::{Checked, Obstacle};
-use selvedge_specs::{BlockExecution, NoCallbacks, Trouble};
+use selvedge_specs::{BlockExecution, Judge, Trouble};
 
 use super::states::About;
 use super::{RunId, Setup, Store, StoreError};
@@ -70,10 +70,11 @@ impl Journal {
         &mut self,
         execution: &BlockExecution<Site>,
         about: &About,
+        judge: &mut dyn Judge,
     ) -> Option<Result<Compared, Box<Trouble<Site>>>> {
         let (store, run) = self.0.as_mut()?;
         let about = About { run: Some(*run), ..about.clone() };
-        match store.check_block(execution, &about, &mut NoCallbacks) {
+        match store.check_block(execution, &about, judge) {
             Ok((_, checked)) => {
                 let earlier = checked.violation.as_ref().map(|v| v.earlier);
                 let stored = earlier.and_then(|id| store.block_execution(id).ok().flatten());

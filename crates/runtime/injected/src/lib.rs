@@ -15,6 +15,7 @@
 //! | [`thread`] | threads, their slots, thread-local words |
 //! | [`regions`] | marked regions, and functions that are regions |
 //! | [`values`] | what the program hands over in deterministic blocks |
+//! | [`judges`] | where predicates that are functions of the program run |
 //! | [`primitives`] | what locks, conditions, barriers and the like do, observed or controlled |
 //! | [`control`] | controlled executions: one thread at a time |
 //! | [`interpose`] | functions of the C library that synchronize, allocate or copy |
@@ -33,6 +34,7 @@ pub mod errno;
 pub mod fasttrack;
 pub mod init;
 pub mod interpose;
+pub mod judges;
 pub mod layout;
 pub mod places;
 pub mod primitives;

@@ -74,6 +74,14 @@ pub fn map_shared(fd: usize, len: usize) -> usize {
     if got < 0 && got > -4096 { 0 } else { got as usize }
 }
 
+/// Maps zeroed memory of this process; 0 on failure.
+pub fn map_private(len: usize) -> usize {
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    // SAFETY: a fresh mapping chosen by the kernel.
+    let got = unsafe { call(MMAP, [0, len, PROT_READ_WRITE, flags, usize::MAX, 0]) };
+    if got < 0 && got > -4096 { 0 } else { got as usize }
+}
+
 /// Leaves the whole pages of mapped memory out of core dumps.
 pub fn leave_out_of_dumps(at: usize, len: usize) {
     const PAGE: usize = 4096;

@@ -17,6 +17,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::with_pc;
 use crate::control;
+use crate::judges;
 use crate::regions;
 use crate::rings;
 use crate::sys::SpinLock;
@@ -38,6 +39,8 @@ pub struct Handed {
     same: usize,
 }
 
+/// The predicate that is a function of the program, in `selvedge.h`.
+const SAME: u32 = 6;
 /// Longest name, in bytes.
 const NAME: usize = 4096;
 
@@ -57,6 +60,9 @@ unsafe extern "C" fn hand_over(handed: *const Handed, pc: usize) {
     let handed = unsafe { *handed };
     let Some(t) = thread::me().filter(|t| t.ring.is_open()) else { return };
     let pc = if handed.place == 0 { pc } else { handed.place };
+    if handed.predicate == SAME {
+        judges::offer(t, handed.same, pc);
+    }
     write(t, &handed, 0, pc);
     if handed.call & call::KIND == call::STATE {
         remember(t, &handed, pc);

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -52,6 +52,13 @@ pub const TEXTS: usize = 1 << 20;
 pub const VALUES: usize = 1 << 36;
 /// Instead of a place in [`Shared::values`]: there was no room.
 pub const NO_ROOM: usize = usize::MAX;
+
+/// Functions of the program that may be predicates.
+pub const JUDGES: usize = 64;
+/// The descriptor of a judge by which it is asked: the lengths of two values as 64-bit numbers, then their bytes.
+pub const JUDGE_ASK: u32 = 4;
+/// The descriptor of a judge by which it answers: a byte, 1 if the values are the same.
+pub const JUDGE_ANSWER: u32 = 5;
 
 /// Flag of [`Header::flags`]: synchronization and atomics are recorded.
 pub const RECORD_SYNC: u32 = 1;
@@ -288,6 +295,8 @@ kinds! {
     /// Waits for lock `a`, which another thread holds, for as long as it takes; `flags` [`SHARED`]. Or with
     /// [`JOIN`] for the end of thread number `a`.
     Block = 37,
+    /// Process `b` waits to call the predicate at `a`, see [`Seat`].
+    Judge = 38,
 }
 
 impl RecordKind {
@@ -547,6 +556,17 @@ pub mod call {
     pub const AFTER: u32 = 32;
 }
 
+/// A function of the program that is a predicate.
+#[repr(C)]
+pub struct Seat {
+    /// Its address; 0 in a seat that is free.
+    pub function: AtomicU64,
+    /// 1 once a process was made that calls it.
+    pub taken: AtomicU32,
+    /// That process, once it listens.
+    pub process: AtomicU32,
+}
+
 /// Where a thread was when a signal came that ends the process.
 #[repr(C)]
 pub struct Crash {
@@ -593,6 +613,8 @@ pub struct Shared {
     /// Processes that the program has started, directly or not, by their number less one. They look for races
     /// and leave them here, but record no events.
     pub processes: [AtomicU32; PROCESSES],
+    #[allow(missing_docs)]
+    pub judges: [Seat; JUDGES],
     #[allow(missing_docs)]
     pub lanes: [Lane; LANES],
     #[allow(missing_docs)]

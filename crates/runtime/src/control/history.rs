@@ -13,6 +13,7 @@ use selvedge_specs::ThreadName;
 
 use super::wire::{self, Control, Line};
 use crate::blocks::Blocks;
+use crate::judges::Judges;
 use crate::decode::Decoder;
 use crate::names::{Names as Recognised, origin};
 use crate::places::{Callers, Names};
@@ -63,7 +64,7 @@ fn callers(line: &Line) -> Callers {
 
 impl History {
     /// The history of a new execution, whose names go to `names`.
-    pub fn new(names: &Recognised) -> History {
+    pub fn new(names: &Recognised, judges: &Judges) -> History {
         names.begin();
         let objects = Objects { decoder: Decoder::numbering(), begins: Vec::new() };
         History {
@@ -73,7 +74,7 @@ impl History {
             events: Vec::new(),
             held: Vec::new(),
             steps: 0,
-            blocks: Blocks::default(),
+            blocks: Blocks::new(judges),
             names: names.clone(),
         }
     }

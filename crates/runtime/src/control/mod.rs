@@ -29,6 +29,7 @@ use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId, Uncontrol
 
 use crate::blocks::BlocksSeen;
 use crate::crash::{self, Crash};
+use crate::judges::Judges;
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
 use crate::places::{Names as CodeNames, Places};
@@ -80,6 +81,8 @@ pub struct Settings {
     pub ensured: Vec<Written>,
     /// The directory in which the program runs; that of this process if there is none.
     pub directory: Option<PathBuf>,
+    /// Calls the predicates that are functions of the program.
+    pub judges: Judges,
     /// An execution ends early, with [`Error::Interrupted`], once one of these is true.
     pub interrupts: Vec<Arc<AtomicBool>>,
 }
@@ -96,6 +99,7 @@ impl Default for Settings {
             debugger: None,
             ensured: Vec::new(),
             directory: None,
+            judges: Judges::default(),
             interrupts: Vec::new(),
         }
     }

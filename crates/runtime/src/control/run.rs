@@ -66,7 +66,7 @@ pub(super) fn execute(
     c.go.store(program.runs, Ordering::Release);
     memory::wake(&c.go);
     let now = Instant::now();
-    let history = History::new(&program.names);
+    let history = History::new(&program.names, &program.settings.judges);
     let mut run = Run {
         program,
         strategy,

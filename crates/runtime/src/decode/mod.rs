@@ -499,6 +499,7 @@ impl Decoder {
             | RecordKind::Enroll
             | RecordKind::Free
             | RecordKind::FutexWait
+            | RecordKind::Judge
             | RecordKind::Made
             | RecordKind::Name
             | RecordKind::Raced

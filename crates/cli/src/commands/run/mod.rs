@@ -19,7 +19,7 @@ use std::process::{Command, ExitCode};
 
 use selvedge_model::Symbols;
 use selvedge_report::{Bound, FORMATS};
-use selvedge_runtime::{Form, Outcome, Session};
+use selvedge_runtime::{Form, Judges, Outcome, Session};
 use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::{Output, Run};
@@ -67,9 +67,10 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         across_builds: args.options.across_builds,
         ..About::default()
     };
+    let judges = Judges::default();
     let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal)
         .checking(checking)
-        .comparing(about)
+        .comparing(about, judges.clone())
         .live();
 
     let mut command = Command::new(&program.path);
@@ -82,6 +83,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let signals = signals::hold().map_err(Failure::Output)?;
     let session = Session::start(command, form, &toolbox.libraries, options)
         .inspect_err(|_| watch.was_not_observed())?;
+    let session = session.judged(judges);
     signals.forward_to(session.pid());
     let mut symbols = Symbols::default();
     let mut resolver = symbolizer.clone();

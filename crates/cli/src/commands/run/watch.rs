@@ -14,7 +14,7 @@ use selvedge_model::{
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
 use selvedge_runtime::decode::Wait;
 use selvedge_runtime::{
-    BlocksSeen, Epoch, Modules, NativeRace, Object, Observe, Outcome, crash, races,
+    BlocksSeen, Epoch, Judges, Modules, NativeRace, Object, Observe, Outcome, crash, races,
 };
 use selvedge_specs::BlockExecution;
 use selvedge_specs::states::Checked;
@@ -62,6 +62,8 @@ pub(super) struct Watch {
     races: BTreeMap<usize, FindingId>,
     /// What is stored with executions of blocks.
     about: About,
+    /// Calls the predicates that are functions of the program.
+    judges: Judges,
     /// Why there is no verdict over blocks.
     wrong: Option<Wrong>,
     /// Executions of blocks that ensure something, by the block; how many could be compared.
@@ -101,6 +103,7 @@ impl Watch {
             stuck: Arc::default(),
             races: BTreeMap::new(),
             about: About::default(),
+            judges: Judges::default(),
             wrong: None,
             compared: BTreeMap::new(),
         }
@@ -112,8 +115,8 @@ impl Watch {
     }
 
     /// Compares deterministic blocks with the executions that are stored.
-    pub(super) fn comparing(self, about: About) -> Watch {
-        Watch { about, ..self }
+    pub(super) fn comparing(self, about: About, judges: Judges) -> Watch {
+        Watch { about, judges, ..self }
     }
 
     /// What could not be decided about blocks, in words; an error if the program does not use them as it should.
@@ -400,7 +403,7 @@ impl Observe for Watch {
 
     fn block(&mut self, execution: BlockExecution<SiteId>, symbols: &Symbols) {
         let execution = execution.map(|site| symbols.site(site));
-        let checked = match self.journal.check_block(&execution, &self.about) {
+        let checked = match self.journal.check_block(&execution, &self.about, &mut self.judges) {
             None => return,
             Some(Err(trouble)) => {
                 self.wrong.get_or_insert(Wrong::Predicate(*trouble));
