@@ -320,6 +320,8 @@ impl Run<'_> {
 
     /// Chooses the number that the program asks for.
     fn number(&mut self) {
+        // The strategy shall know which thread asks.
+        self.read();
         let c = self.program.memory.control();
         let below = c.number.load(Ordering::Relaxed).max(1);
         let number = self.driver.number(self.strategy, below);
