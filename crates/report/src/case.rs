@@ -247,6 +247,8 @@ pub enum Note {
     },
     /// The first execution is one of another build of the program.
     OtherBuild(String),
+    /// That the value is the same was inferred from earlier executions, and is not asserted.
+    Inferred,
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),

@@ -412,6 +412,9 @@ pub fn note(of: &Note) -> String {
         Note::OtherBuild(build) => {
             format!("the first execution is one of another build of the program: {build}")
         }
+        Note::Inferred => {
+            "anomaly: earlier executions let infer that the value is the same; assert it in the source if it must be".to_owned()
+        }
         Note::Told(text) => text.clone(),
     }
 }

@@ -160,6 +160,8 @@ struct Stats<'a> {
     threads: usize,
     analyses: &'a [String],
     bounds: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflicts: Option<u64>,
     #[serde(flatten)]
     control: Option<Effort>,
 }
@@ -186,6 +188,7 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
             threads: report.stats.threads,
             analyses: &report.stats.analyses,
             bounds: report.stats.bounds.iter().map(Bound::words).collect(),
+            conflicts: Some(report.stats.conflicts).filter(|&n| n > 0),
             control: report.stats.control.as_ref().map(|c| Effort {
                 schedules: c.schedules,
                 seconds: c.seconds,

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
-use selvedge_engine::{Differing, Origin, Wrong};
+use selvedge_engine::{Anomaly, Differing, Origin, Wrong};
 use selvedge_model::{
-    Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, SiteId, Symbols, ThreadId,
+    Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, SiteId, Subject, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
 use selvedge_runtime::decode::Wait;
@@ -66,6 +66,9 @@ pub(super) struct Watch {
     judges: Judges,
     /// Why there is no verdict over blocks.
     wrong: Option<Wrong>,
+    /// Conflicts in deterministic regions, by the name of the region. What a block ensures says whether its conflicts
+    /// matter, so they wait until it is known what ensures something.
+    conflicts: Vec<(Box<str>, Case)>,
     /// Executions of blocks that ensure something, by the block; how many could be compared.
     compared: BTreeMap<Box<str>, (u64, u64)>,
 }
@@ -105,6 +108,7 @@ impl Watch {
             about: About::default(),
             judges: Judges::default(),
             wrong: None,
+            conflicts: Vec::new(),
             compared: BTreeMap::new(),
         }
     }
@@ -191,6 +195,12 @@ impl Watch {
     pub(super) fn finish(mut self, symbols: &Symbols, outcome: &Outcome) -> Watched {
         self.pipeline.finish();
         self.report_new(symbols);
+        for (block, case) in std::mem::take(&mut self.conflicts) {
+            match self.compared.contains_key(&block) {
+                true => self.report.stats.conflicts += 1,
+                false => self.add(case, &[]),
+            }
+        }
         if let Some(checking) = self.checking.take() {
             let (name, cases) = checking.finish();
             self.report.stats.analyses.push(name.to_owned());
@@ -245,7 +255,14 @@ impl Watch {
         };
         let new: Vec<Finding> = self.pipeline.news().filter(possible).cloned().collect();
         for finding in new {
-            self.add(self.with_names(Case::new(&finding, symbols), &finding), &[]);
+            let case = self.with_names(Case::new(&finding, symbols), &finding);
+            match finding.subject {
+                Subject::Region(region) if finding.kind == Kind::DeterminismViolation => {
+                    let name = symbols.region(region).map_or("".into(), |r| r.name.clone());
+                    self.conflicts.push((name, case));
+                }
+                _ => self.add(case, &[]),
+            }
         }
     }
 
@@ -411,6 +428,11 @@ impl Observe for Watch {
             }
             Some(Ok(checked)) => checked,
         };
+        if let Some((differing, earlier)) = self.journal.check_promise(&execution, &self.about) {
+            let block = execution.block.clone();
+            let anomaly = Anomaly { block, differing, earlier, schedule: None };
+            self.add(determinism::anomaly(anomaly), &[]);
+        }
         let (Checked { compared, violation }, build) = checked;
         if execution.ensures() {
             let counts = self.compared.entry(execution.block.clone()).or_default();
