@@ -258,6 +258,8 @@ pub(crate) struct Test {
     pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
+    #[command(flatten)]
+    pub(crate) globals: Globals,
     /// A specification of disciplines to check in the native runs
     #[arg(long, value_name = "FILE")]
     pub(crate) discipline: Option<PathBuf>,
@@ -334,6 +336,24 @@ pub(crate) struct Fixed {
     /// The program to try instead of the one that was tested, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Which states blocks have without saying so.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Globals {
+    /// Every global number, array of numbers and structure of those is a state of every deterministic block
+    #[arg(long)]
+    globals: bool,
+    /// The most members and pointers on the way from a global to a location
+    #[arg(long, value_name = "N", default_value_t = 8, requires = "globals")]
+    depth: u8,
+}
+
+impl Globals {
+    /// The most members and pointers on a way, if globals are states.
+    pub(crate) fn depth(&self) -> Option<usize> {
+        self.globals.then_some(usize::from(self.depth))
+    }
 }
 
 /// How much to try.
@@ -666,6 +686,11 @@ pub(crate) struct InferDeterminism {
     /// The longest time for one execution
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) patience: Duration,
+    /// Functions that are deterministic blocks, by name (`*` matches anything)
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', requires = "command")]
+    pub(crate) deterministic: Vec<String>,
+    #[command(flatten)]
+    pub(crate) globals: Globals,
     /// Only the block of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) block: Option<String>,

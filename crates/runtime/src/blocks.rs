@@ -6,7 +6,9 @@ use selvedge_engine::blocks as engine;
 use selvedge_model::{
     Event, Op, RegionKind, SiteId, Symbols, ThreadId, accesses, conditions, locks, rendezvous,
 };
-use selvedge_specs::{BlockExecution, Misuse, Recorder, Said, ThreadName, Token, Unclosed};
+use selvedge_specs::{
+    BlockExecution, Misuse, Predicate, Recorder, Said, ThreadName, Token, Unclosed,
+};
 
 use crate::judges::Judges;
 use crate::values::Handed;
@@ -53,6 +55,8 @@ pub struct Blocks {
     tokens: BTreeMap<u64, Token>,
     seen: BlocksSeen,
     judges: Judges,
+    /// Processes that call a function, by the function.
+    offers: BTreeMap<u64, u32>,
 }
 
 impl Blocks {
@@ -121,7 +125,7 @@ impl Blocks {
                 self.recorder.join(thread, token, site)
             }
             Some(RecordKind::Judge) => {
-                self.judges.offer(function(record.a), record.b as u32);
+                self.offers.insert(record.a, record.b as u32);
                 Ok(())
             }
             Some(RecordKind::StrayExit) => Err(Misuse::EndWithoutBegin { site }),
@@ -141,7 +145,7 @@ impl Blocks {
         handed: Option<Handed>,
         function: impl FnOnce(u64) -> String,
     ) -> Result<(), Misuse<SiteId>> {
-        let Some(handed) = handed else {
+        let Some(mut handed) = handed else {
             self.seen.lost.get_or_insert(site);
             return Ok(());
         };
@@ -149,7 +153,13 @@ impl Blocks {
             self.seen.lost.get_or_insert(site);
             return Ok(());
         };
-        let said = Said { word, name: &handed.name, predicate, value: handed.value() };
+        if let Predicate::Callback(name) = &predicate
+            && let Some(process) = self.offers.remove(&handed.chunk.same)
+        {
+            self.judges.offer(name, process, handed.is_encoded());
+        }
+        let name = std::mem::take(&mut handed.name);
+        let said = Said { word, name: &name, predicate, value: handed.value() };
         self.recorder.call(thread, across, said, site)
     }
 

@@ -39,10 +39,11 @@ impl Judges {
     }
 
     /// A process waits to call the function of this name. The first one stays.
-    pub(crate) fn offer(&self, name: String, process: u32) {
+    /// It takes bytes, or values in their stored form.
+    pub(crate) fn offer(&self, name: &str, process: u32, encoded: bool) {
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        let seat = Seat::open(process);
-        seats.entry(name).or_insert(seat);
+        let seat = Seat::open(process, encoded);
+        seats.entry(name.to_owned()).or_insert(seat);
     }
 }
 
@@ -52,10 +53,11 @@ impl Judge for Judges {
         let Some(seat) = seats.get_mut(callback) else {
             return Err("no execution has called it".to_owned());
         };
-        let (Value::Bytes(a), Value::Bytes(b)) = (a, b) else {
-            return Err(format!("it takes bytes, and not {} and {}", a.kind(), b.kind()));
-        };
-        seat.ask([a, b], self.patience)
+        match (a, b) {
+            _ if seat.encoded => seat.ask([&a.encode(), &b.encode()], self.patience),
+            (Value::Bytes(a), Value::Bytes(b)) => seat.ask([a, b], self.patience),
+            _ => Err(format!("it takes bytes, and not {} and {}", a.kind(), b.kind())),
+        }
     }
 }
 
@@ -63,12 +65,14 @@ impl Judge for Judges {
 #[derive(Debug)]
 struct Seat {
     process: u32,
+    /// It takes values in their stored form.
+    encoded: bool,
     /// Where to ask and where to read the answer, or why it does not answer any more.
     pipes: Result<(File, File), String>,
 }
 
 impl Seat {
-    fn open(process: u32) -> Seat {
+    fn open(process: u32, encoded: bool) -> Seat {
         let path = |fd: u32| format!("/proc/{process}/fd/{fd}");
         let ask = OpenOptions::new().write(true).open(path(JUDGE_ASK));
         let answer =
@@ -79,7 +83,7 @@ impl Seat {
                 Err(format!("the process in which it runs cannot be asked: {error}"))
             }
         };
-        Seat { process, pipes }
+        Seat { process, encoded, pipes }
     }
 
     fn ask(&mut self, values: [&[u8]; 2], patience: Duration) -> Result<bool, String> {

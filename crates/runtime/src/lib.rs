@@ -52,8 +52,8 @@ pub use epoch::{Epoch, Past};
 pub use judges::Judges;
 pub use libraries::{Form, Libraries};
 pub use modules::{
-    ByModule, Call as CallBefore, FunctionRegion, LockPart, LockStep, Module, Modules, Registers,
-    Resolve,
+    ByModule, Call as CallBefore, FunctionRegion, Location, LockPart, LockStep, Module, Modules,
+    Registers, Resolve,
 };
 pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;

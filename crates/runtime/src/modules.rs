@@ -136,6 +136,19 @@ pub struct FunctionRegion {
     pub kinds: Vec<RegionKind>,
 }
 
+/// A number or an array of numbers that can be reached from a global variable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Location {
+    /// What the source calls it.
+    pub name: String,
+    /// The type of its elements, as `selvedge.h` numbers types.
+    pub kind: u32,
+    /// How many elements, if it is an array.
+    pub elements: Option<u64>,
+    /// Where the variable lies in memory; then for each pointer on the way the offset from where it points.
+    pub path: Vec<u64>,
+}
+
 /// What an atomic operation does to the lock that it is a part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockStep {
@@ -207,6 +220,12 @@ pub trait Resolve {
 
     /// The functions that are regions, in any order, not overlapping.
     fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {
+        let _ = modules;
+        Vec::new()
+    }
+
+    /// The locations that are states of every block.
+    fn globals(&mut self, modules: &Modules) -> Vec<Location> {
         let _ = modules;
         Vec::new()
     }

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use selvedge_model::RegionKind;
 
-use crate::modules::{FunctionRegion, Modules, Resolve};
+use crate::modules::{FunctionRegion, Location, Modules, Resolve};
 use crate::values::Handed;
 use crate::wire::{self, Chunk, Lane, RACES, RING, Record, Shared, Side};
 
@@ -175,6 +175,45 @@ impl Shm {
         sorted.len() - len
     }
 
+    /// Tells the program which locations are states of every block. Returns how many there was no room for.
+    pub fn set_globals(&self, locations: &[Location]) -> usize {
+        let shared = self.shared();
+        let (mut len, mut names) = (0, 0);
+        for location in locations {
+            let name = location.name.as_bytes();
+            let fits = location.path.len() <= wire::GLOBAL_PATH
+                && names + name.len() < wire::GLOBAL_NAMES
+                && len < wire::GLOBALS;
+            if !fits {
+                continue;
+            }
+            // SAFETY: within the names, which the program reads only after it has been told their number.
+            unsafe {
+                let to = (&raw mut (*self.at).global_names).cast::<u8>().add(names);
+                std::ptr::copy_nonoverlapping(name.as_ptr(), to, name.len());
+                to.add(name.len()).write(0);
+            }
+            let global = &shared.globals[len];
+            let array = if location.elements.is_some() { wire::call::ARRAY } else { 0 };
+            for (word, value) in [
+                (&global.name, names as u32),
+                (&global.kind, location.kind),
+                (&global.array, array),
+                (&global.path_len, location.path.len() as u32),
+            ] {
+                word.store(value, Ordering::Relaxed);
+            }
+            global.count.store(location.elements.unwrap_or(1), Ordering::Relaxed);
+            for (word, &step) in global.path.iter().zip(&location.path) {
+                word.store(step, Ordering::Relaxed);
+            }
+            names += name.len() + 1;
+            len += 1;
+        }
+        shared.header.globals.store(len as u32, Ordering::Release);
+        locations.len() - len
+    }
+
     /// A name that the program has left, if it is one.
     pub fn text(&self, at: u64, len: usize) -> Option<String> {
         let at = usize::try_from(at).ok()?;
@@ -208,14 +247,21 @@ impl Shm {
         if size_of::<Chunk>().checked_add(name_len)?.checked_add(bytes)? != len {
             return None;
         }
-        let mut both = vec![0; name_len + bytes];
-        // SAFETY: both are valid for that many bytes, see above.
-        unsafe {
-            let from = (&raw const (*self.at).values).cast::<u8>().add(at + size_of::<Chunk>());
-            std::ptr::copy_nonoverlapping(from, both.as_mut_ptr(), both.len());
-        }
-        let bytes = both.split_off(name_len);
-        Some(Handed { chunk, name: String::from_utf8_lossy(&both).into_owned(), bytes })
+        // Values may be large, so they are copied once, into memory that nothing has filled before.
+        let copied = |from: usize, len: usize| {
+            let mut copy = Vec::with_capacity(len);
+            // SAFETY: within the values, see above; the new memory has room for that many bytes, and any content of
+            // them is valid.
+            unsafe {
+                let from = (&raw const (*self.at).values).cast::<u8>().add(from);
+                std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), len);
+                copy.set_len(len);
+            }
+            copy
+        };
+        let name: Vec<u8> = copied(at + size_of::<Chunk>(), name_len);
+        let bytes = copied(at + size_of::<Chunk>() + name_len, bytes);
+        Some(Handed { chunk, name: String::from_utf8_lossy(&name).into_owned(), bytes })
     }
 
     /// The values up to `end` are not needed any more: their memory is given back.

@@ -161,6 +161,7 @@ pub(crate) struct Native {
     program: ControlledProgram,
     claims: Claims,
     names_data: bool,
+    globals: Option<usize>,
     debugger: Option<Debugger>,
     /// The engine no longer needs the results of running executions.
     interrupt: Arc<AtomicBool>,
@@ -175,6 +176,7 @@ impl Native {
             program: program.clone(),
             claims: Claims::default(),
             names_data: false,
+            globals: None,
             debugger: None,
             interrupt: Arc::default(),
             stop: deadline.interrupts(),
@@ -184,6 +186,11 @@ impl Native {
     /// Treats functions as regions.
     pub(crate) fn claiming(self, claims: Claims) -> Native {
         Native { claims, ..self }
+    }
+
+    /// Makes what can be reached from globals, behind so many members and pointers, states of every block.
+    pub(crate) fn with_globals(self, depth: Option<usize>) -> Native {
+        Native { globals: depth, ..self }
     }
 
     /// Names objects down to the data that lies there.
@@ -224,7 +231,8 @@ impl Factory for Native {
         };
         let mut controlled =
             Controlled::new(&setup.program, &setup.arguments, libraries, settings)?;
-        let mut symbolizer = SharedSymbolizer::new(root).claiming(self.claims.clone());
+        let mut symbolizer =
+            SharedSymbolizer::new(root).claiming(self.claims.clone()).reaching(self.globals);
         if self.names_data {
             symbolizer = symbolizer.naming_data();
         }

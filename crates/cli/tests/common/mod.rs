@@ -43,8 +43,26 @@ impl Project {
 
     /// Builds `program` of one Rust source, as a crate of its own.
     pub(crate) fn build_rust(&self, source: &str) {
-        let manifest = "[package]\nname = \"program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-                        [profile.dev]\nopt-level = 1\n\n[workspace]\n";
+        self.build_rust_with(source, "");
+    }
+
+    /// Builds `program` of one Rust source that uses the crate `selvedge`.
+    pub(crate) fn build_rust_with_blocks(&self, source: &str) {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let selvedge = here.join("../selvedge").canonicalize().unwrap();
+        let dependency = format!(
+            "[dependencies]\nselvedge = {{ path = {selvedge:?}, default-features = false }}\n"
+        );
+        // The same versions as here, so that nothing has to be asked for.
+        fs::copy(here.join("../../Cargo.lock"), self.0.join("Cargo.lock")).unwrap();
+        self.build_rust_with(source, &dependency);
+    }
+
+    fn build_rust_with(&self, source: &str, dependencies: &str) {
+        let manifest = format!(
+            "[package]\nname = \"program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{dependencies}\
+             [profile.dev]\nopt-level = 1\n\n[workspace]\n"
+        );
         fs::write(self.0.join("Cargo.toml"), manifest).unwrap();
         fs::create_dir_all(self.0.join("src")).unwrap();
         self.source(source);

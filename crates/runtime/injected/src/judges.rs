@@ -32,12 +32,8 @@ pub fn offer(t: &mut Thread, function: usize, pc: usize) {
     static NO_ROOM: AtomicBool = AtomicBool::new(false);
     let Some(shared) = rings::shared().filter(|_| function != 0) else { return };
     let claim = |seat: &&Seat| {
-        let mine = seat.function.compare_exchange(
-            0,
-            function as u64,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
+        let mine =
+            seat.function.compare_exchange(0, function as u64, Ordering::AcqRel, Ordering::Acquire);
         mine.is_ok() || mine == Err(function as u64)
     };
     let Some(seat) = shared.judges.iter().find(claim) else {
@@ -126,7 +122,7 @@ fn detach() {
     const READ_WRITE: usize = 2;
     let default = [0u64; 4];
     let nothing = 0u64;
-    let null = b"/dev/null\0".as_ptr() as usize;
+    let null = c"/dev/null".as_ptr() as usize;
     // SAFETY: `default` is a kernel's `sigaction` without a handler, `nothing` an empty mask; both outlive the
     // calls. No descriptor of this process is used any more.
     unsafe {

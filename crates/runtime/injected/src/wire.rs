@@ -60,6 +60,13 @@ pub const JUDGE_ASK: u32 = 4;
 /// The descriptor of a judge by which it answers: a byte, 1 if the values are the same.
 pub const JUDGE_ANSWER: u32 = 5;
 
+/// Locations that are states of every block.
+pub const GLOBALS: usize = 1 << 12;
+/// Bytes for their names, each ended by a zero.
+pub const GLOBAL_NAMES: usize = 1 << 20;
+/// Pointers on the way to a location, and one more.
+pub const GLOBAL_PATH: usize = 16;
+
 /// Flag of [`Header::flags`]: synchronization and atomics are recorded.
 pub const RECORD_SYNC: u32 = 1;
 /// Flag of [`Header::flags`]: accesses that survive the filter are recorded, too.
@@ -150,6 +157,8 @@ pub struct Header {
     pub processes: AtomicU32,
     /// The process that appends to [`Shared::maps`], 0 if none does.
     pub mapping: AtomicU32,
+    /// Valid entries of [`Shared::globals`]; fixed before `main`.
+    pub globals: AtomicU32,
     /// Bytes of [`Shared::values`] that are given out.
     pub values_len: AtomicU64,
     /// The last stamp given out.
@@ -567,6 +576,24 @@ pub struct Seat {
     pub process: AtomicU32,
 }
 
+/// A location that is a state of every block, although the program does not say so.
+#[repr(C)]
+pub struct Global {
+    /// Where its name begins in [`Shared::global_names`].
+    pub name: AtomicU32,
+    /// Type of its elements.
+    pub kind: AtomicU32,
+    /// [`call::ARRAY`], or 0.
+    pub array: AtomicU32,
+    /// Valid entries of `path`.
+    pub path_len: AtomicU32,
+    /// How many elements it has.
+    pub count: AtomicU64,
+    /// An address; of a pointer that lies there, unless it is the last one, the next entry is the offset from where
+    /// it points.
+    pub path: [AtomicU64; GLOBAL_PATH],
+}
+
 /// Where a thread was when a signal came that ends the process.
 #[repr(C)]
 pub struct Crash {
@@ -626,6 +653,10 @@ pub struct Shared {
     pub texts: [u8; TEXTS],
     /// Which functions are regions: two tables, one in use and one to be filled.
     pub functions: [[Functions; FUNCTIONS]; 2],
+    /// Locations that are states of every block.
+    pub globals: [Global; GLOBALS],
+    /// Their names.
+    pub global_names: [u8; GLOBAL_NAMES],
     #[allow(missing_docs)]
     pub rings: [[Record; RING]; LANES],
     /// Values, one [`Chunk`] after the other, each at a multiple of eight bytes.

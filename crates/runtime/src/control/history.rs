@@ -13,8 +13,8 @@ use selvedge_specs::ThreadName;
 
 use super::wire::{self, Control, Line};
 use crate::blocks::Blocks;
-use crate::judges::Judges;
 use crate::decode::Decoder;
+use crate::judges::Judges;
 use crate::names::{Names as Recognised, origin};
 use crate::places::{Callers, Names};
 use crate::values::Handed;

@@ -375,6 +375,10 @@ impl Controlled {
         self.maps_len = 0;
         self.read_maps();
         self.maps_before_main = self.maps_len;
+        let Controlled { shm, modules, resolver, .. } = self;
+        if let Some(shm) = shm {
+            shm.set_globals(&resolver.globals(modules));
+        }
         let texts = self.shm.as_ref().map(|s| s.shared().header.texts_len.load(Ordering::Acquire));
         self.texts_before_main = texts.unwrap_or(0);
         let values =

@@ -56,7 +56,8 @@ fn test(
     journal: &mut Journal,
 ) -> Result<(Report, explore::Answer), Failure> {
     let claims = args.regions.claims();
-    let native = Native::new(program, deadline).claiming(claims.clone());
+    let native =
+        Native::new(program, deadline).claiming(claims.clone()).with_globals(args.globals.depth());
     let native = Arc::new(native);
     let (observation, predicted, mut report) =
         predict::predict(program, &native, args, suppressions, deadline)?;
@@ -68,6 +69,7 @@ fn test(
     let mut campaign = Campaign::new(Arc::clone(&native), budget);
     campaign.determinism = determinism::blocks(program, args.across_builds);
     campaign.besides = observation.executions;
+    let conflicts = observation.conflicts;
     if let Some((left, schedule)) = &observation.baseline {
         campaign.count_baseline(left, schedule);
     }
@@ -110,6 +112,11 @@ fn test(
             report.add(violation);
         }
     }
+    for anomaly in determinism::anomalies(&mut campaign, journal) {
+        if !suppressions.match_finding(&anomaly, &[]) {
+            report.add(anomaly);
+        }
+    }
     let undecided = determinism::undecided(&campaign.determinism, false);
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
@@ -121,6 +128,7 @@ fn test(
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
     report.stats.bounds.extend(claims.unmatched());
+    report.stats.conflicts = conflicts + campaign.determinism.conflicts;
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
     let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
     Ok((report, answer))

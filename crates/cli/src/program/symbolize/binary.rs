@@ -11,7 +11,7 @@ use object::elf::FileHeader64;
 use object::read::elf::{ElfFile, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind};
 use selvedge_model::Frame;
-use selvedge_runtime::Module;
+use selvedge_runtime::{Location, Module};
 
 use super::types::{Member, Types};
 
@@ -184,6 +184,11 @@ impl Binary {
     /// Where a variable or a member is declared.
     pub(super) fn declaration(&self, name: &str) -> Option<(PathBuf, u64)> {
         self.types()?.declaration(name)
+    }
+
+    /// The locations that the variables of the file lead to, see [`Types::locations`].
+    pub(super) fn locations(&self, depth: usize) -> Vec<Location> {
+        self.types().map(|types| types.locations(depth)).unwrap_or_default()
     }
 
     fn types(&self) -> Option<&Types> {

@@ -20,10 +20,10 @@ type Reader = EndianArcSlice<RunTimeEndian>;
 type Entry = DebuggingInformationEntry<Reader>;
 
 /// A type or variable: its unit, and where in it.
-type At = (usize, UnitOffset);
+pub(super) type At = (usize, UnitOffset);
 
 /// Types within types that are followed.
-const DEPTH: usize = 16;
+pub(super) const DEPTH: usize = 16;
 
 /// The types of the variables of a file.
 pub(super) struct Types {
@@ -66,7 +66,7 @@ impl Member {
 const NESTED: usize = 3;
 
 /// Whether a type synchronizes, by its name: what is inside is of no interest.
-fn synchronizes(name: &str) -> bool {
+pub(super) fn synchronizes(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words = ["mutex", "rwlock", "spinlock", "sem_t", "barrier", "cond_t", "condvar", "atomic"];
     words.iter().any(|word| name.contains(word))
@@ -121,6 +121,46 @@ impl Types {
             Operation::AddressIndex { index } => self.dwarf.address(of, index).ok(),
             _ => None,
         }
+    }
+
+    /// The variables with static storage, by their address.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (u64, At)> {
+        self.variables.iter().map(|(&address, &at)| (address, at))
+    }
+
+    /// What a variable is called, also if only its declaration says so.
+    pub(super) fn variable_name(&self, at: At) -> Option<String> {
+        let declared = self.entry(at)?.attr_value(gimli::DW_AT_specification);
+        let declared = declared.and_then(|of| self.referred(at.0, &of));
+        self.name(at).or_else(|| self.name(declared?))
+    }
+
+    /// What a type or variable is.
+    pub(super) fn tag(&self, at: At) -> Option<gimli::DwTag> {
+        Some(self.entry(at)?.tag())
+    }
+
+    /// How the bits of a basic type are meant.
+    pub(super) fn encoding(&self, at: At) -> Option<gimli::DwAte> {
+        match self.entry(at)?.attr_value(gimli::DW_AT_encoding)? {
+            AttributeValue::Encoding(encoding) => Some(encoding),
+            _ => None,
+        }
+    }
+
+    /// The members of a structure that have a place of their own: name, offset and type.
+    pub(super) fn members_at(&self, at: At) -> Vec<(Option<String>, u64, At)> {
+        let member = |(tag, child): (gimli::DwTag, At)| {
+            let is_part = tag == gimli::DW_TAG_member || tag == gimli::DW_TAG_inheritance;
+            let entry = self.entry(child).filter(|_| is_part)?;
+            // A part of a byte has no address.
+            if entry.attr(gimli::DW_AT_bit_size).is_some() {
+                return None;
+            }
+            let offset = entry.attr(gimli::DW_AT_data_member_location)?.udata_value()?;
+            Some((self.name(child), offset, self.type_of(child)?))
+        };
+        self.children(at).into_iter().filter_map(member).collect()
     }
 
     /// What lies at an offset in the variable that begins at an address, to be read after its name.
@@ -355,7 +395,7 @@ impl Types {
     }
 
     /// The type without type definitions and qualifiers.
-    fn plain(&self, mut at: At) -> At {
+    pub(super) fn plain(&self, mut at: At) -> At {
         for _ in 0..DEPTH {
             let Some(entry) = self.entry(at) else { return at };
             match (entry.tag(), self.type_of(at)) {
@@ -372,7 +412,7 @@ impl Types {
         at
     }
 
-    fn name(&self, at: At) -> Option<String> {
+    pub(super) fn name(&self, at: At) -> Option<String> {
         let name = self.entry(at)?.attr_value(gimli::DW_AT_name)?;
         let name = self.dwarf.attr_string(&self.units[at.0], name).ok()?;
         Some(String::from_utf8_lossy(name.bytes()).into_owned())
@@ -441,7 +481,7 @@ impl Types {
     }
 
     /// How many elements an array has, outermost dimension first; 0 where that is not known.
-    fn counts(&self, array: At) -> Vec<u64> {
+    pub(super) fn counts(&self, array: At) -> Vec<u64> {
         let dimensions = self.children(array).into_iter();
         let dimensions = dimensions.filter(|(tag, _)| *tag == gimli::DW_TAG_subrange_type);
         let count = |at: At| {
@@ -453,7 +493,7 @@ impl Types {
         dimensions.map(|(_, at)| count(at).unwrap_or(0)).collect()
     }
 
-    fn size(&self, at: At, depth: usize) -> Option<u64> {
+    pub(super) fn size(&self, at: At, depth: usize) -> Option<u64> {
         let entry = self.entry(at)?;
         if let Some(size) = entry.attr(gimli::DW_AT_byte_size) {
             return size.udata_value();
@@ -467,7 +507,7 @@ impl Types {
     }
 
     /// The type of a variable, member or type.
-    fn type_of(&self, at: At) -> Option<At> {
+    pub(super) fn type_of(&self, at: At) -> Option<At> {
         let entry = self.entry(at)?;
         if let Some(of) = entry.attr_value(gimli::DW_AT_type) {
             return self.referred(at.0, &of);

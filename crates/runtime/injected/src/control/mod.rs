@@ -382,6 +382,7 @@ pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     INSTRUMENTED.store(true, Relaxed);
     if write {
         changed(c, t);
+        regions::tell_before_write(t);
     }
     let watched = c.watched_len.load(Relaxed) as usize;
     let is_watched = c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64);
