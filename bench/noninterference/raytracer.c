@@ -57,7 +57,7 @@ static void *render_part(void *arg) {
 
 static long total(void) { return checksum; }
 #else
-static long checksums[THREADS];
+static long checksums[MOST_THREADS];
 
 static void *render_part(void *arg) {
     struct part *p = arg;
@@ -74,8 +74,9 @@ static long total(void) {
 }
 #endif
 
-int main(void) {
-    uint64_t state = 6;
+int main(int argc, char **argv) {
+    int input = arguments(argc, argv);
+    uint64_t state = 6 + (uint64_t)input;
     for (int i = 0; i < SPHERES; i++) {
         spheres[i].x = 4 * next_unit(&state) - 2;
         spheres[i].y = 4 * next_unit(&state) - 2;

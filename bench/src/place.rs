@@ -57,6 +57,32 @@ impl Place {
         self.built(command, &format!("{compiler}.ours"), source, options)
     }
 
+    /// The program of a Rust source file that uses the crate `selvedge`, built by `cargo selvedge`.
+    pub(crate) fn rust(&self, source: &Path) -> Result<PathBuf, String> {
+        let text = |e: std::io::Error| e.to_string();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().map_err(text)?;
+        let package = self.directory.join("rust");
+        std::fs::create_dir_all(package.join("src")).map_err(text)?;
+        let manifest = format!(
+            "[package]\nname = \"program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
+             selvedge = {{ path = {:?}, default-features = false }}\n\n[profile.dev]\nopt-level = 1\n\n\
+             [workspace]\n",
+            root.join("crates/selvedge")
+        );
+        std::fs::write(package.join("Cargo.toml"), manifest).map_err(text)?;
+        // The same versions as here, so that nothing has to be asked for.
+        std::fs::copy(root.join("Cargo.lock"), package.join("Cargo.lock")).map_err(text)?;
+        std::fs::copy(source, package.join("src/main.rs")).map_err(text)?;
+        let mut cargo = Command::new(self.selvedge.with_file_name("cargo-selvedge"));
+        cargo.args(["selvedge", "build", "--offline", "--quiet"]).current_dir(&package);
+        succeed(cargo.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS"))?;
+        let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+        let program = self.directory.join(format!("{stem}.rust"));
+        let built = "target/selvedge/x86_64-unknown-linux-gnu/debug/program";
+        std::fs::copy(package.join(built), &program).map_err(text)?;
+        Ok(program)
+    }
+
     fn built(
         &self,
         mut command: Command,

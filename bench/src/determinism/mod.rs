@@ -1,12 +1,15 @@
 //! `cargo xtask bench determinism`: what deterministic blocks say of programs that are meant to be deterministic,
-//! beside table 3.1 of Burnim's *Specifying and testing parallelism*.
+//! beside tables 3.1 and 4.1 of Burnim's *Specifying and testing parallelism*.
 //!
 //! Each program is one block with values. `selvedge test` runs it at a small size, resolves its races both ways, and
 //! compares every execution with all others. Harmful is what changes an ensured value: the race of raytracer, whose
-//! lock excludes no thread, and the order of two draws in pi; another verdict fails the measurement. The cost of the
-//! values is processor time of the
-//! instrumented program under `selvedge run`, with and without them.
+//! lock excludes no thread, and the order of two draws in pi; another verdict fails the measurement. Four of the
+//! programs are also there in Rust. The cost of the values is processor time of the instrumented program under
+//! `selvedge run`, with and without them.
 
+mod inferred;
+
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use serde_json::Value;
@@ -65,7 +68,7 @@ fn table(names: &[&str]) -> Result<(), String> {
     let place = Place::new("determinism")?;
     println!("races: found/harmful; differs: schedules until an ensured value differed\n");
     let (none, with) = ("", "CPU with values");
-    println!("{none:12} {none:>5} {none:>5} | {:^17} | {:^31} | {with:>15}", "paper", "ours");
+    println!("{none:17} {none:>5} {none:>5} | {:^17} | {:^31} | {with:>15}", "paper", "ours");
     print_row(["program", "lines", "spec", "races", "high-l.", "races", "high-level", "differs"]);
     println!(" | {:>15}", "over without");
     let mut wrong = Vec::new();
@@ -75,38 +78,47 @@ fn table(names: &[&str]) -> Result<(), String> {
         let spec = text.lines().filter(|l| l.trim_start().starts_with("SELVEDGE_")).count();
         let tested = program.test(&place)?;
         let (best, worst) = program.cost(&place)?;
-        let pair = |(a, b): (u32, u32)| format!("{a}/{b}");
-        print_row([
-            program.name,
-            &text.lines().count().to_string(),
-            &spec.to_string(),
-            &pair(program.races),
-            &pair(program.high_level),
-            &pair(tested.races),
-            &pair(tested.high_level),
-            &tested.differs.map_or("-".to_owned(), |n| n.to_string()),
-        ]);
+        program.print(program.name, &text, spec, &tested);
         println!(" | {:>15}", format!("{best:.3} ({worst:.3})"));
         logs += best.ln();
-        let harmful = |found: (u32, u32), theirs: (u32, u32)| (found.1 > 0) == (theirs.1 > 0);
-        if !harmful(tested.races, program.races)
-            || !harmful(tested.high_level, program.high_level)
-            || tested.differs.is_some() != (program.races.1 + program.high_level.1 > 0)
-        {
-            wrong.push(program.name);
-        }
+        wrong.extend(program.differs(&tested).then_some(program.name));
     }
+    wrong.extend(in_rust(&place, names)?);
     let mean = (logs / programs.len() as f64).exp();
     println!("\ncost of the values, geometric mean: {mean:.3} (at most {COST})");
-    match wrong[..] {
-        [] => Ok(()),
-        _ => Err(format!("the verdicts of the paper are others: {}", wrong.join(", "))),
+    let mut wrong: Vec<String> =
+        wrong.into_iter().map(|p| format!("{p}: another verdict")).collect();
+    wrong.extend(inferred::table(&place, names)?);
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("not as it should be: {}", wrong.join("; ")))
     }
+}
+
+/// The programs that are also there in Rust. Returns those with another verdict than the paper's.
+fn in_rust(place: &Place, names: &[&str]) -> Result<Vec<&'static str>, String> {
+    const RUST: [&str; 4] = ["raytracer", "montecarlo", "pi", "tsp"];
+    let is_rust = |p: &&Program| RUST.contains(&p.name);
+    let programs: Vec<&Program> = PROGRAMS.iter().filter(is_rust).collect();
+    let programs = programs.into_iter().filter(|p| names.is_empty() || names.contains(&p.name));
+    let mut wrong = Vec::new();
+    for program in programs {
+        let source = source("determinism", program.name).with_extension("rs");
+        let text = std::fs::read_to_string(&source).map_err(|e| e.to_string())?;
+        let says = |l: &&str| l.contains("selvedge::") && !l.trim_start().starts_with("use ");
+        let spec = text.lines().filter(says).count();
+        let tested = program.tested(place, &place.rust(&source)?)?;
+        program.print(&format!("{} (Rust)", program.name), &text, spec, &tested);
+        println!(" |");
+        wrong.extend(program.differs(&tested).then_some(program.name));
+    }
+    Ok(wrong)
 }
 
 fn print_row([name, lines, spec, races, high, ours, ours_high, differs]: [&str; 8]) {
     print!(
-        "{name:12} {lines:>5} {spec:>5} | {races:>8} {high:>8} | {ours:>8} {ours_high:>10} {differs:>11}"
+        "{name:17} {lines:>5} {spec:>5} | {races:>8} {high:>8} | {ours:>8} {ours_high:>10} {differs:>11}"
     );
 }
 
@@ -118,17 +130,43 @@ struct Tested {
 }
 
 impl Program {
-    fn source(&self) -> std::path::PathBuf {
+    fn source(&self) -> PathBuf {
         source(self.folder, self.name)
+    }
+
+    fn print(&self, name: &str, text: &str, spec: usize, tested: &Tested) {
+        let pair = |(a, b): (u32, u32)| format!("{a}/{b}");
+        print_row([
+            name,
+            &text.lines().count().to_string(),
+            &spec.to_string(),
+            &pair(self.races),
+            &pair(self.high_level),
+            &pair(tested.races),
+            &pair(tested.high_level),
+            &tested.differs.map_or("-".to_owned(), |n| n.to_string()),
+        ]);
+    }
+
+    /// Whether other races are harmful than the paper's.
+    fn differs(&self, tested: &Tested) -> bool {
+        let other = |ours: (u32, u32), theirs: (u32, u32)| (ours.1 > 0) != (theirs.1 > 0);
+        other(tested.races, self.races)
+            || other(tested.high_level, self.high_level)
+            || tested.differs.is_some() != (self.races.1 + self.high_level.1 > 0)
     }
 
     fn test(&self, place: &Place) -> Result<Tested, String> {
         let mut options = vec!["-O2", "-DBLOCKS", "-DTINY"];
         options.extend(self.define);
-        let built = place.ours(&self.source(), "gcc", &options)?;
+        self.tested(place, &place.ours(&self.source(), "gcc", &options)?)
+    }
+
+    /// What `selvedge test` says of the program that was built.
+    fn tested(&self, place: &Place, built: &Path) -> Result<Tested, String> {
         let output = Command::new(&place.selvedge)
             .args(["test", "--format", "json", "--schedules", SCHEDULES, "--"])
-            .arg(&built)
+            .arg(built)
             .output()
             .map_err(|e| e.to_string())?;
         let document: Value = serde_json::from_slice(&output.stdout).map_err(|e| {
