@@ -87,6 +87,8 @@ pub struct Thread {
     /// Accesses are ignored, recorded or controlled: the fast forms leave them to the full one.
     // invariant: true if `ignore != 0 || record_accesses || control::is_on()`.
     pub unusual: bool,
+    /// The thread combines a reduction by code of the program (see `openmp::reduction`).
+    pub combines: bool,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
     /// The thread is inside a library whose synchronization says nothing while this is not 0 (see `spmd`).
@@ -628,6 +630,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.epoch = Cell::epoch_of(slot, tick);
     thread.known = [NOTHING_KNOWN; KNOWN];
     thread.ignore = 0;
+    thread.combines = false;
     thread.set_record_accesses(false);
     thread.record_racy = false;
     thread.record_atomics = false;

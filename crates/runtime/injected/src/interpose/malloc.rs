@@ -50,8 +50,15 @@ fn allocated(block: usize, pc: usize) -> usize {
     if block == 0 || !crate::init::is_up() {
         return block;
     }
+    appeared(block, usable(block), pc)
+}
+
+/// A block of so many bytes was made, by whatever allocator.
+pub fn appeared(block: usize, len: usize, pc: usize) -> usize {
+    if block == 0 || !crate::init::is_up() {
+        return block;
+    }
     let _errno = super::Errno::keep();
-    let len = usable(block);
     shadow::forget(block, len);
     if let Some(t) = thread::me()
         && t.ring.is_open()
@@ -70,7 +77,7 @@ fn freeing(block: usize, pc: usize) {
 }
 
 /// Memory is about to vanish.
-fn gone(addr: usize, len: usize, pc: usize) {
+pub fn gone(addr: usize, len: usize, pc: usize) {
     let _errno = super::Errno::keep();
     match thread::me() {
         Some(t) => {

@@ -133,6 +133,13 @@ pub fn is_mixed() -> bool {
     at != 0
 }
 
+/// The library around `pc` says itself what its synchronization means.
+pub fn inform(pc: usize) {
+    if let Some(found) = module_of(pc) {
+        crate::primitives::is_informed(found.start, found.end);
+    }
+}
+
 /// The module around `pc` is instrumented. A constructor that ends by jumping to us leaves an address
 /// in the C library or the loader; then it is the program itself.
 pub fn add_module(pc: usize) {
