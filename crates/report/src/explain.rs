@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use selvedge_model::{
     BarrierId, Blocked, CondId, Ended, Event, Failure, Finding, LockId, Op, Pending, Range, Role,
-    SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId,
+    SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId, regions,
 };
 
 use crate::End;
@@ -171,7 +171,7 @@ impl Thing {
             Op::Post(semaphore) | Op::Wait(semaphore) => Thing::Semaphore(semaphore),
             Op::Arrive(barrier, _) | Op::Leave(barrier, _) => Thing::Barrier(barrier),
             Op::Fork(thread) | Op::Join(thread) => Thing::Thread(thread),
-            Op::Begin | Op::End | Op::Fence(_) | Op::RegionEnter(..) | Op::RegionExit(_) => {
+            Op::Begin | Op::End | Op::Fence(_) | regions!() => {
                 return None;
             }
         })
