@@ -1,5 +1,7 @@
 //! The command line.
 
+mod run;
+
 use std::ffi::OsString;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -14,6 +16,8 @@ use selvedge_model::Status;
 use selvedge_report::{FORMATS, Format};
 use selvedge_specs::Value;
 use selvedge_specs::history::{MODELS, ModelKind};
+
+pub(crate) use run::{Run, RunOptions};
 
 use crate::catalogue;
 use crate::program::claims::RegionOptions;
@@ -46,6 +50,15 @@ pub(crate) enum Color {
 }
 
 impl Color {
+    /// As it is written on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Color::Auto => "auto",
+            Color::Always => "always",
+            Color::Never => "never",
+        }
+    }
+
     /// Makes all that is printed from now on follow it.
     pub(crate) fn apply(self) {
         match self {
@@ -143,54 +156,6 @@ pub(crate) struct Check {
     pub(crate) discipline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-#[derive(Args, Debug)]
-#[command(after_long_help = "\
-The program keeps its standard output. Findings go to standard error and into .selvedge/; `selvedge report`
-shows them again. The exit code is 1 if there are findings at or above --fail-on, 3 if the program could
-not be run or observed, and otherwise the program's own exit code.")]
-pub(crate) struct Run {
-    #[command(flatten)]
-    pub(crate) options: RunOptions,
-    /// A command that starts the ranks of an MPI program, besides mpirun, mpiexec, oshrun and srun
-    #[arg(long, value_name = "NAME")]
-    pub(crate) launcher: Option<String>,
-    /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    pub(crate) command: Vec<OsString>,
-}
-
-/// The options that `selvedge run` and `cargo selvedge` share.
-#[derive(Args, Debug)]
-pub(crate) struct RunOptions {
-    /// The analyses to run, separated by commas, or `all`
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::defaults(Purpose::Run))]
-    pub(crate) analyses: Vec<String>,
-    /// How to print the findings; a format other than text goes to standard output, and the
-    /// program's own output then goes to standard error
-    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
-    pub(crate) format: &'static Format,
-    /// Exit with 1 if there is a finding of this status or a surer one
-    #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
-    pub(crate) fail_on: FailOn,
-    /// Print every finding in full, also those that resemble another one
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Directories to search for source files, besides the paths recorded at build time
-    #[arg(long, value_name = "DIR")]
-    pub(crate) source: Vec<PathBuf>,
-    /// A file of findings not to report, in the format of ThreadSanitizer's suppression files
-    #[arg(long, value_name = "FILE")]
-    pub(crate) suppressions: Vec<PathBuf>,
-    /// Compare deterministic blocks with executions of other builds of the program, too
-    #[arg(long)]
-    pub(crate) across_builds: bool,
-    #[command(flatten)]
-    pub(crate) regions: RegionOptions,
-    /// A specification of disciplines to check: runs the analysis `discipline`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) discipline: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -471,6 +436,9 @@ pub(crate) enum StatesCommand {
 `run`, `test` and `bench` observe every program that they run; `build` only builds. Everything after the
 command goes to Cargo: cargo selvedge test --release -p mine -- --nocapture")]
 pub(crate) struct CargoArguments {
+    /// When to use colours: NO_COLOR, CLICOLOR and CLICOLOR_FORCE count for `auto`
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
     #[command(flatten)]
     pub(crate) options: RunOptions,
     /// Cargo's command (build, run, test, bench) and its arguments

@@ -122,7 +122,10 @@ pub fn cargo_selvedge() -> ExitCode {
     }
     words.remove(1);
     match CargoArguments::try_parse_from(words) {
-        Ok(arguments) => ended(commands::cargo::run(&arguments)),
+        Ok(arguments) => {
+            arguments.color.apply();
+            ended(commands::cargo::run(&arguments))
+        }
         Err(error) => refused(&error),
     }
 }

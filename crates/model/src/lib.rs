@@ -17,6 +17,7 @@
 //! | [`outside`] | what is not controlled: [`Uncontrolled`], [`Cause`], [`Divergence`] |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
 //! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |
+//! | [`misuse`] | [`Misuse`]: what a program does with something and must not |
 //! | [`target`] | [`Target`]: the state in which a finding happens |
 //! | [`schedule`] | [`Schedule`]: which thread ran, at which points |
 //! | [`wellformed`] | which event sequences are executions at all |
@@ -32,6 +33,7 @@ pub mod event;
 pub mod failure;
 pub mod finding;
 pub mod merge;
+pub mod misuse;
 pub mod outside;
 pub mod schedule;
 pub mod step;
@@ -51,6 +53,7 @@ pub use finding::{
     Verdict,
 };
 pub use merge::{Keep, Reported, merge};
+pub use misuse::{Misuse, ObjectKind, Part};
 pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use step::{Pending, Step, Stop};

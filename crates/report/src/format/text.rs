@@ -234,7 +234,7 @@ fn stack(place: &Place) -> Option<String> {
     }
     let mut text = format!("of thread {}:", place.thread);
     for frame in frames.iter().take(SHOWN) {
-        let function = if frame.function.is_empty() { "?" } else { &*frame.function };
+        let function = words::short(if frame.function.is_empty() { "?" } else { &frame.function });
         text.push_str(&format!("\n  {function} {}", Line(frame)));
     }
     if frames.len() > SHOWN {

@@ -52,7 +52,9 @@ unsafe extern "C" fn before_main(
     crate::interpose::signal::crash::watch();
     let main = MAIN.load(Ordering::Acquire);
     // SAFETY: the program's own `main`, with its arguments.
-    unsafe { core::mem::transmute::<usize, Main>(main)(argc, argv, envp) }
+    let code = unsafe { core::mem::transmute::<usize, Main>(main)(argc, argv, envp) };
+    crate::init::linger();
+    code
 }
 
 /// Returns in a process in which the next execution is to take place.

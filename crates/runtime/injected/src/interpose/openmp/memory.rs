@@ -34,7 +34,7 @@ pub fn ended() {
         core::mem::transmute::<usize, TaskMemory>(function)(&raw mut addr, &raw mut len, 0)
     };
     if known != 0 && addr > HEAD {
-        malloc::gone(addr - HEAD, len + HEAD, 0);
+        malloc::gone(addr - HEAD, len + HEAD, false, 0);
     }
 }
 
