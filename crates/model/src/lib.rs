@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | [`event`] | [`Event`], [`Op`], the ids |
 //! | [`step`] | [`Step`], [`Pending`], [`Stop`]: what a thread is about to do |
+//! | [`scalar`] | [`Scalar`], [`Values`]: what accesses find and leave |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
 //! | [`mod@merge`] | what becomes of two reports of one finding |
@@ -29,6 +30,7 @@ pub mod failure;
 pub mod finding;
 pub mod merge;
 pub mod outside;
+pub mod scalar;
 pub mod schedule;
 pub mod step;
 pub mod symbols;
@@ -48,6 +50,7 @@ pub use finding::{
 };
 pub use merge::{Keep, Reported, merge};
 pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
+pub use scalar::{Scalar, Values};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use step::{Pending, Step, Stop};
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};

@@ -51,7 +51,7 @@ pub use epoch::{Epoch, Past};
 pub use libraries::{Form, Libraries};
 pub use modules::{
     ByModule, Call as CallBefore, FunctionRegion, LockPart, LockStep, Module, Modules, Registers,
-    Resolve,
+    Resolve, Shape,
 };
 pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;
