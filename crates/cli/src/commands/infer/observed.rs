@@ -15,6 +15,7 @@ use crate::args::InferDeterminism;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
+use crate::progress::Schedules;
 use crate::store::{self, Store};
 
 /// Executions of one content that are looked at; more would only add to the evidence.
@@ -40,12 +41,14 @@ pub(super) fn executed(args: &InferDeterminism) -> Result<Vec<Table>, Failure> {
     let alone = [String::new()];
     let inputs = if args.inputs.is_empty() { &alone[..] } else { &args.inputs };
     let mut tables = Vec::new();
+    let mut progress = Schedules::new("infer", args.runs * inputs.len() as u64);
     for (number, input) in (0..).zip(inputs) {
         let mut command = args.command.clone();
         command.extend(words(input)?.into_iter().map(OsString::from));
         let program = ControlledProgram::find(&command, args.patience)?;
         let mut executor = Native::new(&program, &deadline).executor()?;
         for run in 0..args.runs {
+            progress.advance(number * args.runs + run, 0, &deadline);
             let rng = Rng::new(derive(derive(args.seed, number), run));
             let ask = Ask { seed: args.seed, ..Ask::default() };
             let execution = execute(&mut executor, &mut RandomWalk::default(), rng, &ask)?;
@@ -56,6 +59,7 @@ pub(super) fn executed(args: &InferDeterminism) -> Result<Vec<Table>, Failure> {
             blocks.executions.iter().try_for_each(|execution| add(&mut tables, execution))?;
         }
     }
+    progress.clear();
     some(tables, "no block of the program recorded a state; SELVEDGE_STATE records one")
 }
 
