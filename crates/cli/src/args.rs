@@ -1,5 +1,7 @@
 //! The command line.
 
+mod mcp;
+mod report;
 mod run;
 
 use std::ffi::OsString;
@@ -21,7 +23,11 @@ pub(crate) use run::{Run, RunOptions};
 
 use crate::catalogue;
 use crate::program::claims::RegionOptions;
+use crate::progress::Show;
 use crate::store::{Ensured, RunId};
+
+pub(crate) use mcp::Mcp;
+pub(crate) use report::{Report, ReportFailOn};
 
 /// Finds, confirms, replays and explains concurrency bugs.
 #[derive(Parser, Debug)]
@@ -34,6 +40,9 @@ pub(crate) struct Arguments {
     /// When to use colours: NO_COLOR, CLICOLOR and CLICOLOR_FORCE count for `auto`
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+    /// How to show the progress of long work
+    #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: Show,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -136,6 +145,19 @@ pub(crate) enum Command {
     Report(Report),
     /// Print, compare or delete what deterministic blocks assumed and ensured
     States(States),
+    /// Serve the Model Context Protocol on standard input and output, for agents and editors
+    Mcp(Mcp),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page of `selvedge`, or write those of all commands
+    Man {
+        /// Write a page for each command into this directory
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
     /// Take a tour of bundled examples
     Demo(Demo),
 }
@@ -433,15 +455,15 @@ pub(crate) enum StatesCommand {
     arg_required_else_help = true
 )]
 #[command(after_help = "\
-`run`, `test` and `bench` observe every program that they run; `build` only builds. Everything after the
-command goes to Cargo: cargo selvedge test --release -p mine -- --nocapture")]
+`run`, `test`, `bench` and `nextest run` observe every program that they run; `build` only builds. Everything after
+the command goes to Cargo: cargo selvedge test --release -p mine -- --nocapture")]
 pub(crate) struct CargoArguments {
     /// When to use colours: NO_COLOR, CLICOLOR and CLICOLOR_FORCE count for `auto`
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// Cargo's command (build, run, test, bench) and its arguments
+    /// Cargo's command (build, run, test, bench, nextest run) and its arguments
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -449,37 +471,6 @@ pub(crate) struct CargoArguments {
         value_name = "COMMAND"
     )]
     pub(crate) command: Vec<OsString>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Report {
-    /// How to print the findings
-    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
-    pub(crate) format: &'static Format,
-    /// Short for `--format text`
-    #[arg(long, conflicts_with_all = ["json", "format"])]
-    pub(crate) text: bool,
-    /// Short for `--format json`
-    #[arg(long, conflicts_with = "format")]
-    pub(crate) json: bool,
-    /// Write one page for a browser into FILE: sources, stacks, and interleavings to step through
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "format", "text", "runs"])]
-    pub(crate) html: Option<PathBuf>,
-    /// Open the page in the browser
-    #[arg(long, requires = "html")]
-    pub(crate) open: bool,
-    /// The run to report on, instead of the last one
-    #[arg(long, value_name = "ID")]
-    pub(crate) run: Option<RunId>,
-    /// List the runs, without their findings
-    #[arg(long, conflicts_with_all = ["json", "run"])]
-    pub(crate) runs: bool,
-    /// Print every finding in full, also those that resemble another one
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Directories to search for source files, besides the paths recorded at build time
-    #[arg(long, value_name = "DIR")]
-    pub(crate) source: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug, Clone)]

@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | [`event`] | [`Event`], [`Op`], the ids |
 //! | [`step`] | [`Step`], [`Pending`], [`Stop`]: what a thread is about to do |
+//! | [`scalar`] | [`Scalar`], [`Values`]: what accesses find and leave |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
 //! | [`ops`] | patterns for groups of operations |
@@ -35,6 +36,7 @@ pub mod finding;
 pub mod merge;
 pub mod misuse;
 pub mod outside;
+pub mod scalar;
 pub mod schedule;
 pub mod step;
 pub mod symbols;
@@ -55,6 +57,7 @@ pub use finding::{
 pub use merge::{Keep, Reported, merge};
 pub use misuse::{Misuse, ObjectKind, Part};
 pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
+pub use scalar::{Scalar, Values};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use step::{Pending, Step, Stop};
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};

@@ -11,7 +11,7 @@ use selvedge_model::{
 };
 use selvedge_specs::Value;
 
-use crate::{Act, Interleaving};
+use crate::{Act, Interleaving, words};
 
 /// A finding, with the names of everything in it.
 #[derive(Clone, PartialEq, Debug)]
@@ -409,6 +409,23 @@ pub struct Control {
     /// The interleaving of the first one; `how` is that of the second.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub other: Option<Interleaving>,
+    /// An execution that went otherwise: the other order of a race, or one that passes.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub compared: Option<Box<Compared>>,
+}
+
+/// An execution to compare with the one in which a finding happens.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Compared {
+    /// Which order of the finding's parts it shows; `None` for an execution in which no thread is stopped.
+    pub which: Option<Which>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How the execution that shows the finding ended.
+    pub against: Outcome,
+    /// What its threads do.
+    pub rows: Interleaving,
 }
 
 /// A place in the code whose accesses are scheduling points.
@@ -483,7 +500,7 @@ pub enum Outcome {
 }
 
 /// How a finding happens.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(untagged))]
 pub enum How {
@@ -491,6 +508,27 @@ pub enum How {
     Rows(Interleaving),
     /// As the store of an earlier version has it: lines of text for the terminal of that time.
     Told(String),
+}
+
+impl Control {
+    /// The interleaving in which the finding happens, unless an earlier version stored it as text.
+    pub fn rows(&self) -> Option<&Interleaving> {
+        match &self.how {
+            Some(How::Rows(rows)) => Some(rows),
+            Some(How::Told(_)) | None => None,
+        }
+    }
+
+    /// Two executions to read beside each other, each with what to call it. The second one shows the finding.
+    pub fn beside(&self) -> Option<[(String, &Interleaving); 2]> {
+        let rows = self.rows()?;
+        if let Some(other) = &self.other {
+            return Some([("one execution".to_owned(), other), ("the other".to_owned(), rows)]);
+        }
+        let compared = self.compared.as_deref()?;
+        let [first, second] = words::compared(compared);
+        Some([(first, &compared.rows), (second, rows)])
+    }
 }
 
 impl Case {

@@ -3,16 +3,18 @@
 mod misused;
 mod outside;
 mod short;
+mod values;
 
 pub(crate) use misused::{missing as missing_misused, why as why_misused};
 pub use short::short;
 pub use outside::{divergence, remark, stopped};
+pub use values::{scalar, values};
 
 use selvedge_model::{Ended, Kind, Mode, Site};
 
 use crate::case::{
-    Case, Failure, Given, Happened, Harm, Holder, Lacks, Lock, Memory, NotReplayed, Note, Order,
-    Outcome, Place, Region, Role, State, Subject, Which,
+    Case, Compared, Failure, Given, Happened, Harm, Holder, Lacks, Lock, Memory, NotReplayed, Note,
+    Order, Outcome, Place, Region, Role, State, Subject, Which,
 };
 
 /// What a kind of finding is called in sentences.
@@ -179,11 +181,28 @@ pub fn outcome(of: &Outcome) -> String {
 
 /// Which order of the parts of a finding it is.
 pub fn order(of: &Order) -> String {
-    match &of.which {
+    which(&of.which)
+}
+
+fn which(of: &Which) -> String {
+    match of {
         Which::First { thread, site } => format!("thread {thread} first, at {site}"),
         Which::Only => "when it happens".to_owned(),
         Which::Told(text) => text.clone(),
     }
+}
+
+/// What to call two executions that stand beside each other.
+pub fn compared(of: &Compared) -> [String; 2] {
+    let first = match &of.which {
+        Some(order) => which(order),
+        None => "no thread is stopped".to_owned(),
+    };
+    let second = match &of.which {
+        Some(_) => "the other order",
+        None => "as it happens",
+    };
+    [format!("{first}: {}", outcome(&of.outcome)), format!("{second}: {}", outcome(&of.against))]
 }
 
 /// What an order led to.

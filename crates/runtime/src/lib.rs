@@ -54,7 +54,7 @@ pub use judges::Judges;
 pub use libraries::{Form, Libraries};
 pub use modules::{
     ByModule, Call as CallBefore, FunctionRegion, Location, LockPart, LockStep, Module, Modules,
-    Registers, Resolve,
+    Registers, Resolve, Shape,
 };
 pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;

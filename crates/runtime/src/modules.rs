@@ -242,11 +242,33 @@ pub trait Resolve {
         false
     }
 
+    /// The type of the `len` bytes at `addr`, if debug information has it and they are one value.
+    fn shape(&mut self, addr: u64, len: u64, modules: &Modules) -> Option<Shape> {
+        let _ = (addr, len, modules);
+        None
+    }
+
     /// What to call the synchronization object at `addr`, if it has a name.
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
         let _ = (addr, modules);
         None
     }
+}
+
+/// The type of a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Shape {
+    Signed,
+    Unsigned,
+    Float,
+    Bool,
+    Char,
+    Pointer,
+    /// A pointer to characters.
+    Text,
+    /// An enumeration: its constants.
+    Constants(Vec<(i64, String)>),
 }
 
 /// A place in the code, wherever it is loaded.

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
     let known = ["build", "b", "run", "r", "test", "t", "bench", "rustc", "nextest"];
     if !subcommand.to_str().is_some_and(|s| known.contains(&s)) {
         return Err(Failure::Usage(format!(
-            "cargo selvedge does not support `{}`; it supports build, run, test and bench",
+            "cargo selvedge does not support `{}`; it supports build, run, test, bench and nextest",
             subcommand.to_string_lossy()
         )));
     }
@@ -40,6 +40,10 @@ pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command.arg(subcommand);
+    // `cargo nextest run` takes Cargo's options after `run`.
+    let own = usize::from(subcommand == "nextest").min(rest.len());
+    let (own, rest) = rest.split_at(own);
+    command.args(own);
     configure(&mut command, &toolbox, args)?;
     if !names(rest, "--target-dir") {
         command.arg("--target-dir").arg(target_directory(&cargo, rest)?);

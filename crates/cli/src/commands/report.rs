@@ -1,18 +1,20 @@
 //! `selvedge report`: prints what an earlier run found, from the store.
 
+mod baseline;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use selvedge_report::{FORMATS, Format, words};
+use selvedge_report::{Baseline, Case, FORMATS, Format, Since, words};
 
-use crate::args::{FailOn, Output, Report};
+use crate::args::{Output, Report, ReportFailOn};
 use crate::exit::{Exit, Failure};
 use crate::messages::warning_label;
 use crate::store::{self, Run, Store};
 use crate::terminal;
 
-/// Prints a run's findings, or the list of runs. The exit code does not depend on the findings.
+/// Prints a run's findings, or the list of runs.
 pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
     let here = std::env::current_dir()?;
     let directory = store::directory(&here);
@@ -21,8 +23,18 @@ pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
         list(&store)?;
         return Ok(Exit::Clean);
     }
-    let run = store.run(args.run)?;
-    let report = store.report(&run)?;
+    if args.fail_on == ReportFailOn::New && args.baseline.is_none() && args.diff.is_empty() {
+        let why =
+            "`--fail-on new` needs something to compare with: --baseline FILE or --diff RUN RUN";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    let run = store.run(args.diff.last().copied().or(args.run))?;
+    let mut report = store.report(&run)?;
+    report.baseline = match (args.diff.first(), &args.baseline) {
+        (Some(&earlier), _) => Some(Baseline::of(&store.report(&store.run(Some(earlier))?)?)),
+        (None, Some(file)) => Some(baseline::read(file)?),
+        (None, None) => None,
+    };
     let mut source = args.source.clone();
     source.extend(directory.parent().map(Path::to_owned));
     let short = match (args.json, &args.html) {
@@ -31,7 +43,7 @@ pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
         (false, None) => None,
     };
     let format = short.unwrap_or(args.format);
-    let output = Output { format, fail_on: FailOn::Never, all: args.all, source };
+    let output = Output { format, fail_on: args.fail_on.status(), all: args.all, source };
     if format.name == FORMATS[0].name {
         let mut out = anstream::stdout();
         writeln!(out, "{}", heading(&run))?;
@@ -48,7 +60,14 @@ pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
             run.id
         );
     }
-    Ok(Exit::Clean)
+    let fails = |case: &&Case| {
+        let counts = match args.fail_on {
+            ReportFailOn::New => report.since(case) == Some(Since::New),
+            _ => true,
+        };
+        counts && output.fail_on.fails(case.status)
+    };
+    Ok(if report.cases.iter().any(|c| fails(&c)) { Exit::Findings } else { Exit::Clean })
 }
 
 /// Writes a page, and shows it if asked to.

@@ -47,6 +47,13 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     if let Some(line) = unlisted(&counted) {
         let _ = writeln!(text, "note: {line}");
     }
+    let mut changes = report.changes().into_iter();
+    if let Some(counts) = changes.next() {
+        let _ = writeln!(text, "since the baseline: {counts}");
+    }
+    for line in changes {
+        let _ = writeln!(text, "  {line}");
+    }
     text.push_str(&summary(report, &listed));
     text
 }

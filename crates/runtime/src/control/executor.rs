@@ -88,6 +88,7 @@ impl Executor for Controlled {
         }
         (self.seed, self.releases) = (ask.seed, ask.releases);
         self.settings.accesses = ask.noted == Noted::Accesses;
+        self.settings.values = ask.noted == Noted::Events;
         let limit = self.settings.time;
         self.settings.time = ask.time.map_or(limit, |t| t.min(limit));
         for written in &self.settings.ensured {

@@ -53,6 +53,8 @@ pub struct History {
     pub steps: u64,
     /// The deterministic blocks.
     pub blocks: Blocks,
+    /// The events whose values were kept, each with their number in [`Control::seen`].
+    pub(super) seen: Vec<(usize, usize)>,
     names: Recognised,
 }
 
@@ -75,6 +77,7 @@ impl History {
             held: Vec::new(),
             steps: 0,
             blocks: Blocks::new(judges),
+            seen: Vec::new(),
             names: names.clone(),
         }
     }
@@ -108,6 +111,12 @@ impl History {
                 Phase::Event => {
                     let first = self.events.len();
                     self.happened(thread, &record, callers(line), lookup);
+                    // Atomic operations of a lock become events without values.
+                    if let (Some(number), [event]) = (line.seen(), &self.events[first..])
+                        && matches!(event.op, Op::Read(_) | Op::Write(_) | Op::Atomic(..))
+                    {
+                        self.seen.push((first, number));
+                    }
                     for at in first..self.events.len() {
                         let event = self.events[at];
                         self.note(&event);

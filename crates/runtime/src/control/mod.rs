@@ -36,6 +36,7 @@ use crate::places::{Names as CodeNames, Places};
 use crate::session::{Error, refusal};
 use crate::shm::{RegionTable, Shm};
 
+mod contents;
 mod ending;
 mod executor;
 mod gdb;
@@ -53,6 +54,7 @@ pub use executor::{WatchList, Watched};
 pub use output::{Written, WrittenFile};
 pub use selvedge_injected::control::wire;
 
+use contents::Contents;
 use history::Objects;
 use memory::{Memory, OneProcessor};
 
@@ -72,6 +74,8 @@ pub struct Settings {
     pub time: Duration,
     /// Whether plain accesses of instrumented code become events, and memory that is allocated and freed.
     pub accesses: bool,
+    /// Whether what accesses find and leave in memory is kept.
+    pub values: bool,
     /// Whether functions are regions: those that [`Resolve::regions`] names.
     pub function_regions: bool,
     /// Runs the program under gdb, which has the terminal. Then there is one execution, and no limit of
@@ -95,6 +99,7 @@ impl Default for Settings {
             records: 1_000_000,
             time: Duration::from_secs(10),
             accesses: false,
+            values: false,
             function_regions: false,
             debugger: None,
             ensured: Vec::new(),
@@ -222,6 +227,8 @@ pub struct Controlled {
     names: Names,
     /// What the ids of the execution that ran last stand for.
     last: Objects,
+    /// What the accesses of that execution found and left.
+    contents: Vec<Contents>,
 }
 
 impl Controlled {
@@ -261,6 +268,7 @@ impl Controlled {
             asked: Default::default(),
             names: Names::default(),
             last: Objects::default(),
+            contents: Vec::new(),
         })
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use selvedge_explore::{Choice, Driver, Strategy};
 use selvedge_model::{ThreadId, Uncontrolled};
 
+use super::contents;
 use super::history::{History, Lookup};
 use super::memory;
 use super::outside::system_call;
@@ -54,6 +55,7 @@ pub(super) fn execute(
         (program.settings.fork, wire::FORK),
         (program.releases, wire::RELEASES),
         (program.settings.accesses, wire::ACCESSES),
+        (program.settings.values, wire::VALUES),
     ] {
         flags |= if wanted { flag } else { 0 };
     }
@@ -86,6 +88,7 @@ pub(super) fn execute(
     let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
     let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
     program.last = history.objects;
+    program.contents = contents::read(program.memory.control(), &history.seen);
     let blocks = history.blocks.finish();
     let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
     let (stdout, stderr) = program.take_output();

@@ -17,6 +17,7 @@ use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
 use crate::program::claims::RegionOptions;
+use crate::progress::Schedules;
 use crate::store::{self, Store};
 
 /// Executions of one content that are looked at; more would only add to the evidence.
@@ -90,6 +91,7 @@ pub(super) fn executed(args: &InferDeterminism) -> Result<Observed, Failure> {
         RegionOptions { deterministic: args.deterministic.clone(), ..RegionOptions::default() };
     let claims = regions.claims();
     let mut observed = Observed::default();
+    let mut progress = Schedules::new("infer", args.runs * inputs.len() as u64);
     for (number, input) in (0..).zip(inputs) {
         let mut command = args.command.clone();
         command.extend(words(input)?.into_iter().map(OsString::from));
@@ -97,6 +99,7 @@ pub(super) fn executed(args: &InferDeterminism) -> Result<Observed, Failure> {
         let native = Native::new(&program, &deadline).claiming(claims.clone());
         let mut executor = native.with_globals(args.globals.depth()).executor()?;
         for run in 0..args.runs {
+            progress.advance(number * args.runs + run, 0, &deadline);
             let rng = Rng::new(derive(derive(args.seed, number), run));
             let ask = Ask { seed: args.seed, ..Ask::default() };
             let execution = execute(&mut executor, &mut RandomWalk::default(), rng, &ask)?;
@@ -108,6 +111,7 @@ pub(super) fn executed(args: &InferDeterminism) -> Result<Observed, Failure> {
             blocks.executions.iter().try_for_each(|e| observed.add(e, build))?;
         }
     }
+    progress.clear();
     observed.some(
         "no block of the program recorded a state; SELVEDGE_STATE records one, and --globals all globals",
     )

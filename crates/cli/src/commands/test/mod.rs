@@ -78,7 +78,7 @@ fn test(
     let mut watcher = Watcher {
         deadline,
         journal,
-        progress: Schedules::new(args.budget.schedules),
+        progress: Schedules::new("confirm", args.budget.schedules),
         predicted: &predicted,
         suppressions,
         by: "schedules",
@@ -102,6 +102,7 @@ fn test(
     report.cases = cases.into_iter().filter(Case::is_finding).chain(report.cases).collect();
     let search = explore::search(&campaign, points, observation.releases);
     if search.schedules > 0 && deadline.stopped().is_none() {
+        watcher.progress.turn_to("explore");
         let undirected = Undirected { search, until_failure: false, known: known.clone() };
         explore::finished(campaign.explore(undirected, &mut watcher))?;
     }

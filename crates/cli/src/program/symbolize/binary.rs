@@ -11,7 +11,7 @@ use object::elf::FileHeader64;
 use object::read::elf::{ElfFile, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind};
 use selvedge_model::Frame;
-use selvedge_runtime::{Location, Module};
+use selvedge_runtime::{Location, Module, Shape};
 
 use super::types::{Member, Types};
 
@@ -163,6 +163,12 @@ impl Binary {
             None if offset == 0 => name,
             None => format!("{name}+{offset}"),
         })
+    }
+
+    /// The type of the data there, if it is one value of `len` bytes.
+    pub(super) fn shape(&self, address: u64, len: u64) -> Option<Shape> {
+        let (_, offset) = within(&self.variables, address)?;
+        self.types()?.shape(address - offset, offset, len)
     }
 
     /// The memory of the variable around an address.

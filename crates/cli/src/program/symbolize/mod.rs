@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 use selvedge_model::{Frame, Range, Site};
 use selvedge_runtime::{
-    CallBefore, FunctionRegion, Location, LockPart, Module, Modules, Registers, Resolve,
+    CallBefore, FunctionRegion, Location, LockPart, Module, Modules, Registers, Resolve, Shape,
 };
 
 use crate::program::claims::Claims;
@@ -143,6 +143,13 @@ impl Symbolizer {
         let module = modules.iter().filter(|m| m.base <= addr).max_by_key(|m| m.base)?.clone();
         let binary = self.binary(&module);
         binary.data(addr.checked_sub(binary.bias(&module))?)
+    }
+
+    /// The type of the data with static storage at `addr`, if it is one value of `len` bytes.
+    fn shape(&mut self, addr: u64, len: u64, modules: &Modules) -> Option<Shape> {
+        let module = modules.iter().filter(|m| m.base <= addr).max_by_key(|m| m.base)?.clone();
+        let binary = self.binary(&module);
+        binary.shape(addr.checked_sub(binary.bias(&module))?, len)
     }
 
     /// The memory of the variable with static storage at `addr`.
@@ -317,6 +324,10 @@ impl Resolve for SharedSymbolizer {
 
     fn is_library(&self, site: &Site) -> bool {
         site.frame().is_some_and(is_library)
+    }
+
+    fn shape(&mut self, addr: u64, len: u64, modules: &Modules) -> Option<Shape> {
+        self.borrow_mut().shape(addr, len, modules)
     }
 
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {

@@ -16,12 +16,16 @@ use gimli::{
 };
 use object::{Object, ObjectSection};
 
+mod shapes;
+
 type Reader = EndianArcSlice<RunTimeEndian>;
 type Entry = DebuggingInformationEntry<Reader>;
 
 /// A type or variable: its unit, and where in it.
 pub(super) type At = (usize, UnitOffset);
 
+/// Bytes of a pointer.
+const POINTER: u64 = 8;
 /// Types within types that are followed.
 pub(super) const DEPTH: usize = 16;
 
@@ -498,6 +502,10 @@ impl Types {
         if let Some(size) = entry.attr(gimli::DW_AT_byte_size) {
             return size.udata_value();
         }
+        // clang does not say how large a pointer is.
+        if matches!(entry.tag(), gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type) {
+            return Some(POINTER);
+        }
         let of = self.type_of(at).filter(|_| depth > 0)?;
         let elements: u64 = match entry.tag() {
             gimli::DW_TAG_array_type => self.counts(at).iter().product(),
@@ -552,6 +560,7 @@ mod tests {
     use std::process::Command;
 
     use object::ObjectSymbol;
+    use selvedge_runtime::Shape;
 
     use super::super::binary::Binary;
     use super::*;
@@ -566,6 +575,13 @@ mod tests {
         typedef int row[3];
         row grid[4];
         union { int a; long b[2]; } choice;
+        _Bool flags[2];
+        double ratio = 1;
+        const char *who;
+        void *next;
+        _Atomic unsigned long size;
+        enum door { SHUT = -1, OPEN = 5 };
+        enum door door;
         int main(void) { static long seen[2]; seen[1] = queue.key; return (int)seen[1]; }";
 
     #[test]
@@ -600,6 +616,23 @@ mod tests {
             assert_eq!(part("late", 8), "late.pair", "declared before");
             assert_eq!(part("grid", 28), "grid[2][1]");
             assert_eq!(part("choice", 8), "choice+8");
+            let shape = |name: &str, offset: u64, len: u64| {
+                let is = |s: &object::Symbol<'_, '_>| s.name().is_ok_and(|n| n == name);
+                let symbol = symbols.symbols().find(is).expect(name);
+                binary.shape(symbol.address() + offset, len)
+            };
+            assert_eq!(shape("queue", 0, 4), Some(Shape::Signed), "the first member");
+            assert_eq!(shape("queue", 4, 4), None, "padding");
+            assert_eq!(shape("queue", 0, 8), None, "more than the member");
+            assert_eq!(shape("grid", 28, 4), Some(Shape::Signed));
+            assert_eq!(shape("choice", 0, 4), None, "either member");
+            assert_eq!(shape("flags", 1, 1), Some(Shape::Bool));
+            assert_eq!(shape("ratio", 0, 8), Some(Shape::Float));
+            assert_eq!(shape("who", 0, 8), Some(Shape::Text));
+            assert_eq!(shape("next", 0, 8), Some(Shape::Pointer));
+            assert_eq!(shape("size", 0, 8), Some(Shape::Unsigned));
+            let door = [(-1, "SHUT".to_owned()), (5, "OPEN".to_owned())];
+            assert_eq!(shape("door", 0, 4), Some(Shape::Constants(door.to_vec())));
         }
         std::fs::remove_file(&source).unwrap();
         std::fs::remove_file(&file).unwrap();
