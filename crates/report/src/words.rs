@@ -5,8 +5,8 @@ mod outside;
 mod short;
 
 pub(crate) use misused::{missing as missing_misused, why as why_misused};
-pub use short::short;
 pub use outside::{divergence, remark, stopped};
+pub use short::short;
 
 use selvedge_model::{Ended, Kind, Mode, Site};
 
