@@ -33,7 +33,7 @@ pub(crate) use report::{Report, ReportFailOn};
 #[derive(Parser, Debug)]
 #[command(name = "selvedge", version, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = "\
-Exit codes: 0 no finding at or above --fail-on; 1 findings; 2 wrong usage or input; 3 the program could
+Exit codes: 0 no finding at or above --fail-on; 1 findings; 2 wrong usage or input; 3 the program could \
 not be run or observed.
 `selvedge demo` shows on bundled examples what Selvedge does.")]
 pub(crate) struct Arguments {
@@ -182,10 +182,10 @@ pub(crate) struct Check {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-One thread runs at a time, and a strategy decides which one. Scheduling points are synchronization
-operations and, in an instrumented program, accesses that may race. Time passes only when every thread
+One thread runs at a time, and a strategy decides which one. Scheduling points are synchronization \
+operations and, in an instrumented program, accesses that may race. Time passes only when every thread \
 waits, random numbers come from the seed, standard input is empty, and the program's output is not shown.
-A crash or a failed assertion that happens in the same way under every schedule is not a concurrency bug: a
+A crash or a failed assertion that happens in the same way under every schedule is not a concurrency bug: a \
 note mentions it, but it is not a finding. A deadlock is one.")]
 pub(crate) struct Explore {
     // The registry of strategies provides the help.
@@ -223,11 +223,11 @@ pub(crate) struct Explore {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-First the program runs natively and under control, and analyses predict data races, deadlocks and atomicity
-violations. Then directed schedules try to make each prediction happen. A prediction that happens is
-confirmed: the report has a schedule that replays it, and a verdict based on what each order led to. The rest
+First the program runs natively and under control, and analyses predict data races, deadlocks and atomicity \
+violations. Then directed schedules try to make each prediction happen. A prediction that happens is \
+confirmed: the report has a schedule that replays it, and a verdict based on what each order led to. The rest \
 of the budget goes to undirected schedules, as in `selvedge explore`.
-Time passes only when every thread waits, random numbers come from the seed, standard input is empty, and
+Time passes only when every thread waits, random numbers come from the seed, standard input is empty, and \
 the program's output is not shown.")]
 pub(crate) struct Test {
     /// Native runs to observe first
@@ -265,7 +265,7 @@ pub(crate) struct Test {
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 The program runs in its original directory with its original arguments; its output is shown when it ends.
-The exit code is 1 if the finding happened again (or, with --schedule, if the program failed), 0 if not,
+The exit code is 1 if the finding happened again (or, with --schedule, if the program failed), 0 if not, \
 and 3 if the program could not be run.")]
 pub(crate) struct Replay {
     /// The id of the finding, or the beginning of the id
@@ -299,8 +299,8 @@ pub(crate) struct Replay {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-Three things are tried, in this order: the schedule of the finding, as far as it still fits; directed executions
-that aim at the same places; and schedules that begin like the finding's and go on at random. The exit code is 1 if
+Three things are tried, in this order: the schedule of the finding, as far as it still fits; directed executions \
+that aim at the same places; and schedules that begin like the finding's and go on at random. The exit code is 1 if \
 the finding is still there, 0 if it was not seen, and 3 if the program could not be run.")]
 pub(crate) struct Fixed {
     /// The id of the finding, or the beginning of the id
@@ -455,7 +455,7 @@ pub(crate) enum StatesCommand {
     arg_required_else_help = true
 )]
 #[command(after_help = "\
-`run`, `test`, `bench` and `nextest run` observe every program that they run; `build` only builds. Everything after
+`run`, `test`, `bench` and `nextest run` observe every program that they run; `build` only builds. Everything after \
 the command goes to Cargo: cargo selvedge test --release -p mine -- --nocapture")]
 pub(crate) struct CargoArguments {
     /// When to use colours: NO_COLOR, CLICOLOR and CLICOLOR_FORCE count for `auto`
@@ -573,8 +573,8 @@ pub(crate) enum InferCommand {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-A line for each variable: `thread-local` (one thread), `read-shared` (only reads), `guarded-by LOCK` (held at every
-access) are phases; `fork`, `join` and `via lock|atomic|barrier|semaphore NAME` say what orders the next phase after
+A line for each variable: `thread-local` (one thread), `read-shared` (only reads), `guarded-by LOCK` (held at every \
+access) are phases; `fork`, `join` and `via lock|atomic|barrier|semaphore NAME` say what orders the next phase after \
 the one before. The text is a specification that `--discipline` checks. Races found on the way are findings.")]
 pub(crate) struct InferDiscipline {
     /// Trace files, text (.std) or binary (.svt); `-` is standard input
@@ -620,11 +620,11 @@ pub(crate) struct InferDiscipline {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-`-- PROGRAM` runs a program under control, `--runs` times for each `--input`, each time with another schedule, and
-infers from the states of its blocks (`SELVEDGE_STATE`, `selvedge::deterministic_with`); `--store` infers from the
-stored executions of the last build. In a file, an execution is one line: {\"block\": NAME, \"pre\": {NAME: VALUE, …}, \"post\": {NAME: VALUE, …}}, with the values of
-the block's locations before and after it. Values are compared by `equal`, numbers with a fraction also by
-`within:1e-10`, arrays also by `multiset` and `set`. The exit code is 3 if nothing can be inferred about a block
+`-- PROGRAM` runs a program under control, `--runs` times for each `--input`, each time with another schedule, and \
+infers from the states of its blocks (`SELVEDGE_STATE`, `selvedge::deterministic_with`); `--store` infers from the \
+stored executions of the last build. In a file, an execution is one line: {\"block\": NAME, \"pre\": {NAME: VALUE, …}, \"post\": {NAME: VALUE, …}}, with the values of \
+the block's locations before and after it. Values are compared by `equal`, numbers with a fraction also by \
+`within:1e-10`, arrays also by `multiset` and `set`. The exit code is 3 if nothing can be inferred about a block \
 because no input was run twice.")]
 pub(crate) struct InferDeterminism {
     /// A file of executions, one JSON object a line; `-` is standard input
@@ -694,7 +694,7 @@ pub(crate) enum InferFormat {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-An operation is one line: {\"process\": WHO, \"op\": NAME, \"arg\": VALUE, \"key\": KEY, \"ret\": VALUE, \"call\": TIME,
+An operation is one line: {\"process\": WHO, \"op\": NAME, \"arg\": VALUE, \"key\": KEY, \"ret\": VALUE, \"call\": TIME, \
 \"return\": TIME}; times are integers. Without `return` the operation is pending. Operations:
   register  read, write, cas (arg [expected, new]; returns whether it did)
   counter   add, get
@@ -703,7 +703,7 @@ An operation is one line: {\"process\": WHO, \"op\": NAME, \"arg\": VALUE, \"key
   set       add, remove, contains (return whether it changed, or was there)
   map       get, put, remove, by key (return the value before)
   mutex     lock, unlock
-An object that has nothing gives null. Operations with different keys are checked apart. Exit codes: 0
+An object that has nothing gives null. Operations with different keys are checked apart. Exit codes: 0 \
 linearizable; 1 not; 2 malformed; 3 not decided within --memory or --time.")]
 pub(crate) struct History {
     /// The kind of object

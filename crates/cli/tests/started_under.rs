@@ -95,7 +95,8 @@ fn a_filter_of_system_calls_like_a_containers() {
     let project = project("seccomp");
     project.source("under/confined.c");
     project.call("cc", &["confined.c", "-o", "confined"]);
-    let run = project.command("./confined", &[SELVEDGE, "run", "--", "./program"]).output().unwrap();
+    let run =
+        project.command("./confined", &[SELVEDGE, "run", "--", "./program"]).output().unwrap();
     found(&run);
     let args = [SELVEDGE, "test", "--schedules", "50", "--", "./program"];
     let test = project.command("./confined", &args).output().unwrap();

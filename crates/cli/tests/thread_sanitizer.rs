@@ -64,6 +64,7 @@ fn a_recorded_run_is_a_trace() {
 fn the_headers_can_be_used_with_a_plain_compiler() {
     let project = Project::new("print-include");
     let directory = stdout(&project.selvedge(&["cc", "--print-include"]));
-    fs::write(project.0.join("plain.c"), "#include <selvedge.h>\nint main(void) { return 0; }\n").unwrap();
+    fs::write(project.0.join("plain.c"), "#include <selvedge.h>\nint main(void) { return 0; }\n")
+        .unwrap();
     project.call("cc", &["-I", directory.trim(), "-c", "plain.c"]);
 }

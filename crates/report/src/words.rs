@@ -6,9 +6,9 @@ mod short;
 mod values;
 
 pub(crate) use misused::{missing as missing_misused, why as why_misused};
-pub use short::short;
 pub use outside::{divergence, remark, stopped};
 pub use values::{scalar, values};
+pub use short::short;
 
 use selvedge_model::{Ended, Kind, Mode, Site};
 

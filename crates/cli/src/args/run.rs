@@ -14,8 +14,8 @@ use crate::program::claims::RegionOptions;
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-The program keeps its standard output. Findings go to standard error and into .selvedge/; `selvedge report`
-shows them again. The exit code is 1 if there are findings at or above --fail-on, 3 if the program could
+The program keeps its standard output. Findings go to standard error and into .selvedge/; `selvedge report` \
+shows them again. The exit code is 1 if there are findings at or above --fail-on, 3 if the program could \
 not be run or observed, and otherwise the program's own exit code.")]
 pub(crate) struct Run {
     #[command(flatten)]

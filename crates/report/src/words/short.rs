@@ -64,8 +64,13 @@ fn cut(name: &str, most: usize, open: char, close: char) -> String {
     let mut depth = 0usize;
     let mut before = ' ';
     for (at, c) in name.char_indices() {
-        let of_operator = name[..at].trim_end_matches(['<', '>', '=', '-']).ends_with("operator");
-        let is_bracket = !of_operator && !(c == '>' && before == '-');
+        let before_it = &name[..at];
+        let of_operator = match c {
+            '<' | '>' => before_it.trim_end_matches(['<', '>', '=', '-']).ends_with("operator"),
+            _ => before_it.ends_with("operator") || before_it.ends_with("operator("),
+        };
+        let is_arrow = c == '>' && before == '-';
+        let is_bracket = !of_operator && !is_arrow;
         if is_bracket && c == close {
             depth = depth.saturating_sub(1);
         }
@@ -99,7 +104,7 @@ mod tests {
                     std::allocator<std::function<void (int, std::map<int, std::pair<long, long> >)> > > >::call";
         assert_eq!(
             short(name),
-            "registry<std::string, std::vector<std::function<…>>>::call"
+            "registry<std::string, std::vector<std::function<void (int, std::map<…>)>>>::call"
         );
     }
 

@@ -17,6 +17,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::errno::Errno;
 use crate::report::{self, Misused, Other};
+use crate::rings;
 use crate::shadow::Cell;
 use crate::sync;
 use crate::thread::{self, Thread, state};
@@ -34,7 +35,8 @@ fn load(addr: usize, offset: usize) -> u32 {
 
 #[cold]
 fn found(kind: MisuseKind, of: ObjectKind, addr: usize, part: AccessKind, pc: usize) {
-    let Some(t) = thread::me() else { return };
+    // The child of a fork gives back what the parent locked for it, and has another number.
+    let Some(t) = thread::me().filter(|_| !rings::is_stopped()) else { return };
     let _errno = Errno::keep();
     let other = waiter(t, addr).filter(|_| kind == MisuseKind::DestroyedAwaited);
     report::misuse(t, &Misused { kind, detail: of as u32, addr, part }, other.as_ref(), pc);
@@ -410,6 +412,13 @@ fn in_handler(
         other.as_ref(),
         pc,
     );
+}
+
+/// The thread jumps, perhaps out of a handler.
+pub fn jumps(t: &mut Thread) {
+    t.handles = 0;
+    t.expects_signal = 0;
+    t.waits_for.store(0, Ordering::Release);
 }
 
 /// The thread calls a function of [`UNSAFE`](crate::wire::UNSAFE), by its number there.

@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::interpose::channels;
+use crate::layout;
 use crate::rings;
 use crate::shadow::Cell;
 use crate::thread::{self, Thread};
@@ -90,7 +90,7 @@ pub fn race(
         return;
     }
     let owner = thread::owner(earlier.cell.slot(), earlier.cell.clock());
-    if let Some(fd) = channels::descriptor_at(addr) {
+    if let Some(fd) = layout::descriptor_at(addr) {
         let part =
             |kind| if kind == AccessKind::Write { AccessKind::Close } else { AccessKind::Use };
         let other =

@@ -24,6 +24,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::memory;
 use crate::fasttrack;
+use crate::layout;
 use crate::primitives::{happens_after, happens_before};
 use crate::report::{self, Misused, Other};
 use crate::rings;
@@ -33,13 +34,13 @@ use crate::thread::{self, Thread};
 use crate::wire::{AccessKind, MisuseKind};
 
 /// How many descriptors are distinguished; larger numbers are not.
-const TABLE: usize = 1 << 16;
+const TABLE: usize = layout::DESCRIPTORS_LEN / KEY;
 /// Synchronization objects are found by address; the program has no memory at these addresses.
-const NUMBERS: usize = 0x4300_0000_0000;
+const NUMBERS: usize = layout::DESCRIPTORS;
 const CHANNELS: usize = 0x4380_0000_0000;
 /// How far apart they are. Under control the host numbers memory in pieces of that size: whether two keys
 /// share one must not depend on the inodes of pipes.
-const KEY: usize = 16;
+const KEY: usize = layout::KEY;
 
 /// What is known of a descriptor.
 struct Descriptor {
@@ -116,11 +117,6 @@ fn classify(fd: c_int) -> u32 {
 
 fn is_tracked(fd: c_int) -> bool {
     fd >= 0 && crate::init::is_up()
-}
-
-/// The descriptor of a number's key, if the address is one.
-pub fn descriptor_at(addr: usize) -> Option<u32> {
-    (NUMBERS..NUMBERS + TABLE * KEY).contains(&addr).then(|| ((addr - NUMBERS) / KEY) as u32)
 }
 
 /// Whether misuse of the descriptor is looked for. A child process has descriptors of its own.

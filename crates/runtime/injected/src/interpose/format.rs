@@ -56,7 +56,7 @@ impl Arguments {
 
     /// Passes over a `long double`, which is on the stack.
     fn long_float(&mut self) {
-        self.stack = (self.stack + 15 & !15) + 16;
+        self.stack = ((self.stack + 15) & !15) + 16;
     }
 }
 
@@ -243,7 +243,7 @@ macro_rules! prints {
             unsafe { printed($format, *list, $pc) };
             let $n = real!($real($($arg,)* list) as fn($(prints!(@ $arg),)* *mut Arguments) -> c_int);
             let _errno = super::Errno::keep();
-            $after;
+            let () = $after;
             $n
         }
     )*};
@@ -265,7 +265,7 @@ prints! {
 macro_rules! scans {
     ($($imp:ident $real:ident($($arg:ident),*) of $format:ident, |$pc:ident| $before:expr;)*) => {$(
         unsafe extern "C" fn $imp($($arg: usize,)* list: *mut Arguments, $pc: usize) -> c_int {
-            $before;
+            let () = $before;
             // SAFETY: the list that the entry has made, or the program's.
             let before = unsafe { *list };
             let n = real!($real($($arg,)* list) as fn($(scans!(@ $arg),)* *mut Arguments) -> c_int);

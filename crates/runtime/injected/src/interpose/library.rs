@@ -80,12 +80,12 @@ macro_rules! table {
         $(, then |$result:ident| $after:expr)?;)*) => {
         $(
             unsafe extern "C" fn $imp($($arg: usize,)* $pc: usize) -> usize {
-                $before;
+                let () = $before;
                 let result = real!($name $(@ $version)? ($($arg),*) as fn($(table!(@ $arg)),*) -> usize);
                 $(
                     let _errno = super::Errno::keep();
                     let $result = result;
-                    $after;
+                    let () = $after;
                 )?
                 result
             }
