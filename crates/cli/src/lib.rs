@@ -137,7 +137,10 @@ pub fn cargo_selvedge() -> ExitCode {
     };
     let parsed = command_line.try_get_matches_from(words);
     match parsed.and_then(|matches| CargoArguments::from_arg_matches(&matches)) {
-        Ok(arguments) => ended(commands::cargo::run(&arguments)),
+        Ok(arguments) => {
+            arguments.color.apply();
+            ended(commands::cargo::run(&arguments))
+        }
         Err(error) => refused(&error),
     }
 }

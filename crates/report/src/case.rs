@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use selvedge_model::{
-    Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Mode, Reported, Site, Status, Target,
-    Verdict, merge,
+    Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Misuse, Mode, Part, Reported, Site,
+    Status, Target, Verdict, merge,
 };
 use selvedge_specs::Value;
 
@@ -56,6 +56,11 @@ pub enum Subject {
     Value {
         block: String,
         name: String,
+    },
+    /// Something that was misused. A thread, a handler or a descriptor has no place in memory.
+    Misused {
+        misuse: Misuse,
+        of: Memory,
     },
     /// How the program failed.
     Program(Failure),
@@ -353,6 +358,8 @@ pub enum Role {
     Sleep,
     Fail,
     Ensure,
+    /// Takes part in a misuse.
+    Part(Part),
     /// A rank loads from memory that other ranks can access, or that a call of MPI uses.
     Load,
     /// A rank stores to such memory.
@@ -631,9 +638,9 @@ impl Subject {
     pub fn names(&self) -> &[String] {
         match self {
             Subject::Locks(names) => names,
-            Subject::Memory(Memory::Named(name)) | Subject::Region(Region::Named(name)) => {
-                std::slice::from_ref(name)
-            }
+            Subject::Memory(Memory::Named(name))
+            | Subject::Region(Region::Named(name))
+            | Subject::Misused { of: Memory::Named(name), .. } => std::slice::from_ref(name),
             Subject::Value { name, .. } => std::slice::from_ref(name),
             Subject::Memory(
                 Memory::Window { name: Some(name), .. } | Memory::Buffer { name: Some(name), .. },
@@ -645,6 +652,7 @@ impl Subject {
                 | Memory::Buffer { name: None, .. },
             )
             | Subject::Region(Region::Locked(_))
+            | Subject::Misused { .. }
             | Subject::Program(_) => &[],
         }
     }

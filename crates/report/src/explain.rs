@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use selvedge_model::{
     BarrierId, Blocked, CondId, Ended, Event, Failure, Finding, LockId, Op, Pending, Range, Role,
-    SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId,
+    SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId, regions,
 };
 
 use crate::End;
@@ -178,7 +178,7 @@ impl Thing {
             Op::Post(semaphore) | Op::Wait(semaphore) => Thing::Semaphore(semaphore),
             Op::Arrive(barrier, _) | Op::Leave(barrier, _) => Thing::Barrier(barrier),
             Op::Fork(thread) | Op::Join(thread) => Thing::Thread(thread),
-            Op::Begin | Op::End | Op::Fence(_) | Op::RegionEnter(..) | Op::RegionExit(_) => {
+            Op::Begin | Op::End | Op::Fence(_) | regions!() => {
                 return None;
             }
         })
@@ -201,7 +201,7 @@ impl Thing {
             Role::Wait(semaphore) | Role::Post(semaphore) => Some(Thing::Semaphore(semaphore)),
             Role::Arrive(barrier) | Role::Leave(barrier) => Some(Thing::Barrier(barrier)),
             Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => None,
-            Role::Enter(_) | Role::Sleep | Role::Fail | Role::Ensure => None,
+            Role::Enter(_) | Role::Sleep | Role::Fail | Role::Ensure | Role::Part(_) => None,
         }
     }
 

@@ -178,7 +178,7 @@ fn large() -> Case {
 fn a_large_interleaving_has_arrows_between_the_threads() {
     let report = Report { cases: vec![large()], ..Report::default() };
     let sources = Sources::new(|_| Some(common::SOURCE.to_owned()));
-    let mut view = View { sources, width: 100, all: true };
+    let mut view = View { sources, width: 100, wraps: false, all: true };
     let page = Format::named("html").expect("a format").show(&report, &mut view);
     let script = "
         key('n');

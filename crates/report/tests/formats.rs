@@ -169,13 +169,13 @@ fn hostile_report() -> Report {
 fn hostile(format: &str) -> String {
     let sources =
         Sources::new(|_| Some("\n\n\nint x; /* \u{1b}[2J\u{202e}</script><script> */\n".into()));
-    let mut view = View { sources, width: 100, all: true };
+    let mut view = View { sources, width: 100, wraps: false, all: true };
     Format::named(format).expect("a format").show(&hostile_report(), &mut view)
 }
 
 fn empty(format: &str) -> String {
     let stats = Stats { analyses: vec!["races".to_owned()], ..Stats::default() };
-    let mut view = View { sources: Sources::new(|_| None), width: 100, all: true };
+    let mut view = View { sources: Sources::new(|_| None), width: 100, wraps: false, all: true };
     Format::named(format).expect("a format").show(&Report { stats, ..Report::default() }, &mut view)
 }
 

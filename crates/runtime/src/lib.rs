@@ -18,7 +18,7 @@
 //! | `numbering` | numbers for memory that do not depend on where it lies |
 //! | [`modules`] | what a program counter belongs to |
 //! | [`epoch`] | when a thread did something |
-//! | [`races`] | race records become findings |
+//! | [`races`], `misuse` | records of races and of misuse become findings |
 //! | `earlier` | the place of a race's earlier access |
 //! | [`crash`], `last_words` | where a signal ended a program, and what it said |
 //! | `rust_locks` | which locks of Rust a thread is known to hold |
@@ -33,6 +33,7 @@ pub mod epoch;
 mod last_words;
 pub mod libraries;
 pub mod merge;
+mod misuse;
 pub mod modules;
 pub mod names;
 mod numbering;

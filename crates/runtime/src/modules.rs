@@ -45,7 +45,8 @@ impl Modules {
             }
             let base = *bases.entry(path).and_modify(|b| *b = start.min(*b)).or_insert(start);
             if code {
-                let path = PathBuf::from(path);
+                // The kernel writes a line end in a name as an octal number.
+                let path = PathBuf::from(path.replace("\\012", "\n"));
                 modules.by_start.insert(start, Module { start, end, offset, base, path });
             }
         }

@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use selvedge_model::RegionKind;
 
@@ -32,6 +33,10 @@ pub struct RaceRecord {
     pub stamp: u64,
     /// How often the two places raced.
     pub count: u32,
+    /// See [`wire::Race::misuse`].
+    pub misuse: u32,
+    /// See [`wire::Race::detail`].
+    pub detail: u32,
 }
 
 /// Processes that an observed program started, directly or not, and that carry the runtime. Only races are
@@ -140,8 +145,31 @@ impl Shm {
                 later: (&raw const (*race).later).read_volatile(),
                 past: (&raw const (*race).past).read_volatile(),
                 stamp: (&raw const (*race).stamp).read_volatile(),
+                misuse: (&raw const (*race).misuse).read_volatile(),
+                detail: (&raw const (*race).detail).read_volatile(),
                 count,
             }
+        })
+    }
+
+    /// How long the end of the program waits for threads that still do something.
+    pub fn set_linger(&self, time: Duration) {
+        let milliseconds = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        self.shared().header.linger.store(milliseconds, Ordering::Relaxed);
+    }
+
+    /// The program's default options and suppressions, each once.
+    pub fn defaults(&self, told: &mut [bool; 2]) -> [Option<String>; 2] {
+        let header = &self.shared().header;
+        let mut words = [&header.options, &header.suppressions].into_iter().zip(told);
+        std::array::from_fn(|_| {
+            let (word, told) = words.next()?;
+            let word = word.load(Ordering::Acquire);
+            if *told || word == 0 {
+                return None;
+            }
+            *told = true;
+            self.text(word >> 32, word as u32 as usize)
         })
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
     let own = usize::from(subcommand == "nextest").min(rest.len());
     let (own, rest) = rest.split_at(own);
     command.args(own);
-    configure(&mut command, &toolbox, &args.options)?;
+    configure(&mut command, &toolbox, args)?;
     if !names(rest, "--target-dir") {
         command.arg("--target-dir").arg(target_directory(&cargo, rest)?);
     }
@@ -56,11 +56,12 @@ pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
 fn configure(
     command: &mut Command,
     toolbox: &Toolbox,
-    options: &RunOptions,
+    args: &CargoArguments,
 ) -> Result<(), Failure> {
     let own = std::env::current_exe()?;
     let mut runner = vec![text(&own)?, "run".to_owned()];
-    runner.extend(run_options(options)?);
+    runner.push(format!("--color={}", args.color.name()));
+    runner.extend(run_options(&args.options)?);
     runner.push("--".to_owned());
     let mut set = |key: &str, value: String| {
         command.arg("--config").arg(format!("target.{TARGET}.{key}={value}"));
@@ -139,6 +140,7 @@ fn run_options(options: &RunOptions) -> Result<Vec<String>, Failure> {
         format!("--analyses={}", options.analyses.join(",")),
         format!("--format={}", options.format.name),
         format!("--fail-on={fail_on}"),
+        format!("--linger={}ms", options.linger.as_millis()),
     ];
     if options.all {
         words.push("--all".to_owned());

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use selvedge_report::{Baseline, Case, FORMATS, Format, Since};
+use selvedge_report::{Baseline, Case, FORMATS, Format, Since, words};
 
 use crate::args::{Output, Report, ReportFailOn};
 use crate::exit::{Exit, Failure};
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
     let directory = store::directory(&here);
     let store = Store::open(&directory)?;
     if args.runs {
-        list(&store.runs()?)?;
+        list(&store)?;
         return Ok(Exit::Clean);
     }
     if args.fail_on == ReportFailOn::New && args.baseline.is_none() && args.diff.is_empty() {
@@ -93,10 +93,41 @@ fn heading(run: &Run) -> String {
     format!("run {}: {} ({}; {ending})", run.id, run.command.join(" "), run.mode)
 }
 
-fn list(runs: &[Run]) -> Result<(), Failure> {
+/// The runs, the last one first: what ran and how it ended, when, and how many findings there are.
+fn list(store: &Store) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    for run in runs {
-        writeln!(out, "{}", heading(run))?;
+    for run in store.runs()? {
+        let findings = store.report(&run)?.cases.len() as u64;
+        let (when, findings) = (utc(run.started), words::count(findings, "finding"));
+        writeln!(out, "{}, {when}: {findings}", heading(&run))?;
     }
     Ok(())
+}
+
+/// Seconds since 1970 as a date and a time. The date is Howard Hinnant's `civil_from_days`.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute) = (rest / 3600, rest / 60 % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(super::utc(0), "1970-01-01 00:00 UTC");
+        assert_eq!(super::utc(951_782_399), "2000-02-28 23:59 UTC");
+        assert_eq!(super::utc(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(super::utc(1_000_000_000), "2001-09-09 01:46 UTC");
+        assert_eq!(super::utc(4_107_542_400), "2100-03-01 00:00 UTC");
+    }
 }

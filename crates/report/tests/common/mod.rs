@@ -321,7 +321,7 @@ pub(crate) fn shown(format: &str, width: usize) -> String {
     let stats = Stats { bounds: bounds(), control: Some(control), ..Stats::default() };
     let report = Report { cases: cases(), stats, ..Report::default() };
     let sources = Sources::new(|file| (file == "bank.c").then(|| SOURCE.to_owned()));
-    let mut view = View { sources, width, all: true };
+    let mut view = View { sources, width, wraps: false, all: true };
     let format = Format::named(format).expect("a format");
     let text = format.show(&report, &mut view);
     strip(&text)

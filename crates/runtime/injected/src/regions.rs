@@ -295,7 +295,7 @@ fn shared_name(name: usize, len: usize) -> (usize, usize) {
 }
 
 /// Copies a name, if there is room.
-fn copy_name(name: usize, len: usize) -> Option<usize> {
+pub fn copy_name(name: usize, len: usize) -> Option<usize> {
     let shared = rings::shared()?;
     let at = shared.header.texts_len.fetch_add(len as u32, Ordering::Relaxed) as usize;
     if at + len > wire::TEXTS {

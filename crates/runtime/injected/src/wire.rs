@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -143,6 +143,13 @@ pub struct Header {
     pub processes: AtomicU32,
     /// The process that appends to [`Shared::maps`], 0 if none does.
     pub mapping: AtomicU32,
+    /// How long the end of the program waits for threads that still do something, in milliseconds.
+    pub linger: AtomicU32,
+    /// Where in [`Shared::texts`] the program's default options are (upper half) and how long they are; 0 if there
+    /// are none.
+    pub options: AtomicU64,
+    /// The same for its default suppressions.
+    pub suppressions: AtomicU64,
     /// Bytes of [`Shared::values`] that are given out.
     pub values_len: AtomicU64,
     /// The last stamp given out.
@@ -394,31 +401,91 @@ impl Record {
 
 const PC_MASK: u64 = (1 << 48) - 1;
 
-/// How one side of a race accessed memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-#[allow(missing_docs)]
-pub enum AccessKind {
-    Read = 1,
-    Write = 2,
-    AtomicRead = 3,
-    AtomicWrite = 4,
-    Free = 5,
+macro_rules! numbered {
+    ($(#[$doc:meta])* $type:ident { $($(#[$inner:meta])* $name:ident = $value:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u32)]
+        #[allow(missing_docs)]
+        pub enum $type { $($(#[$inner])* $name = $value,)* }
+
+        impl $type {
+            /// The meaning of a number, if it has one.
+            pub fn from_number(number: u32) -> Option<$type> {
+                match number { $($value => Some($type::$name),)* _ => None }
+            }
+        }
+    };
 }
 
-impl AccessKind {
-    /// The meaning of a number, if it has one.
-    pub fn from_number(number: u32) -> Option<AccessKind> {
-        Some(match number {
-            1 => AccessKind::Read,
-            2 => AccessKind::Write,
-            3 => AccessKind::AtomicRead,
-            4 => AccessKind::AtomicWrite,
-            5 => AccessKind::Free,
-            _ => return None,
-        })
+numbered! {
+    /// How one side of a race accessed memory, or what a thread did that takes part in a misuse.
+    AccessKind {
+        Read = 1,
+        Write = 2,
+        AtomicRead = 3,
+        AtomicWrite = 4,
+        Free = 5,
+        Use = 6,
+        Destroy = 7,
+        Lock = 8,
+        Unlock = 9,
+        WaitFor = 10,
+        Close = 11,
+        Open = 12,
+        Start = 13,
+        Install = 14,
+        Handle = 15,
+        Call = 16,
     }
 }
+
+numbered! {
+    /// How something was misused, as the model has it.
+    MisuseKind {
+        DestroyedHeld = 1,
+        DestroyedAwaited = 2,
+        UsedDestroyed = 3,
+        UsedUninitialised = 4,
+        UnlockedByOther = 5,
+        UnlockedFree = 6,
+        ClosedInUse = 7,
+        UsedReused = 8,
+        UsedFreed = 9,
+        FreedTwice = 10,
+        ChangedErrno = 11,
+        UnsafeCall = 12,
+        NeverJoined = 13,
+    }
+}
+
+numbered! {
+    /// What kind of synchronization object was misused: [`Race::detail`] of the first six.
+    ObjectKind {
+        Mutex = 1,
+        RwLock = 2,
+        Spinlock = 3,
+        Condition = 4,
+        Barrier = 5,
+        Semaphore = 6,
+    }
+}
+
+/// Functions that are not async-signal-safe and that the runtime sees, by number.
+pub const UNSAFE: [&str; 12] = [
+    "malloc",
+    "free",
+    "pthread_mutex_lock",
+    "pthread_mutex_unlock",
+    "pthread_rwlock_lock",
+    "pthread_rwlock_unlock",
+    "pthread_cond_signal",
+    "printf",
+    "puts",
+    "fputs",
+    "exit",
+    "syslog",
+];
 
 /// What a [`RecordKind::Raced`] says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -492,17 +559,23 @@ pub struct Side {
     pub stack: [u64; FRAMES],
 }
 
-/// One race between two places in the program.
+/// One race between two places in the program, or one misuse.
 #[repr(C, align(64))]
 pub struct Race {
     /// 1 when the record is complete.
     pub done: AtomicU32,
     /// How often the two places raced.
     pub count: AtomicU32,
+    /// The [`MisuseKind`] as a number; 0 for a race.
+    pub misuse: u32,
+    /// Of a misuse: the [`ObjectKind`], the descriptor, or the signal, with the number of an [`UNSAFE`]
+    /// function above the lowest byte.
+    pub detail: u32,
     /// The last stamp given out when the race was found: what its thread held and what memory was
     /// what is known from the events up to here.
     pub stamp: u64,
-    /// The access that was there first.
+    /// The access that was there first. Of a misuse the other thread's part, kind 0 if it is not known here;
+    /// its program counter is whole, unless it comes from shadow memory.
     pub earlier: Side,
     /// The access that found it.
     pub later: Side,

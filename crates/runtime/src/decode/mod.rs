@@ -20,10 +20,10 @@ use selvedge_model::{
 };
 
 use crate::epoch::{Epoch, Past};
+use crate::misuse::role;
 use crate::modules::{LockPart, LockStep};
 use crate::numbering::Numbering;
 use crate::places::{Callers, Code, Names};
-use crate::races::role;
 use crate::rust_locks::RustLocks;
 use crate::wire::{
     self, ALL, FUTEX, JOIN, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind, SHARED, order,
