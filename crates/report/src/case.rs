@@ -11,7 +11,7 @@ use selvedge_model::{
 };
 use selvedge_specs::Value;
 
-use crate::{Act, Interleaving, words};
+use crate::{Act, Interleaving};
 
 /// A finding, with the names of everything in it.
 #[derive(Clone, PartialEq, Debug)]
@@ -517,17 +517,6 @@ impl Control {
             Some(How::Rows(rows)) => Some(rows),
             Some(How::Told(_)) | None => None,
         }
-    }
-
-    /// Two executions to read beside each other, each with what to call it. The second one shows the finding.
-    pub fn beside(&self) -> Option<[(String, &Interleaving); 2]> {
-        let rows = self.rows()?;
-        if let Some(other) = &self.other {
-            return Some([("one execution".to_owned(), other), ("the other".to_owned(), rows)]);
-        }
-        let compared = self.compared.as_deref()?;
-        let [first, second] = words::compared(compared);
-        Some([(first, &compared.rows), (second, rows)])
     }
 }
 

@@ -26,6 +26,7 @@ pub mod advice;
 mod arrows;
 mod baseline;
 pub mod case;
+mod compared;
 pub mod escape;
 pub mod explain;
 #[cfg(feature = "formats")]

@@ -7,8 +7,8 @@ mod values;
 
 pub(crate) use misused::{missing as missing_misused, why as why_misused};
 pub use outside::{divergence, remark, stopped};
-pub use values::{scalar, values};
 pub use short::short;
+pub use values::{scalar, values};
 
 use selvedge_model::{Ended, Kind, Mode, Site};
 

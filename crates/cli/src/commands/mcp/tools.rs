@@ -1,6 +1,6 @@
 //! The tools: what they take, and what they do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use selvedge_report::{FORMATS, Format, Report};
@@ -156,11 +156,7 @@ fn directory(allowed: &Allowed, arguments: &Value) -> Result<PathBuf, String> {
 }
 
 /// The words after `--`, if a program is named.
-fn program(
-    allowed: &Allowed,
-    arguments: &Value,
-    directory: &PathBuf,
-) -> Result<Vec<String>, String> {
+fn program(allowed: &Allowed, arguments: &Value, directory: &Path) -> Result<Vec<String>, String> {
     let Some(program) = text(arguments, "program")? else { return Ok(Vec::new()) };
     let program = allowed.path(&directory.join(program))?;
     let word = program.to_str().ok_or("the path of the program is not UTF-8")?.to_owned();
@@ -177,7 +173,7 @@ fn program(
 }
 
 /// Runs a command of ours in a process of its own.
-fn selvedge(directory: &PathBuf, words: &[String]) -> Result<Output, String> {
+fn selvedge(directory: &Path, words: &[String]) -> Result<Output, String> {
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
     let output = Command::new(own)
         .args(words)
