@@ -6,7 +6,8 @@
 #define BITS SIZED(4, 22)
 
 static uint32_t partialkey = 0x5eedu << 8;
-static uint32_t plain = 0x01234567u, coded, key;
+uint32_t plain = 0x01234567u;
+static uint32_t coded, key;
 static volatile int found;
 
 static uint32_t encode(uint32_t text, uint32_t with) {

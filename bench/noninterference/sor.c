@@ -10,8 +10,8 @@
 #define ITERATIONS SIZED(6, 150)
 #define OMEGA 1.25
 
-static int iterations = ITERATIONS;
-static double omega = OMEGA;
+int iterations = ITERATIONS;
+double omega = OMEGA;
 static double grid[SIZE][SIZE], alone[SIZE][SIZE];
 
 #ifdef BUG

@@ -215,7 +215,7 @@ mod tests {
             }
             one.sort();
             assert_eq!(one, shallow, "{compiler}");
-            let all = names(4);
+            let all = names(5);
             for expected in [
                 "pairs[0].left.key 4 None 1",
                 "pairs[1].left.weight 13 None 1",
