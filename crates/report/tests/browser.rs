@@ -126,7 +126,7 @@ fn two_executions_part_and_values_follow_the_steps() {
     }));
     let report = Report { cases: vec![case], ..Report::default() };
     let sources = Sources::new(|_| Some(common::SOURCE.to_owned()));
-    let mut view = View { sources, width: 100, all: true };
+    let mut view = View { sources, width: 100, wraps: false, all: true };
     let page = Format::named("html").expect("a format").show(&report, &mut view);
     let script = "
         const [passing, failing] = document.querySelectorAll('.how');

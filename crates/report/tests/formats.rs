@@ -65,7 +65,8 @@ fn a_baseline_tells_new_from_known_and_gone() {
     let mut report = of(&pick(&known[1..]));
     report.baseline = Some(Baseline::of(&of(&pick(&known[..2]))));
     let show = |format: &str| {
-        let mut view = View { sources: Sources::new(|_| None), width: 100, all: true };
+        let mut view =
+            View { sources: Sources::new(|_| None), width: 100, wraps: false, all: true };
         Format::named(format).expect("a format").show(&report, &mut view)
     };
     let log: serde_json::Value = serde_json::from_str(&show("sarif")).expect("JSON");

@@ -108,24 +108,16 @@ fn test(
     }
     watcher.progress.clear();
     determinism::refuse(&campaign.determinism)?;
-    for violation in determinism::violations(&campaign, deadline, journal)? {
-        if !suppressions.match_finding(&violation, &[]) {
-            report.add(violation);
-        }
-    }
-    for anomaly in determinism::anomalies(&mut campaign, journal) {
-        if !suppressions.match_finding(&anomaly, &[]) {
-            report.add(anomaly);
-        }
-    }
+    let mut differences = determinism::violations(&campaign, deadline, journal)?;
+    differences.extend(determinism::anomalies(&mut campaign, journal));
+    let wanted = |case: &Case| !suppressions.match_finding(case, &[]);
+    differences.into_iter().filter(wanted).for_each(|case| report.add(case));
     let undecided = determinism::undecided(&campaign.determinism, false);
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
-    for failure in failures {
-        if !suppressions.match_finding(&failure, &[]) {
-            journal.add(report.merge(failure, Keep::Second));
-        }
+    for failure in failures.into_iter().filter(wanted) {
+        journal.add(report.merge(failure, Keep::Second));
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
     report.stats.bounds.extend(claims.unmatched());

@@ -218,11 +218,9 @@ unsafe extern "C" fn task_create(
     };
     if new != NONE {
         let (own, made_by) = (node(new), node(maker));
-        for (field, from) in [
-            (&own.team, &made_by.team),
-            (&own.round, &made_by.round),
-            (&own.group, &made_by.group),
-        ] {
+        for (field, from) in
+            [(&own.team, &made_by.team), (&own.round, &made_by.round), (&own.group, &made_by.group)]
+        {
             field.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         own.parent.store(maker, Ordering::Relaxed);

@@ -79,8 +79,8 @@ unsafe extern "C" fn aligned_alloc(
     allocator: usize,
     pc: usize,
 ) -> usize {
-    let block = real!(omp_aligned_alloc(alignment, size, allocator)
-        as fn(usize, usize, usize) -> usize);
+    let block =
+        real!(omp_aligned_alloc(alignment, size, allocator) as fn(usize, usize, usize) -> usize);
     malloc::appeared(block, size, pc)
 }
 
@@ -120,8 +120,7 @@ unsafe extern "C" fn compiled_alloc(
     allocator: usize,
     pc: usize,
 ) -> usize {
-    let block =
-        real!(__kmpc_alloc(thread, size, allocator) as fn(c_int, usize, usize) -> usize);
+    let block = real!(__kmpc_alloc(thread, size, allocator) as fn(c_int, usize, usize) -> usize);
     malloc::appeared(block, size, pc)
 }
 

@@ -84,6 +84,7 @@ pub mod state {
 }
 
 impl Node {
+    #[allow(clippy::declare_interior_mutable_const)] // What fills a table at first; each entry is a copy.
     const EMPTY: Node = Node {
         refs: AtomicU32::new(0),
         team: AtomicU32::new(NONE),
