@@ -207,7 +207,7 @@ impl AeroDrome {
                 }
             }
             Op::End => self.engine.end(me),
-            Op::RegionEnter(..)
+            regions!()
             | Op::Begin
             | Op::Fence(_)
             | accesses!()

@@ -322,7 +322,7 @@ impl Analysis for Atomizer {
             Op::Alloc(range) | Op::Free(range) => {
                 self.memory.forget(range, |_, _| {});
             }
-            Op::RegionEnter(..)
+            regions!()
             | Op::Fork(_)
             | Op::Begin
             | Op::Fence(_)

@@ -72,7 +72,9 @@ fn memory(step: Step) -> Option<(Access, bool)> {
         | Op::Notify(..)
         | Op::Wake(_)
         | Op::RegionEnter(..)
-        | Op::RegionExit(_) => None,
+        | Op::RegionExit(_)
+        | Op::Flow(_)
+        | Op::Focus(_) => None,
     }
 }
 
@@ -99,7 +101,9 @@ fn shared_lock(step: Step) -> Option<u32> {
             | Op::RegionEnter(..)
             | Op::RegionExit(_)
             | Op::Alloc(_)
-            | Op::Free(_) => return None,
+            | Op::Free(_)
+            | Op::Flow(_)
+            | Op::Focus(_) => return None,
         },
         Step::Enroll(..) | Step::Yield | Step::Busy | Step::Ended => return None,
     };
@@ -125,7 +129,9 @@ fn objects(step: Step) -> [Option<Object>; 2] {
             | Op::RegionEnter(..)
             | Op::RegionExit(_)
             | Op::Alloc(_)
-            | Op::Free(_) => [None, None],
+            | Op::Free(_)
+            | Op::Flow(_)
+            | Op::Focus(_) => [None, None],
         },
         Step::TryAcquire(l, _) => [Some(Lock(l.0)), None],
         Step::Enroll(c, l) => [Some(Cond(c.0)), Some(Lock(l.0))],

@@ -174,7 +174,9 @@ impl Checker {
             | Op::Notify(..)
             | Op::Wake(_)
             | Op::Alloc(_)
-            | Op::Free(_) => Ok(()),
+            | Op::Free(_)
+            | Op::Flow(_)
+            | Op::Focus(_) => Ok(()),
         }
     }
 

@@ -87,9 +87,11 @@ impl Blocks {
             | Op::Wait(_)
             | Op::Notify(..)
             | Op::Wake(_)
-            | Op::RegionEnter(_, RegionKind::Atomic)
+            | Op::RegionEnter(..)
             | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | Op::Free(_)
+            | Op::Flow(_)
+            | Op::Focus(_) => {}
         }
     }
 

@@ -37,10 +37,10 @@ macro_rules! conditions {
     };
 }
 
-/// Regions.
+/// Regions and data flow: what a thread says about itself.
 macro_rules! regions {
     () => {
-        Op::RegionEnter(..) | Op::RegionExit(_)
+        Op::RegionEnter(..) | Op::RegionExit(_) | Op::Flow(_) | Op::Focus(_)
     };
 }
 

@@ -20,8 +20,13 @@ pub(crate) fn role_of(op: &Op) -> Role {
         Op::RegionEnter(region, _) | Op::RegionExit(region) => Role::Enter(region),
         Op::Free(_) => Role::Free,
         // These conflict with nothing, so that no finding names them.
-        Op::Fence(_) | Op::Begin | Op::End | Op::Notify(..) | Op::Wake(_) | Op::Alloc(_) => {
-            Role::Read
-        }
+        Op::Fence(_)
+        | Op::Begin
+        | Op::End
+        | Op::Notify(..)
+        | Op::Wake(_)
+        | Op::Alloc(_)
+        | Op::Flow(_)
+        | Op::Focus(_) => Role::Read,
     }
 }

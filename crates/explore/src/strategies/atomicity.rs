@@ -273,7 +273,9 @@ fn touch_of(op: Op) -> Option<Touch> {
         | Op::RegionEnter(..)
         | Op::RegionExit(_)
         | Op::Alloc(_)
-        | Op::Free(_) => None,
+        | Op::Free(_)
+        | Op::Flow(_)
+        | Op::Focus(_) => None,
     }
 }
 
@@ -390,7 +392,7 @@ impl Strategy for AtomFuzzer {
                     block.touched.clear();
                 }
             }
-            Op::RegionEnter(_, RegionKind::Deterministic)
+            Op::RegionEnter(..)
             | Op::Read(_)
             | Op::Write(_)
             | Op::Fence(_)
@@ -405,7 +407,9 @@ impl Strategy for AtomFuzzer {
             | Op::Notify(..)
             | Op::Wake(_)
             | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | Op::Free(_)
+            | Op::Flow(_)
+            | Op::Focus(_) => {}
         }
     }
 }

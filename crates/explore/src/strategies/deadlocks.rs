@@ -385,7 +385,9 @@ impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
             | Op::RegionEnter(..)
             | Op::RegionExit(_)
             | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | Op::Free(_)
+            | Op::Flow(_)
+            | Op::Focus(_) => {}
         }
     }
 

@@ -144,7 +144,9 @@ fn subject(step: Step) -> Option<Subject> {
             | Op::RegionEnter(..)
             | Op::RegionExit(_)
             | Op::Alloc(_)
-            | Op::Free(_) => return None,
+            | Op::Free(_)
+            | Op::Flow(_)
+            | Op::Focus(_) => return None,
         },
         Step::TryAcquire(l, _) => (1, u64::from(l.0)),
         Step::Enroll(c, _) => (4, u64::from(c.0)),

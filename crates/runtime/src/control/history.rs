@@ -220,7 +220,9 @@ impl History {
             | Op::RegionEnter(..)
             | Op::RegionExit(_)
             | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | Op::Free(_)
+            | Op::Flow(_)
+            | Op::Focus(_) => {}
         }
     }
 

@@ -602,9 +602,12 @@ impl Exec {
                 | Op::Wait(_)
                 | Op::Notify(..)
                 | Op::Wake(_)
+                | Op::RegionEnter(..)
                 | Op::RegionExit(_)
                 | Op::Alloc(_)
-                | Op::Free(_) => {}
+                | Op::Free(_)
+                | Op::Flow(_)
+                | Op::Focus(_) => {}
             }
             self.log.push(*event);
             if self.log.len() >= LONG_LOG && !self.keep {

@@ -175,7 +175,9 @@ fn refutes(event: &Event, (owner, cell): (ThreadId, u64)) -> Option<bool> {
         | Op::RegionEnter(..)
         | Op::RegionExit(_)
         | Op::Alloc(_)
-        | Op::Free(_) => false,
+        | Op::Free(_)
+        | Op::Flow(_)
+        | Op::Focus(_) => false,
     };
     refuted.then_some(true)
 }
