@@ -207,7 +207,9 @@ impl AeroDrome {
                 }
             }
             Op::End => self.engine.end(me),
-            regions!()
+            Op::RegionEnter(..)
+            | Op::Flow(_)
+            | Op::Focus(_)
             | Op::Begin
             | Op::Fence(_)
             | accesses!()

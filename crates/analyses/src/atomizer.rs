@@ -322,7 +322,9 @@ impl Analysis for Atomizer {
             Op::Alloc(range) | Op::Free(range) => {
                 self.memory.forget(range, |_, _| {});
             }
-            regions!()
+            Op::RegionEnter(..)
+            | Op::Flow(_)
+            | Op::Focus(_)
             | Op::Fork(_)
             | Op::Begin
             | Op::Fence(_)

@@ -224,7 +224,9 @@ impl Analysis for SingleTrack {
             Op::Fork(child) => self.fork(now, child),
             Op::End => self.end(me),
             Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
-            regions!()
+            Op::RegionEnter(..)
+            | Op::Flow(_)
+            | Op::Focus(_)
             | Op::Join(_)
             | Op::Begin
             | Op::Fence(_)

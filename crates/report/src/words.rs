@@ -53,7 +53,10 @@ fn what(of: Kind, subject: &Subject) -> String {
         _ => {
             let preposition = match of {
                 Kind::Deadlock => "between",
-                Kind::DataRace | Kind::HighLevelRace | Kind::DisciplineViolation => "on",
+                Kind::DataRace
+                | Kind::HighLevelRace
+                | Kind::DisciplineViolation
+                | Kind::ParallelismViolation => "on",
                 _ => "in",
             };
             format!("{kind} {preposition} {}", quoted(subject))
