@@ -2,7 +2,8 @@
 //!
 //! Reports an execution whose result, as far as its data flow shows, no sequential execution of the same tasks
 //! has, with the circle of conflicts that cannot be undone. Tasks are regions marked `task`, or started threads;
-//! regions marked `star` may be left out; the result is what is in focus, or all memory at the end.
+//! regions marked `star` may be left out; the result is what is in focus, or all memory at the end. It says nothing
+//! about a trace without data flow; `check` refuses to decide one.
 //!
 //! Source: Burnim, "Specifying and Checking Correctness of Parallel Programs" (2012), chapter 6; the algorithm is
 //! [`selvedge_specs::ndseq`].
@@ -41,6 +42,9 @@ impl Analysis for NdSeq {
     }
 
     fn finish(&mut self, out: &mut Findings) {
+        if !self.recorder.has_flow() {
+            return;
+        }
         let execution = std::mem::take(&mut self.recorder).finish();
         let check = ndseq::check(&execution);
         let mut sites: FxHashSet<Vec<SiteId>> = FxHashSet::default();
@@ -109,7 +113,7 @@ fn memory(execution: &Execution, circle: &Circle) -> Range {
 
 /// NDSeq.
 pub const ENTRY: Entry = Entry {
-    needs: Needs::Nothing,
+    needs: Needs::DataFlow,
     ..Entry::of(NAME, "executions whose result no sequential execution has (NDSeq)", || {
         Box::new(NdSeq::default())
     })

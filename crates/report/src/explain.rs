@@ -20,8 +20,8 @@
 use std::collections::BTreeSet;
 
 use selvedge_model::{
-    BarrierId, Blocked, CondId, Ended, Event, Failure, Finding, Flow, LockId, Op, Pending, Range, Role,
-    SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId,
+    BarrierId, Blocked, CondId, Ended, Event, Failure, Finding, Flow, LockId, Op, Pending, Range,
+    Role, SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId,
 };
 
 use crate::End;

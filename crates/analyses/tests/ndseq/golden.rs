@@ -11,7 +11,8 @@ fn figure_6_2_is_serializable_with_its_star() {
     for event in ["e1", "e2", "e3", "e4"] {
         assert!(irrelevant.contains(&event.to_owned()), "{event} of {irrelevant:?}");
     }
-    for event in ["e9", "e10", "e11", "e12", "e13", "e14", "e15", "e16", "e17", "e18", "e20", "e21"] {
+    for event in ["e9", "e10", "e11", "e12", "e13", "e14", "e15", "e16", "e17", "e18", "e20", "e21"]
+    {
         assert!(!irrelevant.contains(&event.to_owned()), "{event} of {irrelevant:?}");
     }
     assert_eq!(read.strict(), 1, "strict serializability gives a false alarm");
@@ -44,10 +45,10 @@ fn figure_7_3_has_no_star_and_is_a_violation() {
 fn the_stack_of_figure_6_7_conforms() {
     let with_stars = include_str!("figure_6_7.std");
     assert!(read(with_stars).check.conforms());
-    let without: String = with_stars.lines().filter(|l| !l.contains("star:")).fold(
-        String::new(),
-        |text, line| text + line + "\n",
-    );
+    let without: String = with_stars
+        .lines()
+        .filter(|l| !l.contains("star:"))
+        .fold(String::new(), |text, line| text + line + "\n");
     assert!(!read(&without).check.conforms());
 }
 

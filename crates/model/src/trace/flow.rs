@@ -45,7 +45,10 @@ pub(super) fn parts<'a>(
         _ => return Ok(None),
     };
     let nameless = |p: &Part<'_>| {
-        matches!(p, Part::Use("") | Part::Define("") | Part::Take("") | Part::Read("") | Part::Write(""))
+        matches!(
+            p,
+            Part::Use("") | Part::Define("") | Part::Take("") | Part::Read("") | Part::Write("")
+        )
     };
     if parts.iter().any(nameless) {
         return Err(format!("a name is missing in {text:?}"));
@@ -78,10 +81,15 @@ impl Joiner {
     ) -> io::Result<()> {
         let operand = text.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
         let operand = operand.unwrap_or("");
-        if self.held.last().is_some_and(|h| (h.event.thread, h.event.site) != (event.thread, event.site)) {
+        if self
+            .held
+            .last()
+            .is_some_and(|h| (h.event.thread, h.event.site) != (event.thread, event.site))
+        {
             self.finish(output)?;
         }
-        let reads = matches!(self.held.last(), Some(Held { event: Event { op: Op::Read(_), .. }, .. }));
+        let reads =
+            matches!(self.held.last(), Some(Held { event: Event { op: Op::Read(_), .. }, .. }));
         let uses = !self.held.is_empty() && !reads;
         let joined = match event.op {
             Op::Flow(Flow::Take(_)) if reads => Some("get"),

@@ -37,8 +37,8 @@ use super::flow::{self, Joiner};
 use super::{Position, TraceError};
 use crate::{
     Access, AtomicOp, BarrierId, CondId, Event, Flow, LoadOrder, LocalId, LockId, Mode, Op, Range,
-    Region, RegionId, RegionKind, SemaphoreId, Site, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder,
-    Wakes,
+    Region, RegionId, RegionKind, SemaphoreId, Site, SiteId, StoreOrder, Symbols, ThreadId,
+    UpdateOrder, Wakes,
 };
 
 /// A line that is longer is refused, so that a file without line ends cannot fill the memory.

@@ -140,7 +140,6 @@ impl Parts {
     fn any_circle(&self) -> bool {
         self.sizes.iter().any(|&s| s > 1)
     }
-
 }
 
 /// An order that keeps all edges, and otherwise the numbers of the pieces; without those on circles.

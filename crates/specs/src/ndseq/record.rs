@@ -33,6 +33,7 @@ pub struct Recorder {
     classes: FxHashMap<RegionId, u16>,
     any_task: bool,
     has_focus: bool,
+    has_flow: bool,
 }
 
 #[derive(Debug)]
@@ -80,6 +81,7 @@ impl Recorder {
     /// The next event of the execution.
     pub fn on_event(&mut self, event: &Event) {
         self.appear(event.thread);
+        self.has_flow |= matches!(event.op, Op::Flow(_) | Op::Focus(_));
         if let Op::Flow(Flow::Take(local)) = event.op {
             return self.take(event.thread, local);
         }
@@ -134,6 +136,16 @@ impl Recorder {
             tasks: if self.any_task { Tasks::Marked } else { Tasks::Threads },
             has_focus: self.has_focus,
         }
+    }
+
+    /// Whether the events say how data flows; a specification of parallelism cannot be checked otherwise.
+    pub fn has_flow(&self) -> bool {
+        self.has_flow
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
     }
 
     /// How many nodes there are.
