@@ -590,6 +590,8 @@ pub(crate) enum InferCommand {
     Determinism(InferDeterminism),
     /// Infer how each shared variable is kept free of races
     Discipline(InferDiscipline),
+    /// Infer the fewest stars with which parallel executions have sequential twins
+    Ndseq(InferNdseq),
 }
 
 #[derive(Args, Debug)]
@@ -637,6 +639,32 @@ pub(crate) struct InferDiscipline {
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+The traces must have data flow, and statements marked by begin(stmt:FILE:FIRST-LAST FUNCTION). A star is put around
+consecutive statements. The exit code is 0 if there is a specification, and 1 if no stars suffice: then an execution
+violates every one. docs/ndseq.md says more.")]
+pub(crate) struct InferNdseq {
+    /// Trace files, text (.std) or binary (.svt); `-` is standard input
+    #[arg(value_name = "TRACE", required = true)]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Write the specification to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) emit: Option<PathBuf>,
+    /// No star exactly here; can be repeated
+    #[arg(long, value_name = "FILE:FIRST-LAST")]
+    pub(crate) not: Vec<String>,
+    /// How to print what was inferred
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: InferredFormat,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InferredFormat {
+    Text,
+    Json,
 }
 
 #[derive(Args, Debug)]

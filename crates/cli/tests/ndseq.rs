@@ -65,3 +65,55 @@ fn bad_traces_are_refused_with_their_line() {
         assert!(shown.contains(expected) && shown.ends_with("exit 2"), "{shown}");
     }
 }
+
+fn infer(test: &str, text: &str, args: &[&str]) -> String {
+    shown(test, text, &[&["infer", "ndseq"], args].concat())
+}
+
+#[test]
+fn figure_7_3_needs_one_star_around_the_attempt() {
+    let text = fs::read_to_string(trace("figure_7_3.std")).unwrap();
+    insta::assert_snapshot!(infer("figure", &text, &[]));
+    let json = infer("json", &text, &["--format", "json"]);
+    let stars = r#""satisfiable":true,"executions":1,"events":"#;
+    assert!(json.starts_with(&format!("{{{stars}")), "{json}");
+    let star = r#""stars":[{"file":"fig71.c","first_line":5,"last_line":10,"function":"reduce"}],"seconds":"#;
+    assert!(json.contains(star) && json.ends_with("exit 0"), "{json}");
+}
+
+#[test]
+fn a_placement_can_be_ruled_out() {
+    let text = fs::read_to_string(trace("figure_7_3.std")).unwrap();
+    let next = infer("not", &text, &["--not", "fig71.c:5-10", "--format", "json"]);
+    assert!(!next.contains(r#""first_line":5,"last_line":10"#), "{next}");
+    assert!(next.contains(r#""satisfiable":true"#), "{next}");
+}
+
+#[test]
+fn no_stars_help_a_lost_update() {
+    let text = fs::read_to_string(trace("lost_update.std")).unwrap();
+    let marked: String = text
+        .lines()
+        .map(|line| match line.split_once('|') {
+            Some((thread, rest)) if rest.contains("add:") => {
+                let number = rest.rsplit_once(':').unwrap().1;
+                let label = format!("stmt:add.c:{number}-{number} add");
+                format!("{thread}|begin({label})|s\n{line}\n{thread}|end({label})|s\n")
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let shown = infer("lost", &marked, &[]);
+    assert!(shown.starts_with("no specification: ") && shown.ends_with("exit 1"), "{shown}");
+}
+
+#[test]
+fn inference_needs_statements_and_says_so() {
+    let text = fs::read_to_string(trace("lost_update.std")).unwrap();
+    let shown = infer("bare", &text, &[]);
+    assert!(shown.contains("no statements are marked") && shown.ends_with("exit 3"), "{shown}");
+    let wrong = "a|begin(stmt:here)|1\na|let(l)|1\na|end(stmt:here)|1\nb|let(l)|1\n";
+    let shown = infer("label", wrong, &[]);
+    assert!(shown.contains("`stmt:here` is not FILE:FIRST-LAST FUNCTION"), "{shown}");
+    assert!(shown.ends_with("exit 2"), "{shown}");
+}

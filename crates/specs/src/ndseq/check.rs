@@ -11,7 +11,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::execution::{Execution, NONE, NodeId, PieceId};
 use super::graph::{Graph, Reason};
-use super::relevance::{Relevance, Stars, relevance};
+use super::relevance::{Relevance, relevance};
+use super::stars::Stars;
 
 /// How many circles of one strongly connected part are looked for.
 const MAX_CIRCLES: usize = 64;

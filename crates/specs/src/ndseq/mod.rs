@@ -11,9 +11,12 @@
 //! | --- | --- |
 //! | [`execution`] | an execution as nodes of data flow in pieces of tasks |
 //! | [`record`] | makes one from events |
+//! | [`stars`] | which stars nodes are in |
 //! | [`relevance`] | which nodes matter for the focus and for the way that the program goes |
 //! | [`graph`] | which piece must come before which |
 //! | [`check`](mod@check) | circles in that graph, or a sequential order |
+//! | [`runs`] | where stars could be put |
+//! | [`infer`] | the fewest stars with which executions conform |
 //!
 //! Deviations from the source. The stretches of a thread that starts others and goes on are pieces of their
 //! own, so that what it does beside them is checked too. A barrier ends all tasks and begins new ones. Code that
@@ -30,11 +33,15 @@
 pub mod check;
 pub mod execution;
 pub mod graph;
+pub mod infer;
 mod memory;
 pub mod record;
 pub mod relevance;
+pub mod runs;
+pub mod stars;
 
 pub use check::{Check, Circle, Edge, check};
 pub use execution::{Act, Execution, NodeId, PieceId};
 pub use record::Recorder;
-pub use relevance::{Relevance, Stars};
+pub use relevance::Relevance;
+pub use stars::Stars;

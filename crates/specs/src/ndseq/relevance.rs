@@ -16,25 +16,7 @@
 //! Cost: O(log w) for each relevant read and write, w being the writes to its cell; O(1) for each use.
 
 use super::execution::{Act, Execution, NONE, NodeId};
-
-/// Which star each node is directly in, and which star each star is directly in.
-#[derive(Clone, Debug)]
-pub struct Stars {
-    /// By node, the execution of a star, or [`NONE`].
-    pub of: Vec<u32>,
-    /// By execution of a star, the one around it, or [`NONE`].
-    pub outer: Vec<u32>,
-}
-
-impl Stars {
-    /// Those that the program marks.
-    pub fn marked(execution: &Execution) -> Stars {
-        Stars {
-            of: execution.nodes.iter().map(|n| n.star).collect(),
-            outer: execution.stars.iter().map(|s| s.outer).collect(),
-        }
-    }
-}
+use super::stars::{Lists, Stars};
 
 /// What is relevant, and why.
 #[derive(Clone, Debug)]
@@ -80,7 +62,10 @@ pub fn relevance(execution: &Execution, stars: &Stars) -> Relevance {
     let mut work = Work {
         execution,
         stars,
-        branches: Branches::of(execution, stars),
+        branches: branches(execution, stars),
+        groups: groups(stars),
+        left: (0..stars.around.len() as u32).map(|g| stars.around.get(g).len() as u32).collect(),
+        open: Vec::new(),
         found: Relevance {
             because: vec![NONE; execution.nodes.len()],
             stars: vec![false; stars.outer.len()],
@@ -98,7 +83,14 @@ pub fn relevance(execution: &Execution, stars: &Stars) -> Relevance {
 struct Work<'a> {
     execution: &'a Execution,
     stars: &'a Stars,
-    branches: Branches,
+    /// By group, its branches.
+    branches: Lists,
+    /// By star, the groups that it is directly around.
+    groups: Lists,
+    /// By group, how many stars around it are not relevant.
+    left: Vec<u32>,
+    /// Stars that have become relevant.
+    open: Vec<u32>,
     found: Relevance,
     intervals: Intervals,
     list: Vec<NodeId>,
@@ -107,7 +99,7 @@ struct Work<'a> {
 impl Work<'_> {
     fn seed(&mut self) {
         for (i, node) in self.execution.nodes.iter().enumerate() {
-            let outside = node.act == Act::Branch && self.stars.of[i] == NONE;
+            let outside = node.act == Act::Branch && self.stars.around_node(i as NodeId).is_empty();
             if outside || node.act == Act::Focus {
                 self.mark(i as NodeId, i as NodeId);
             }
@@ -130,15 +122,34 @@ impl Work<'_> {
         }
         self.found.because[node as usize] = because;
         self.list.push(node);
-        let mut star = self.stars.of[node as usize];
-        while star != NONE && !std::mem::replace(&mut self.found.stars[star as usize], true) {
-            for &branch in self.branches.of_star(star) {
-                if self.found.because[branch as usize] == NONE {
-                    self.found.because[branch as usize] = node;
-                    self.list.push(branch);
+        let group = self.stars.of[node as usize];
+        if group != NONE && self.left[group as usize] > 0 {
+            self.enter(group, node);
+        }
+    }
+
+    /// All stars around a group are relevant because of a node, and so are the branches of groups in which no other
+    /// star is left.
+    fn enter(&mut self, group: u32, node: NodeId) {
+        self.open.extend_from_slice(self.stars.around_group(group));
+        while let Some(star) = self.open.pop() {
+            if std::mem::replace(&mut self.found.stars[star as usize], true) {
+                continue;
+            }
+            for &group in self.groups.get(star) {
+                self.left[group as usize] -= 1;
+                if self.left[group as usize] > 0 {
+                    continue;
+                }
+                for &branch in self.branches.get(group) {
+                    if self.found.because[branch as usize] == NONE {
+                        self.found.because[branch as usize] = node;
+                        self.list.push(branch);
+                    }
                 }
             }
-            star = self.stars.outer[star as usize];
+            let outer = self.stars.outer[star as usize];
+            self.open.extend_from_slice(self.stars.around_group(outer));
         }
     }
 
@@ -164,38 +175,21 @@ impl Work<'_> {
     }
 }
 
-/// The branches directly in each star.
-struct Branches {
-    starts: Vec<u32>,
-    list: Vec<NodeId>,
+/// The branches of each group.
+fn branches(execution: &Execution, stars: &Stars) -> Lists {
+    Lists::of(stars.around.len(), || {
+        let nodes = execution.nodes.iter().zip(&stars.of).enumerate();
+        let inside = nodes.filter(|(_, (node, group))| node.act == Act::Branch && **group != NONE);
+        inside.map(|(i, (_, group))| (*group, i as NodeId))
+    })
 }
 
-impl Branches {
-    fn of(execution: &Execution, stars: &Stars) -> Branches {
-        let inside = || {
-            let nodes = execution.nodes.iter().zip(&stars.of).enumerate();
-            nodes
-                .filter(|(_, (node, star))| node.act == Act::Branch && **star != NONE)
-                .map(|(i, (_, star))| (i as NodeId, *star as usize))
-        };
-        let mut starts = vec![0; stars.outer.len() + 1];
-        inside().for_each(|(_, star)| starts[star + 1] += 1);
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
-        let mut next = starts.clone();
-        let mut list = vec![0; starts.last().copied().unwrap_or(0) as usize];
-        for (node, star) in inside() {
-            list[next[star] as usize] = node;
-            next[star] += 1;
-        }
-        Branches { starts, list }
-    }
-
-    fn of_star(&self, star: u32) -> &[NodeId] {
-        let star = star as usize;
-        &self.list[self.starts[star] as usize..self.starts[star + 1] as usize]
-    }
+/// The groups that each star is directly around.
+fn groups(stars: &Stars) -> Lists {
+    Lists::of(stars.outer.len(), || {
+        let groups = 0..stars.around.len() as u32;
+        groups.flat_map(|group| stars.around.get(group).iter().map(move |&star| (star, group)))
+    })
 }
 
 /// The writes to each cell that no read has taken out, as trees of maxima over their positions.
