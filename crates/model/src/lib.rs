@@ -12,6 +12,7 @@
 //! | [`step`] | [`Step`], [`Pending`], [`Stop`]: what a thread is about to do |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
+//! | [`ops`] | patterns for groups of operations |
 //! | [`mod@merge`] | what becomes of two reports of one finding |
 //! | [`outside`] | what is not controlled: [`Uncontrolled`], [`Cause`], [`Divergence`] |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
@@ -22,6 +23,9 @@
 //! | [`trace`] | the text and binary trace formats |
 
 #![forbid(unsafe_code)]
+
+#[macro_use]
+pub mod ops;
 
 pub mod clock;
 pub mod event;
@@ -38,8 +42,8 @@ pub mod wellformed;
 
 pub use clock::{Clock, Epoch, Slot, Slots, VectorClock};
 pub use event::{
-    Access, AtomicOp, BarrierId, CondId, Event, Flow, LoadOrder, LocalId, LockId, Mode, Op, Range,
-    RegionId, SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
+    About, Access, AtomicOp, BarrierId, CondId, Event, Flow, LoadOrder, LocalId, LockId, Mode, Op,
+    Range, RegionId, SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
 };
 pub use failure::{Blocked, Ended, Failure};
 pub use finding::{

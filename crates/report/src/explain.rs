@@ -20,8 +20,8 @@
 use std::collections::BTreeSet;
 
 use selvedge_model::{
-    BarrierId, Blocked, CondId, Ended, Event, Failure, Finding, Flow, LockId, Op, Pending, Range,
-    Role, SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId,
+    BarrierId, Blocked, CondId, Ended, Event, Failure, Finding, LockId, Op, Pending, Range, Role,
+    SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId, regions,
 };
 
 use crate::End;
@@ -171,13 +171,7 @@ impl Thing {
             Op::Post(semaphore) | Op::Wait(semaphore) => Thing::Semaphore(semaphore),
             Op::Arrive(barrier, _) | Op::Leave(barrier, _) => Thing::Barrier(barrier),
             Op::Fork(thread) | Op::Join(thread) => Thing::Thread(thread),
-            Op::Focus(range) => Thing::Memory(range),
-            Op::Begin
-            | Op::End
-            | Op::Fence(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Flow(Flow::Use(_) | Flow::Define(_) | Flow::Take(_) | Flow::Branch) => {
+            Op::Begin | Op::End | Op::Fence(_) | regions!() => {
                 return None;
             }
         })

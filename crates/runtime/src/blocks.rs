@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use selvedge_engine::blocks as engine;
-use selvedge_model::{Event, Op, RegionKind, SiteId, Symbols, ThreadId};
+use selvedge_model::{
+    Event, Op, RegionKind, SiteId, Symbols, ThreadId, accesses, conditions, locks, rendezvous,
+};
 use selvedge_specs::{BlockExecution, Misuse, Recorder, Said, ThreadName, Token, Unclosed};
 
 use crate::values::Handed;
@@ -72,26 +74,19 @@ impl Blocks {
                     }
                 }
             }
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
+            accesses!()
             | Op::Fence(_)
-            | Op::Acquire(..)
-            | Op::Release(..)
+            | locks!()
             | Op::Join(_)
             | Op::Begin
             | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
+            | rendezvous!()
+            | conditions!()
             | Op::RegionEnter(..)
-            | Op::Alloc(_)
-            | Op::Free(_)
             | Op::Flow(_)
-            | Op::Focus(_) => {}
+            | Op::Focus(_)
+            | Op::Alloc(_)
+            | Op::Free(_) => {}
         }
     }
 

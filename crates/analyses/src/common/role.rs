@@ -23,8 +23,7 @@ pub(crate) fn role_of(op: &Op) -> Role {
         Op::Fence(_)
         | Op::Begin
         | Op::End
-        | Op::Notify(..)
-        | Op::Wake(_)
+        | conditions!()
         | Op::Alloc(_)
         | Op::Flow(_)
         | Op::Focus(_) => Role::Read,

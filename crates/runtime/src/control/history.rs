@@ -6,7 +6,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use selvedge_explore::{Abstraction, Fairness, Pending, Step, Strategy};
-use selvedge_model::{Event, Held, Op, SiteId, ThreadId};
+use selvedge_model::{
+    Event, Held, Op, SiteId, ThreadId, accesses, allocation, conditions, regions, rendezvous,
+};
 use selvedge_specs::ThreadName;
 
 use super::wire::{self, Control, Line};
@@ -204,25 +206,15 @@ impl History {
                 }
             }
             Op::End => self.pending[at].step = Step::Ended,
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
+            accesses!()
             | Op::Fence(_)
             | Op::Fork(_)
             | Op::Join(_)
             | Op::Begin
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_)
-            | Op::Flow(_)
-            | Op::Focus(_) => {}
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {}
         }
     }
 

@@ -41,6 +41,7 @@ use selvedge_engine::Heartbeat;
 use selvedge_explore::{Abstraction, Choice, Driver, Pending, Rng, Step, Strategy, fairness};
 use selvedge_model::{
     Access, Event, Failure, Finding, Kind, LockId, Op, RegionKind, Site, SiteId, Symbols, ThreadId,
+    allocation, conditions, rendezvous, threads,
 };
 
 use blocks::Speech;
@@ -592,22 +593,14 @@ impl Exec {
                 }
                 Op::Atomic(..)
                 | Op::Fence(_)
-                | Op::Fork(_)
-                | Op::Join(_)
-                | Op::Begin
-                | Op::End
-                | Op::Arrive(..)
-                | Op::Leave(..)
-                | Op::Post(_)
-                | Op::Wait(_)
-                | Op::Notify(..)
-                | Op::Wake(_)
-                | Op::RegionEnter(..)
+                | threads!()
+                | rendezvous!()
+                | conditions!()
                 | Op::RegionExit(_)
-                | Op::Alloc(_)
-                | Op::Free(_)
+                | Op::RegionEnter(..)
                 | Op::Flow(_)
-                | Op::Focus(_) => {}
+                | Op::Focus(_)
+                | allocation!() => {}
             }
             self.log.push(*event);
             if self.log.len() >= LONG_LOG && !self.keep {

@@ -81,7 +81,7 @@ impl Study {
         };
         let mut all = runs(&self.source, &observed);
         all.retain(|run| !ruled_out(run));
-        let search = Search::new(&self.source, &observed, all);
+        let search = Search::new(&observed, all);
         let Some(chosen) = search.fewest() else {
             let every = |o: &Observed| o.stars(&search.candidates);
             return Inferred {
@@ -106,14 +106,13 @@ impl Study {
 }
 
 struct Search<'a> {
-    source: &'a Source,
     /// Those that do not conform without stars, with their numbers.
     failing: Vec<(usize, &'a Observed)>,
     candidates: Vec<Run>,
 }
 
 impl<'a> Search<'a> {
-    fn new(source: &'a Source, observed: &'a [Observed], mut candidates: Vec<Run>) -> Search<'a> {
+    fn new(observed: &'a [Observed], mut candidates: Vec<Run>) -> Search<'a> {
         let fails = |o: &Observed| !conforms_with(&o.execution, &o.stars(&[]));
         let failing: Vec<(usize, &Observed)> =
             observed.iter().enumerate().filter(|(_, o)| fails(o)).collect();
@@ -129,7 +128,7 @@ impl<'a> Search<'a> {
                 o.executions(run).iter().any(|parts| parts.iter().all(|&p| clean[p as usize]))
             })
         });
-        Search { source, failing, candidates }
+        Search { failing, candidates }
     }
 
     fn suffices(&self, runs: &[Run]) -> bool {
