@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | [`event`] | [`Event`], [`Op`], the ids |
 //! | [`step`] | [`Step`], [`Pending`], [`Stop`]: what a thread is about to do |
+//! | [`scalar`] | [`Scalar`], [`Values`]: what accesses find and leave |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
 //! | [`ops`] | patterns for groups of operations |
@@ -17,6 +18,7 @@
 //! | [`outside`] | what is not controlled: [`Uncontrolled`], [`Cause`], [`Divergence`] |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
 //! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |
+//! | [`misuse`] | [`Misuse`]: what a program does with something and must not |
 //! | [`target`] | [`Target`]: the state in which a finding happens |
 //! | [`schedule`] | [`Schedule`]: which thread ran, at which points |
 //! | [`wellformed`] | which event sequences are executions at all |
@@ -32,7 +34,9 @@ pub mod event;
 pub mod failure;
 pub mod finding;
 pub mod merge;
+pub mod misuse;
 pub mod outside;
+pub mod scalar;
 pub mod schedule;
 pub mod step;
 pub mod symbols;
@@ -51,7 +55,9 @@ pub use finding::{
     Verdict,
 };
 pub use merge::{Keep, Reported, merge};
+pub use misuse::{Misuse, ObjectKind, Part};
 pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
+pub use scalar::{Scalar, Values};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use step::{Pending, Step, Stop};
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};

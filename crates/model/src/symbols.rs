@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     Access, BarrierId, CondId, LocalId, LockId, Range, RegionId, SemaphoreId, SiteId, ThreadId,
+    Values,
 };
 
 /// A line of source, with the function that it belongs to.
@@ -270,6 +271,8 @@ pub struct Symbols {
     pub variables: Variables,
     pub regions: Table<Region>,
     pub sites: Table<Site>,
+    /// What accesses found and left, by the number of the event, where that was recorded.
+    pub values: BTreeMap<usize, Values>,
 }
 
 impl Symbols {

@@ -127,6 +127,7 @@ fn subject(kind: Kind, names: Vec<String>) -> Subject {
         | Kind::DeterminismViolation
         | Kind::DisciplineViolation
         | Kind::LinearizabilityViolation
+        | Kind::Misuse
         | Kind::ParallelismViolation => Subject::Region(Region::Named(joined())),
     }
 }

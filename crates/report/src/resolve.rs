@@ -56,6 +56,10 @@ fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
         model::Subject::Value { block, name } => {
             (Subject::Value { block: block.to_string(), name: name.to_string() }, Vec::new())
         }
+        model::Subject::Misused(misuse, range) => {
+            let of = Memory::Named(symbols.variable(*range));
+            (Subject::Misused { misuse: misuse.clone(), of }, Vec::new())
+        }
         model::Subject::Program(failure) => failed(failure, symbols),
     }
 }
@@ -193,6 +197,7 @@ impl Role {
             model::Role::Sleep => Role::Sleep,
             model::Role::Fail => Role::Fail,
             model::Role::Ensure => Role::Ensure,
+            model::Role::Part(part) => Role::Part(part),
         }
     }
 }

@@ -6,8 +6,11 @@ use selvedge_engine::blocks as engine;
 use selvedge_model::{
     Event, Op, RegionKind, SiteId, Symbols, ThreadId, accesses, conditions, locks, rendezvous,
 };
-use selvedge_specs::{BlockExecution, Misuse, Recorder, Said, ThreadName, Token, Unclosed};
+use selvedge_specs::{
+    BlockExecution, Misuse, Predicate, Recorder, Said, ThreadName, Token, Unclosed,
+};
 
+use crate::judges::Judges;
 use crate::values::Handed;
 use crate::wire::{Record, RecordKind};
 
@@ -51,9 +54,17 @@ pub struct Blocks {
     /// What the program's tokens stand for.
     tokens: BTreeMap<u64, Token>,
     seen: BlocksSeen,
+    judges: Judges,
+    /// Processes that call a function, by the function.
+    offers: BTreeMap<u64, u32>,
 }
 
 impl Blocks {
+    /// No block has begun. Predicates of the program are asked by way of `judges`.
+    pub fn new(judges: &Judges) -> Blocks {
+        Blocks { judges: judges.clone(), ..Blocks::default() }
+    }
+
     /// An event of the execution.
     pub fn event(&mut self, event: &Event, symbols: &Symbols) {
         match event.op {
@@ -92,8 +103,8 @@ impl Blocks {
 
     /// Whether a record is about blocks and not an event.
     pub fn is_about(record: &Record) -> bool {
-        use RecordKind::{BlockJoin, BlockToken, StrayExit, Value};
-        matches!(record.kind(), Some(Value | BlockToken | BlockJoin | StrayExit))
+        use RecordKind::{BlockJoin, BlockToken, Judge, StrayExit, Value};
+        matches!(record.kind(), Some(Value | BlockToken | BlockJoin | Judge | StrayExit))
     }
 
     /// A record about blocks, of a thread with its name across executions. `handed` is the value that it names;
@@ -115,6 +126,10 @@ impl Blocks {
                 let token = self.tokens.get(&record.a).copied().unwrap_or(Token::from_number(0));
                 self.recorder.join(thread, token, site)
             }
+            Some(RecordKind::Judge) => {
+                self.offers.insert(record.a, record.b as u32);
+                Ok(())
+            }
             Some(RecordKind::StrayExit) => Err(Misuse::EndWithoutBegin { site }),
             _ => self.value((thread, across), site, handed, function),
         };
@@ -132,7 +147,7 @@ impl Blocks {
         handed: Option<Handed>,
         function: impl FnOnce(u64) -> String,
     ) -> Result<(), Misuse<SiteId>> {
-        let Some(handed) = handed else {
+        let Some(mut handed) = handed else {
             self.seen.lost.get_or_insert(site);
             return Ok(());
         };
@@ -140,7 +155,13 @@ impl Blocks {
             self.seen.lost.get_or_insert(site);
             return Ok(());
         };
-        let said = Said { word, name: &handed.name, predicate, value: handed.value() };
+        if let Predicate::Callback(name) = &predicate
+            && let Some(process) = self.offers.remove(&handed.chunk.same)
+        {
+            self.judges.offer(name, process, handed.is_encoded());
+        }
+        let name = std::mem::take(&mut handed.name);
+        let said = Said { word, name: &name, predicate, value: handed.value() };
         self.recorder.call(thread, across, said, site)
     }
 

@@ -49,6 +49,8 @@ pub mod failure;
 pub mod future;
 #[cfg(feature = "check")]
 pub mod hint;
+#[cfg(selvedge_native)]
+mod native;
 #[cfg(feature = "check")]
 #[doc(hidden)]
 pub mod outcome;

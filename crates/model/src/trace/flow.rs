@@ -91,12 +91,16 @@ impl Joiner {
         let reads =
             matches!(self.held.last(), Some(Held { event: Event { op: Op::Read(_), .. }, .. }));
         let uses = !self.held.is_empty() && !reads;
-        let joined = match event.op {
-            Op::Flow(Flow::Take(_)) if reads => Some("get"),
-            Op::Flow(Flow::Define(_)) if uses => Some("let"),
-            Op::Flow(Flow::Branch) if uses => Some("if"),
-            Op::Write(_) if uses && !operand.contains(',') => Some("set"),
-            _ => None,
+        let joined = if let Op::Flow(flow) = event.op {
+            match flow {
+                Flow::Take(_) => reads.then_some("get"),
+                Flow::Define(_) => uses.then_some("let"),
+                Flow::Branch => uses.then_some("if"),
+                Flow::Use(_) => None,
+            }
+        } else {
+            let sets = matches!(event.op, Op::Write(_)) && uses && !operand.contains(',');
+            sets.then_some("set")
         };
         if let Some(name) = joined {
             let operands: Vec<String> = [operand.to_owned()]

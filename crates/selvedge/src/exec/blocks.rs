@@ -148,10 +148,9 @@ pub(crate) fn say(
     }
 }
 
-/// The innermost block of the current thread.
-pub(crate) fn token() -> Token {
+/// The innermost block of the current thread, if a check runs here.
+pub(crate) fn token() -> Option<Token> {
     with(|e| Token { token: e.speech.recorder.token(e.current), generation: e.generation })
-        .unwrap_or(Token { token: selvedge_specs::Token::from_number(0), generation: 0 })
 }
 
 /// The current thread enters the block of the token.
@@ -174,11 +173,12 @@ pub(crate) fn join(token: Token) {
     }
 }
 
-/// The current thread leaves the block that it has joined.
-pub(crate) fn leave() {
+/// The current thread leaves the block that it has joined. Whether a check runs here.
+pub(crate) fn leave() -> bool {
     with(|e| {
         let nowhere = Site::Label("".into());
         let none = selvedge_specs::Token::from_number(0);
         let _ = e.speech.recorder.join(e.current, none, nowhere);
-    });
+    })
+    .is_some()
 }

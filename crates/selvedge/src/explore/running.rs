@@ -104,9 +104,11 @@ impl Check {
     fn explain(&self, found: Found) -> Box<Failure> {
         let is_replayed = match &found.finding.subject {
             Subject::Program(failure) => failure.depends_on_schedule(),
-            Subject::Memory(_) | Subject::Locks(_) | Subject::Region(_) | Subject::Value { .. } => {
-                true
-            }
+            Subject::Memory(_)
+            | Subject::Locks(_)
+            | Subject::Region(_)
+            | Subject::Value { .. }
+            | Subject::Misused(..) => true,
         };
         let how = format!("strategy {}, seed {}", self.options.plan, self.options.seed);
         if !is_replayed {

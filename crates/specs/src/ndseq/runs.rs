@@ -56,6 +56,7 @@ impl Run {
     }
 
     /// How many statements it has.
+    #[allow(clippy::len_without_is_empty)] // A run has at least one statement.
     pub fn len(self) -> u32 {
         self.to - self.from + 1
     }

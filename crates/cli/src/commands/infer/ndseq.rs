@@ -14,7 +14,7 @@ use selvedge_specs::ndseq::runs::Statement;
 use selvedge_specs::ndseq::{Circle, Execution, Recorder};
 use serde::Serialize;
 
-use crate::args::{InferNdseq, InferredFormat};
+use crate::args::{InferFormat, InferNdseq};
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
 
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &InferNdseq) -> Result<Exit, Failure> {
     }
     let mut out = io::stdout().lock();
     match args.format {
-        InferredFormat::Json => {
+        InferFormat::Json => {
             let json = Json {
                 satisfiable: inferred.stars.is_some(),
                 executions,
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &InferNdseq) -> Result<Exit, Failure> {
             };
             writeln!(out, "{}", serde_json::to_string(&json).map_err(io::Error::other)?)?;
         }
-        InferredFormat::Text => {
+        InferFormat::Text => {
             let conflicts = |found: &Option<(usize, Circle)>| {
                 found.as_ref().map(|(number, circle)| conflicts(circle, &sites[*number]))
             };

@@ -209,6 +209,30 @@ pub(super) struct Highest {
     pub(super) sites: u32,
 }
 
+fn acquire(mode: Mode) -> Code {
+    match mode {
+        Mode::Exclusive => Code::AcquireExclusive,
+        Mode::Shared => Code::AcquireShared,
+    }
+}
+
+fn release(mode: Mode) -> Code {
+    match mode {
+        Mode::Exclusive => Code::ReleaseExclusive,
+        Mode::Shared => Code::ReleaseShared,
+    }
+}
+
+/// The further code of a step of data flow, and its local.
+fn further(flow: Flow) -> (u32, Option<LocalId>) {
+    match flow {
+        Flow::Use(local) => (further::USE, Some(local)),
+        Flow::Define(local) => (further::DEFINE, Some(local)),
+        Flow::Take(local) => (further::TAKE, Some(local)),
+        Flow::Branch => (further::BRANCH, None),
+    }
+}
+
 impl Encoder {
     pub(super) fn new() -> Encoder {
         Encoder {
@@ -272,29 +296,16 @@ impl Encoder {
                 let order = UPDATE_ORDERS.iter().position(|&o| o == order).expect("all are listed");
                 (None, code(Code::Fence, order as u32))
             }
-            Op::Acquire(l, Mode::Exclusive) => {
-                (None, code(Code::AcquireExclusive, note(&mut h.locks, l.0)))
-            }
-            Op::Acquire(l, Mode::Shared) => {
-                (None, code(Code::AcquireShared, note(&mut h.locks, l.0)))
-            }
-            Op::Release(l, Mode::Exclusive) => {
-                (None, code(Code::ReleaseExclusive, note(&mut h.locks, l.0)))
-            }
-            Op::Release(l, Mode::Shared) => {
-                (None, code(Code::ReleaseShared, note(&mut h.locks, l.0)))
-            }
+            Op::Acquire(l, mode) => (None, code(acquire(mode), note(&mut h.locks, l.0))),
+            Op::Release(l, mode) => (None, code(release(mode), note(&mut h.locks, l.0))),
             Op::Fork(t) => (None, code(Code::Fork, note(&mut h.threads, t.0))),
             Op::Join(t) => (None, code(Code::Join, note(&mut h.threads, t.0))),
             Op::Begin => (None, Code::Begin),
             Op::End => (None, Code::End),
-            Op::Arrive(b, round) => {
-                let done = code(Code::Arrive, note(&mut h.barriers, b.0));
-                put(&mut self.columns.operands, u64::from(round));
-                (None, done)
-            }
-            Op::Leave(b, round) => {
-                let done = code(Code::Leave, note(&mut h.barriers, b.0));
+            Op::Arrive(b, round) | Op::Leave(b, round) => {
+                let arrives = matches!(event.op, Op::Arrive(..));
+                let which = if arrives { Code::Arrive } else { Code::Leave };
+                let done = code(which, note(&mut h.barriers, b.0));
                 put(&mut self.columns.operands, u64::from(round));
                 (None, done)
             }
@@ -316,27 +327,16 @@ impl Encoder {
                 (None, enter)
             }
             Op::RegionExit(r) => (None, code(Code::RegionExit, note(&mut h.regions, r.0))),
-            Op::Alloc(range) => {
+            Op::Alloc(range) | Op::Free(range) => {
                 put(&mut self.columns.operands, range.len);
-                (Some(range.start), Code::Alloc)
+                let comes = matches!(event.op, Op::Alloc(_));
+                (Some(range.start), if comes { Code::Alloc } else { Code::Free })
             }
-            Op::Free(range) => {
-                put(&mut self.columns.operands, range.len);
-                (Some(range.start), Code::Free)
+            Op::Flow(flow) => {
+                let (what, local) = further(flow);
+                let done = code(Code::Fence, what);
+                (None, local.map_or(done, |l| code(Code::Fence, note(&mut h.locals, l.0))))
             }
-            Op::Flow(Flow::Use(l)) => {
-                code(Code::Fence, further::USE);
-                (None, code(Code::Fence, note(&mut h.locals, l.0)))
-            }
-            Op::Flow(Flow::Define(l)) => {
-                code(Code::Fence, further::DEFINE);
-                (None, code(Code::Fence, note(&mut h.locals, l.0)))
-            }
-            Op::Flow(Flow::Take(l)) => {
-                code(Code::Fence, further::TAKE);
-                (None, code(Code::Fence, note(&mut h.locals, l.0)))
-            }
-            Op::Flow(Flow::Branch) => (None, code(Code::Fence, further::BRANCH)),
             Op::Focus(range) => {
                 let done = code(Code::Fence, further::FOCUS);
                 put(&mut self.columns.operands, range.start);
