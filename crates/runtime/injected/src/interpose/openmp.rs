@@ -4,7 +4,7 @@
 //! Threads of a team begin after the construct that starts it, and the construct ends after they have.
 //! A thread that leaves a barrier comes after all that arrived, and after the tasks that had to end there.
 //! Critical sections, locks and ordered sections are locks. A task begins after it was made and after the tasks
-//! that it depends on ([`dependences`]); a thread that waits for it (taskwait, taskgroup) goes on after it has
+//! that it depends on (`dependences`); a thread that waits for it (taskwait, taskgroup) goes on after it has
 //! ended. A detached task ends after its event was fulfilled. An iteration that waits for another one
 //! (`depend(sink)`) comes after what that one did before `depend(source)`. A flush is a fence. What the library
 //! does to combine a reduction is not checked; what the program does is ([`reduction`]). Locks and conditions that
