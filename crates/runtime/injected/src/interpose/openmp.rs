@@ -319,22 +319,40 @@ fn end_task(number: u32) {
 }
 
 /// The library says that a lock was given up after it was, when the next thread may have it already. So
-/// that one waits here until it was said; for so long, and then goes on all the same.
+/// that one waits here until it was said, however slow the machine is: going on would call two critical sections
+/// unordered. The holder is on its way to [`mutex_released`]; a holder that does not exist (in the child of a
+/// fork) is not waited for.
 unsafe extern "C" fn mutex_acquired(_kind: c_int, lock: usize, pc: usize) {
-    const PATIENCE: u32 = 100_000;
-    for _ in 0..PATIENCE {
+    /// After so many attempts the thread sleeps between them: the holder needs a processor.
+    const ATTEMPTS: u32 = 100;
+    const SLEEP_NANOSECONDS: u64 = 50_000;
+    for attempt in 0u64.. {
         let Some(t) = thread::me() else { return };
-        let is_ours = sync::with(t, lock | sync::ANNOTATED, |_, object| {
-            let free = object.parties == 0;
-            object.parties = 1;
-            free
+        let own = holder(t);
+        let other = sync::with(t, lock | sync::ANNOTATED, |_, object| {
+            let other = object.parties;
+            if other == 0 {
+                object.parties = own;
+            }
+            other
         });
-        if is_ours {
+        if other == 0 || other == own {
             break;
         }
-        sys::yield_now();
+        if attempt < ATTEMPTS.into() {
+            sys::yield_now();
+        } else if thread::all().any(|t| holder(t) == other) {
+            sys::pause(SLEEP_NANOSECONDS);
+        } else {
+            sync::with(t, lock | sync::ANNOTATED, |_, object| object.parties = 0);
+        }
     }
     acquired(lock, pc);
+}
+
+/// What a lock's object says of the thread that holds it; 0 if none does.
+fn holder(thread: &thread::Thread) -> u32 {
+    thread.number.wrapping_add(1)
 }
 
 unsafe extern "C" fn mutex_released(_kind: c_int, lock: usize, pc: usize) {
