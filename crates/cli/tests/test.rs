@@ -281,3 +281,17 @@ fn twins_in_c_and_rust_have_the_same_findings() {
         assert_eq!(each(&rust), each(&c), "{name}.rs: {rust:#}");
     }
 }
+
+#[test]
+fn data_behind_the_locks_of_rust_is_not_suspected() {
+    let project = Project::new("test-cache");
+    project.build_rust("cache.rs");
+    let races = |arguments: &[&str]| {
+        let command = ["test", "--all", "--schedules", "60", "--format", "json", "--", "./program"];
+        let document = json(&project.selvedge(&[&command[..], arguments].concat()));
+        let list = document["findings"].as_array().unwrap().clone();
+        list.into_iter().filter(|f| f["kind"] == "data-race").collect::<Vec<_>>()
+    };
+    assert_eq!(races(&[]), Vec::<serde_json::Value>::new());
+    assert!(races(&["racy"]).iter().any(|f| f["status"] == "confirmed"));
+}

@@ -57,7 +57,10 @@ fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl Fn() -> T
     if let Some(c) = control::of(t) {
         return control::atomic(c, t, &Want::with(RecordKind::Load, mo, pc, addr, len), |t| {
             let value = operation();
-            rings::record(t, RecordKind::Load, mo, pc, addr, len);
+            // A reader of a lock of Rust looks whether a writer has it before it tries to take it. If one has, the
+            // rest happens inside the standard library, and this is all that shows what the thread waits for.
+            let flags = mo | rings::may_lock(true);
+            rings::record(t, RecordKind::Load, flags, pc, addr, len);
             (value, false)
         });
     }

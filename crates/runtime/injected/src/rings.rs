@@ -263,7 +263,8 @@ pub fn record_update(
     }
 }
 
-/// [`MAY_LOCK`] if a read-modify-write that is not relaxed (`matters`) may be part of a lock of Rust.
+/// [`MAY_LOCK`] if an atomic operation that `matters` may be part of a lock of Rust: a read-modify-write that is not
+/// relaxed, and under control a load.
 pub fn may_lock(matters: bool) -> u8 {
     if matters && crate::interpose::is_mixed() { MAY_LOCK } else { 0 }
 }

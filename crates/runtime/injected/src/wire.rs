@@ -233,7 +233,7 @@ kinds! {
     /// Plain write: `a` address, `b` bytes.
     Write = 2,
     /// Atomic load: `a` address, `b` bytes, `flags` order, perhaps [`MAY_LOCK`]: a read-modify-write that
-    /// wrote nothing.
+    /// wrote nothing, or under control any load.
     Load = 3,
     /// Atomic store: `a` address, `b` bytes, `flags` order.
     Store = 4,
