@@ -145,6 +145,8 @@ pub enum Role {
     Fail,
     /// Ensuring that a value is the same in every execution.
     Ensure,
+    /// Observing a value that must be that of some serial execution.
+    Observe,
 }
 
 /// A lock that a thread holds, and where it acquired it.
@@ -186,6 +188,8 @@ pub enum Subject {
         /// The name of the value.
         name: Box<str>,
     },
+    /// Values that are observed, by name.
+    Observed(Vec<Box<str>>),
     /// The program: how an execution of it failed.
     Program(Failure),
 }

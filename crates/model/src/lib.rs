@@ -13,6 +13,7 @@
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
 //! | [`mod@merge`] | what becomes of two reports of one finding |
+//! | [`nesting`] | [`Nesting`]: which threads are in atomic blocks |
 //! | [`outside`] | what is not controlled: [`Uncontrolled`], [`Cause`], [`Divergence`] |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
 //! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |
@@ -28,6 +29,7 @@ pub mod event;
 pub mod failure;
 pub mod finding;
 pub mod merge;
+pub mod nesting;
 pub mod outside;
 pub mod schedule;
 pub mod step;
@@ -47,6 +49,7 @@ pub use finding::{
     Verdict,
 };
 pub use merge::{Keep, Reported, merge};
+pub use nesting::{Nesting, Position};
 pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use step::{Pending, Step, Stop};

@@ -194,7 +194,7 @@ impl Thing {
             Role::Wait(semaphore) | Role::Post(semaphore) => Some(Thing::Semaphore(semaphore)),
             Role::Arrive(barrier) | Role::Leave(barrier) => Some(Thing::Barrier(barrier)),
             Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => None,
-            Role::Enter(_) | Role::Sleep | Role::Fail | Role::Ensure => None,
+            Role::Enter(_) | Role::Sleep | Role::Fail | Role::Ensure | Role::Observe => None,
         }
     }
 

@@ -361,7 +361,7 @@ impl Act {
             Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) => {
                 (Verb::GoOn, String::new())
             }
-            Role::Fail | Role::Ensure => (Verb::GoOn, String::new()),
+            Role::Fail | Role::Ensure | Role::Observe => (Verb::GoOn, String::new()),
             Role::Sleep => (Verb::Sleep, String::new()),
         };
         Act { verb, object }

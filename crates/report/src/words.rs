@@ -1,8 +1,10 @@
 //! Every sentence about a case is made here. The formats arrange the sentences; no code parses them.
 
 mod outside;
+mod serial;
 
 pub use outside::{divergence, remark, stopped};
+pub use serial::{order as serial_order, outcome as serial_outcome, serial};
 
 use selvedge_model::{Ended, Kind, Mode, Site};
 
@@ -49,6 +51,7 @@ fn what(of: Kind, subject: &Subject) -> String {
         Subject::Value { block, name } => {
             format!("{kind}: `{name}` of the block `{block}` differs")
         }
+        Subject::Observed(_) => format!("{kind}: no serial order gives {}", quoted(subject)),
         _ if subject.is_empty() => kind.to_owned(),
         _ => {
             let preposition = match of {
@@ -64,7 +67,7 @@ fn what(of: Kind, subject: &Subject) -> String {
 /// What a case is about, by name.
 pub fn names(subject: &Subject) -> Vec<String> {
     vec![match subject {
-        Subject::Locks(names) => return names.clone(),
+        Subject::Locks(names) | Subject::Observed(names) => return names.clone(),
         Subject::Memory(Memory::Named(name)) => name.clone(),
         Subject::Memory(Memory::Heap { from: Some(site) }) => format!("heap block from {site}"),
         Subject::Memory(Memory::Heap { from: None }) => "heap block".to_owned(),
@@ -255,6 +258,7 @@ pub fn role(of: &Role) -> String {
         Role::Sleep => "sleep",
         Role::Fail => "fail",
         Role::Ensure => "ensure",
+        Role::Observe => "observe",
     };
     name.to_owned()
 }
@@ -279,6 +283,7 @@ fn verb(of: &Role) -> &'static str {
         Role::Sleep => "waits to be woken",
         Role::Fail => "fails",
         Role::Ensure => "ensures the value",
+        Role::Observe => "observes the value",
         Role::Load => "loads",
         Role::Store => "stores",
         Role::Called { writes: true, .. } => "writes with",
@@ -298,7 +303,13 @@ pub fn object(of: &Role) -> Option<String> {
         Role::Await(name) => Some(name.clone()),
         Role::Enter(of) => Some(region(of)),
         Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite => None,
-        Role::Free | Role::Sleep | Role::Fail | Role::Ensure | Role::Load | Role::Store => None,
+        Role::Free
+        | Role::Sleep
+        | Role::Fail
+        | Role::Ensure
+        | Role::Observe
+        | Role::Load
+        | Role::Store => None,
         Role::Called { function, .. } => Some(function.clone()),
     }
 }

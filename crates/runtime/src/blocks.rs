@@ -1,12 +1,13 @@
-//! The deterministic blocks of one execution, from its events and the records of values.
+//! The deterministic and atomic blocks of one execution, from its events and the records of values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_engine::blocks as engine;
-use selvedge_model::{Event, Op, RegionKind, SiteId, Symbols, ThreadId};
-use selvedge_specs::{BlockExecution, Misuse, Recorder, Said, ThreadName, Token, Unclosed};
+use selvedge_model::{AtomicOp, Event, Op, RegionKind, SiteId, Step, Symbols, ThreadId};
+use selvedge_specs::atomic::{self, AtomicBlocks};
+use selvedge_specs::{BlockExecution, Misuse, Recorder, Said, ThreadName, Token, Unclosed, Word};
 
-use crate::values::Handed;
+use crate::values::{Handed, Mark};
 use crate::wire::{Record, RecordKind};
 
 /// What the blocks of an execution left.
@@ -18,6 +19,10 @@ pub struct BlocksSeen {
     pub unclosed: Vec<Unclosed<SiteId>>,
     /// Where the program uses blocks as it must not.
     pub misuses: Vec<Misuse<SiteId>>,
+    /// The atomic blocks, and what was observed.
+    pub atomic: AtomicBlocks<SiteId>,
+    /// How the program uses atomic blocks as it must not.
+    pub atomic_misuse: Option<atomic::Misuse<SiteId>>,
     /// Where a value was handed over for which there was no room, or which makes no sense.
     pub lost: Option<SiteId>,
 }
@@ -32,12 +37,14 @@ impl BlocksSeen {
             why: format!("an execution has room for {} GiB of values", crate::wire::VALUES >> 30),
         });
         let misuse = self.misuses.into_iter().next().map(|m| engine::Wrong::Misuse(m.map(place)));
+        let atomic = self.atomic_misuse.map(|m| engine::Wrong::Atomic(m.map(place)));
         let unclosed = |u: Unclosed<SiteId>| Unclosed { block: u.block, site: place(u.site) };
         engine::Blocks {
             executions: self.executions.into_iter().map(|e| e.map(place)).collect(),
             unclosed: self.unclosed.into_iter().map(unclosed).collect(),
-            wrong: misuse.or(lost),
-            conflicts: 0,
+            wrong: misuse.or(atomic).or(lost),
+            atomic: self.atomic.map(place),
+            ..engine::Blocks::default()
         }
     }
 }
@@ -48,19 +55,46 @@ pub struct Blocks {
     recorder: Recorder<SiteId>,
     /// What the program's tokens stand for.
     tokens: BTreeMap<u64, Token>,
+    atomic: atomic::Recorder<SiteId>,
+    /// The threads whose last step may change what it reads: an event that only reads is then an update that failed.
+    updating: BTreeSet<ThreadId>,
     seen: BlocksSeen,
 }
 
 impl Blocks {
-    /// An event of the execution.
-    pub fn event(&mut self, event: &Event, symbols: &Symbols) {
+    /// A thread, with its name across executions, takes the step that it was about to take.
+    pub fn step(&mut self, (thread, across): (ThreadId, ThreadName), step: Step) {
+        let matters = match step {
+            Step::Do(Op::Fork(_) | Op::Join(_) | Op::Begin | Op::End) => false,
+            Step::Yield | Step::Busy | Step::Ended => false,
+            Step::Do(_) | Step::TryAcquire(..) | Step::Enroll(..) => true,
+        };
+        match step {
+            Step::Do(Op::Atomic(_, AtomicOp::Update(_))) => self.updating.insert(thread),
+            _ => self.updating.remove(&thread),
+        };
+        self.atomic.step((thread, across), matters);
+    }
+
+    /// An event of the execution, by a thread with its name across executions.
+    pub fn event(&mut self, event: &Event, across: ThreadName, symbols: &Symbols) {
+        if let Op::RegionEnter(region, kind) = event.op {
+            let name = symbols.region(region).map_or("", |r| &r.name);
+            self.atomic.enter((event.thread, across), (region, kind, name), event.site);
+        }
         match event.op {
+            Op::Read(access) => self.atomic.access(event.thread, access.addr, false),
+            Op::Write(access) => self.atomic.access(event.thread, access.addr, true),
+            Op::Atomic(access, op) if op.writes() || !self.updating.contains(&event.thread) => {
+                self.atomic.access(event.thread, access.addr, op.writes());
+            }
             Op::Fork(child) => self.recorder.start(event.thread, child),
             Op::RegionEnter(region, RegionKind::Deterministic) => {
                 let name = symbols.region(region).map_or("", |r| &r.name);
                 self.recorder.begin(event.thread, name, event.site);
             }
             Op::RegionExit(region) => {
+                self.atomic.exit(event.thread);
                 let kind = symbols.region(region).map(|r| r.kind);
                 if kind == Some(RegionKind::Deterministic) {
                     let ended = self.recorder.end(event.thread, event.site);
@@ -72,9 +106,7 @@ impl Blocks {
                     }
                 }
             }
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
+            Op::Atomic(..)
             | Op::Fence(_)
             | Op::Acquire(..)
             | Op::Release(..)
@@ -139,11 +171,28 @@ impl Blocks {
             self.seen.lost.get_or_insert(site);
             return Ok(());
         };
+        if let Some(mark) = handed.mark() {
+            let marked = match mark {
+                Mark::Point => self.atomic.point(thread, site),
+                Mark::Distinguish | Mark::Indistinct => {
+                    self.atomic.distinguish(thread, mark == Mark::Distinguish);
+                    Ok(())
+                }
+            };
+            if let Err(misuse) = marked {
+                self.seen.atomic_misuse.get_or_insert(misuse);
+            }
+            return Ok(());
+        }
         let (Some(word), Some(predicate)) = (handed.word(), handed.predicate(function)) else {
             self.seen.lost.get_or_insert(site);
             return Ok(());
         };
         let said = Said { word, name: &handed.name, predicate, value: handed.value() };
+        if word == Word::Observe {
+            self.atomic.observe(across, said, site);
+            return Ok(());
+        }
         self.recorder.call(thread, across, said, site)
     }
 
@@ -154,7 +203,7 @@ impl Blocks {
 
     /// The execution has ended.
     pub fn finish(self) -> BlocksSeen {
-        let Blocks { recorder, seen, .. } = self;
-        BlocksSeen { unclosed: recorder.finish(), ..seen }
+        let Blocks { recorder, atomic, seen, .. } = self;
+        BlocksSeen { unclosed: recorder.finish(), atomic: atomic.finish(), ..seen }
     }
 }

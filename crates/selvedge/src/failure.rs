@@ -74,9 +74,11 @@ fn waiting(list: &[Blocked], symbols: &Symbols) -> String {
 pub(crate) fn in_words(finding: &Finding, symbols: &Symbols) -> String {
     match &finding.subject {
         Subject::Program(failure) => failed(failure, finding, symbols),
-        Subject::Memory(_) | Subject::Locks(_) | Subject::Region(_) | Subject::Value { .. } => {
-            found(finding, symbols)
-        }
+        Subject::Memory(_)
+        | Subject::Locks(_)
+        | Subject::Region(_)
+        | Subject::Value { .. }
+        | Subject::Observed(_) => found(finding, symbols),
     }
 }
 

@@ -8,8 +8,7 @@ mod predict;
 
 use std::sync::Arc;
 
-use selvedge_engine::campaign::Undirected;
-use selvedge_engine::{Attempted, Campaign, Confirmer};
+use selvedge_engine::{Attempted, Campaign, Confirmer, Search};
 use selvedge_model::{FindingId, Keep, Status};
 use selvedge_report::{Case, Remark, Report, Stats, words};
 use selvedge_spmd::launcher::is_launcher;
@@ -19,6 +18,7 @@ use crate::commands::explore;
 use crate::control::cases::{self, Predicted};
 use crate::control::determinism;
 use crate::control::host::Watcher;
+use crate::control::linearity;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, unless_interrupted};
@@ -100,8 +100,9 @@ fn test(
     report.cases = cases.into_iter().filter(Case::is_finding).chain(report.cases).collect();
     let search = explore::search(&campaign, points, observation.releases);
     if search.schedules > 0 && deadline.stopped().is_none() {
-        let undirected = Undirected { search, until_failure: false, known: known.clone() };
-        explore::finished(campaign.explore(undirected, &mut watcher))?;
+        let search = Search { witness: Some(args.serial.criterion()), ..search };
+        let how = (false, &known[..], false);
+        explore::undirected(&mut campaign, search, how, &mut watcher)?;
     }
     watcher.progress.clear();
     determinism::refuse(&campaign.determinism)?;
@@ -110,7 +111,16 @@ fn test(
             report.add(violation);
         }
     }
+    linearity::refuse(&campaign)?;
+    let criterion = args.serial.criterion();
+    for violation in linearity::violations(&campaign, &criterion, deadline, journal)? {
+        if !suppressions.match_finding(&violation, &[]) {
+            report.add(violation);
+        }
+    }
     let undecided = determinism::undecided(&campaign.determinism, false);
+    let undecided: Vec<Remark> =
+        undecided.into_iter().chain(linearity::undecided(&campaign)).collect();
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
