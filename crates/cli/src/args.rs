@@ -262,6 +262,8 @@ pub(crate) struct Test {
     #[arg(long)]
     pub(crate) across_builds: bool,
     #[command(flatten)]
+    pub(crate) serial: SerialOptions,
+    #[command(flatten)]
     pub(crate) regions: RegionOptions,
     /// A specification of disciplines to check in the native runs
     #[arg(long, value_name = "FILE")]
