@@ -5,8 +5,9 @@
 
 #define BITS SIZED(4, 22)
 
-static const uint32_t partialkey = 0x5eedu << 8;
-static uint32_t plain = 0x01234567u, coded, key;
+static uint32_t partialkey = 0x5eedu << 8;
+uint32_t plain = 0x01234567u;
+static uint32_t coded, key;
 static volatile int found;
 
 static uint32_t encode(uint32_t text, uint32_t with) {
@@ -29,7 +30,9 @@ static void *search_part(void *arg) {
     return NULL;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    int input = arguments(argc, argv);
+    partialkey += (uint32_t)input << 24;
     coded = encode(plain, partialkey ^ (SIZED(11u, 2999999u)));
     SELVEDGE_DETERMINISTIC_BEGIN("keysearch");
     SELVEDGE_ASSUME("partialkey", partialkey);

@@ -5,6 +5,7 @@
 #define SIZE SIZED(8, 600)
 #define DEPTH SIZED(20, 400)
 
+static int depth = DEPTH;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int next_line;
 static unsigned char picture[SIZE][SIZE];
@@ -23,7 +24,7 @@ static void *draw_part(void *arg) {
         for (int column = 0; column < SIZE; column++) {
             double a = 3.0 * column / SIZE - 2, b = 2.0 * row / SIZE - 1, x = 0, y = 0;
             int steps = 0;
-            while (steps < DEPTH && x * x + y * y < 4) {
+            while (steps < depth && x * x + y * y < 4) {
                 double moved = x * x - y * y + a;
                 y = 2 * x * y + b;
                 x = moved;
@@ -36,10 +37,12 @@ static void *draw_part(void *arg) {
     return NULL;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    int input = arguments(argc, argv);
+    depth -= input;
     SELVEDGE_DETERMINISTIC_BEGIN("mandelbrot");
     SELVEDGE_ASSUME("size", SIZE);
-    SELVEDGE_ASSUME("depth", DEPTH);
+    SELVEDGE_ASSUME("depth", depth);
     in_parallel(draw_part, NULL);
     SELVEDGE_ENSURE_BYTES("picture", picture, sizeof picture);
     SELVEDGE_REGION_END();

@@ -49,8 +49,9 @@ static void *search_part(void *arg) {
     return NULL;
 }
 
-int main(void) {
-    uint64_t state = 8;
+int main(int argc, char **argv) {
+    int input = arguments(argc, argv);
+    uint64_t state = 8 + (uint64_t)input;
     for (int i = 0; i < SPECIES; i++)
         for (int j = 0; j < LETTERS; j++)
             dna[i][j] = "acgt"[next_random(&state) % 4];

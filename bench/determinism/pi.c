@@ -7,7 +7,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t generator = 7;
-static long inside[THREADS];
+static long inside[MOST_THREADS], total;
 
 static double draw(void) {
     pthread_mutex_lock(&lock);
@@ -31,8 +31,9 @@ static void *sample_part(void *arg) {
     return NULL;
 }
 
-int main(void) {
-    long total = 0;
+int main(int argc, char **argv) {
+    int input = arguments(argc, argv);
+    generator += (uint64_t)input;
     SELVEDGE_DETERMINISTIC_BEGIN("pi");
     SELVEDGE_ASSUME("points", POINTS);
     SELVEDGE_ASSUME("generator", generator);

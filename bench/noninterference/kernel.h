@@ -3,7 +3,8 @@
 // Every kernel is deterministic: whatever the schedule, it prints the same checksum, which it also
 // computes without threads. With -DBUG, raytracer and sor have the bugs that SingleTrack found. Regions
 // are not marked: functions are regions by name. With -DTINY the sizes are those of a test. With -DBLOCKS a
-// kernel is a deterministic block with values, which say by themselves whether the result is right.
+// kernel is a deterministic block with values, which say by themselves whether the result is right. With -DINFER
+// the number of threads and of an input are arguments.
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -32,7 +33,36 @@
 #define SIZED(tiny, full) full
 #endif
 
+#ifdef INFER
+#define MOST_THREADS 10
+#define THREADS nthreads
+static int nthreads = 4;
+#else
+#define MOST_THREADS 4
 #define THREADS 4
+#endif
+
+// The number of the input, 0 unless the arguments say which. The number of threads comes before it.
+static inline int arguments(int count, char **words) {
+#ifdef INFER
+    if (count > 2) {
+        nthreads = atoi(words[1]);
+        return atoi(words[2]);
+    }
+#endif
+    (void)count, (void)words;
+    return 0;
+}
+
+// With -DEACH_STEP a block also ensures what it has after each step. With -DPLANTED=n, two threads add to a number without
+// a lock in step n: an addition may be lost.
+#ifdef PLANTED
+#define PLANT(step, part, number_) \
+    if ((step) == PLANTED && (part)->number < 2) \
+    (number_) += 1e-3
+#else
+#define PLANT(step, part, number_) ((void)0)
+#endif
 
 // A part of the work: the thread with this number, and what it works on.
 struct part {
@@ -42,8 +72,8 @@ struct part {
 
 // Runs `body` in THREADS threads, this one among them, and waits for all.
 static inline void in_parallel(void *(*body)(void *), void *work) {
-    pthread_t threads[THREADS];
-    struct part parts[THREADS];
+    pthread_t threads[MOST_THREADS];
+    struct part parts[MOST_THREADS];
     for (int i = 0; i < THREADS; i++)
         parts[i] = (struct part){i, work};
     for (int i = 1; i < THREADS; i++)

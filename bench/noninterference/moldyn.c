@@ -9,7 +9,7 @@
 #define STEPS SIZED(4, 30)
 
 struct box {
-    double at[PARTICLES][3], speed[PARTICLES][3], force[THREADS][PARTICLES][3];
+    double at[PARTICLES][3], speed[PARTICLES][3], force[MOST_THREADS][PARTICLES][3];
 };
 
 static struct box shared, alone;
@@ -49,7 +49,13 @@ static void *simulate_part(void *arg) {
         forces(&shared, p->number);
         pthread_barrier_wait(&barrier);
         move(&shared, part_from(PARTICLES, p->number), part_to(PARTICLES, p->number));
+        PLANT(s, p, shared.at[PARTICLES - 1][0]);
         pthread_barrier_wait(&barrier);
+#ifdef EACH_STEP
+        if (p->number == 0)
+            SELVEDGE_ENSURE_ARRAY("step", shared.at[0], 3 * PARTICLES);
+        pthread_barrier_wait(&barrier);
+#endif
     }
     return NULL;
 }
@@ -62,12 +68,13 @@ static double energy(const struct box *b) {
     return total;
 }
 
-int main(void) {
-    uint64_t state = 5;
+int main(int argc, char **argv) {
+    int input = arguments(argc, argv);
+    uint64_t state = 5 + (uint64_t)input;
     for (int i = 0; i < PARTICLES; i++)
         for (int k = 0; k < 3; k++)
             shared.at[i][k] = alone.at[i][k] = next_unit(&state);
-    pthread_barrier_init(&barrier, NULL, THREADS);
+    pthread_barrier_init(&barrier, NULL, (unsigned)THREADS);
     SELVEDGE_DETERMINISTIC_BEGIN("moldyn");
     SELVEDGE_ASSUME_ARRAY("at", shared.at[0], 3 * PARTICLES);
     in_parallel(simulate_part, NULL);

@@ -6,10 +6,12 @@
 #define PATHS SIZED(200, 12000)
 #define DAYS SIZED(60, 1000)
 
+// Where the seeds of the paths begin.
+static uint64_t seed = 1000;
 static double results[PATHS], expected[PATHS];
 
 static double path(int number) {
-    uint64_t state = 1000u + (uint64_t)number;
+    uint64_t state = seed + (uint64_t)number;
     double price = 100;
     for (int day = 0; day < DAYS; day++) {
         double noise = next_unit(&state) + next_unit(&state) + next_unit(&state) - 1.5;
@@ -25,9 +27,12 @@ static void *price_part(void *arg) {
     return NULL;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    int input = arguments(argc, argv);
+    seed += 1000 * (uint64_t)input;
     SELVEDGE_DETERMINISTIC_BEGIN("montecarlo");
     SELVEDGE_ASSUME("paths", PATHS);
+    SELVEDGE_ASSUME("seed", seed);
     in_parallel(price_part, NULL);
     SELVEDGE_ENSURE_ARRAY("results", results, PATHS);
     SELVEDGE_REGION_END();

@@ -6,6 +6,8 @@
 #define COEFFICIENTS SIZED(32, 1500)
 #define POINTS SIZED(100, 1000)
 
+// How many are computed.
+static int wanted = COEFFICIENTS;
 static double coefficients[2][COEFFICIENTS], expected[2][COEFFICIENTS];
 
 static double term(double x, double omega, int kind) {
@@ -28,17 +30,19 @@ static void compute(double out[2][COEFFICIENTS], int from, int to) {
 
 static void *compute_part(void *arg) {
     struct part *p = arg;
-    compute(coefficients, part_from(COEFFICIENTS, p->number), part_to(COEFFICIENTS, p->number));
+    compute(coefficients, part_from(wanted, p->number), part_to(wanted, p->number));
     return NULL;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    int input = arguments(argc, argv);
+    wanted -= input;
     SELVEDGE_DETERMINISTIC_BEGIN("series");
-    SELVEDGE_ASSUME("coefficients", COEFFICIENTS);
+    SELVEDGE_ASSUME("wanted", wanted);
     in_parallel(compute_part, NULL);
     SELVEDGE_ENSURE_ARRAY("result", coefficients[0], 2 * COEFFICIENTS);
     SELVEDGE_REGION_END();
-    compute(expected, 0, COEFFICIENTS);
+    compute(expected, 0, wanted);
     double got = 0, right = 0;
     for (int i = 0; i < COEFFICIENTS; i++) {
         got += coefficients[0][i] + coefficients[1][i];

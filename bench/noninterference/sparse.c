@@ -22,8 +22,9 @@ static void *multiply_part(void *arg) {
     return NULL;
 }
 
-int main(void) {
-    uint64_t state = 2;
+int main(int argc, char **argv) {
+    int input = arguments(argc, argv);
+    uint64_t state = 2 + (uint64_t)input;
     for (int i = 0; i < ENTRIES; i++) {
         rows[i] = i / PER_ROW;
         columns[i] = (int)(next_random(&state) % ROWS);

@@ -5,8 +5,8 @@
 //! them. Then growth, on events made here: nanoseconds for an access, with more and more variables, and with
 //! more and more synchronization between accesses.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::Path;
+use std::process::ExitCode;
 use std::time::Instant;
 
 use selvedge_analyses::Analysis;
@@ -16,7 +16,8 @@ use selvedge_analyses::lockset::Lockset;
 use selvedge_analyses::registry::Make;
 use selvedge_model::{Access, Event, Findings, LockId, Mode, Op, SiteId, ThreadId};
 
-use crate::measure::{Runs, once, succeed};
+use crate::measure::{Runs, once};
+use crate::place::{Place, exit_code};
 
 const ROUNDS: usize = 3;
 
@@ -36,25 +37,11 @@ const WAYS: [(&str, &[&str]); 3] = [
 
 pub(crate) fn run(args: &[&str]) -> ExitCode {
     let rounds = args.first().and_then(|n| n.parse().ok()).unwrap_or(ROUNDS);
-    match table(rounds) {
-        Ok(()) => {
-            growth();
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(table(rounds).map(|()| growth()))
 }
 
 fn table(rounds: usize) -> Result<(), String> {
-    let own = std::env::current_exe().map_err(|e| e.to_string())?;
-    let selvedge = own.with_file_name("selvedge");
-    let name = format!("selvedge-discipline-{}", std::process::id());
-    let directory = std::env::temp_dir().join(name);
-    std::fs::create_dir_all(directory.join(".selvedge")).map_err(|e| e.to_string())?;
-    std::env::set_current_dir(&directory).map_err(|e| e.to_string())?;
+    let place = Place::new("discipline")?;
     println!("processor seconds over native, best of {rounds} (most memory in MiB)\n");
     let heads = WAYS.map(|(name, _)| format!("{name:>20}")).join(" ");
     println!("{:12} {:>18} {heads}", "program", "thesis (online)");
@@ -62,23 +49,15 @@ fn table(rounds: usize) -> Result<(), String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let source = root.join(source);
         let stem = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let build = |mut compiler: Command, form: &str| -> Result<PathBuf, String> {
-            let program = directory.join(format!("{stem}.{form}"));
-            compiler.args(["-O1", "-g", define]).arg(&source);
-            succeed(compiler.args(["-lm", "-lpthread", "-o"]).arg(&program))?;
-            Ok(program)
-        };
-        let native = build(Command::new("gcc"), "native")?;
-        let mut cc = Command::new(&selvedge);
-        cc.arg("cc");
-        let ours = build(cc, "ours")?;
+        let native = place.native(&source, "gcc", &["-O1", define])?;
+        let ours = place.ours(&source, "gcc", &["-O1", define])?;
         let mut runs = vec![Runs::default(); WAYS.len() + 1];
         for _ in 0..rounds {
             runs[0].add(once(&native, &[], &[0])?);
             for (runs, (_, way)) in runs[1..].iter_mut().zip(WAYS) {
                 let program = ours.to_string_lossy().into_owned();
                 let args: Vec<&str> = way.iter().copied().chain([&*program]).collect();
-                runs.add(once(&selvedge, &args, &[0, 1])?);
+                runs.add(once(&place.selvedge, &args, &[0, 1])?);
             }
         }
         let base = runs[0].best().max(0.001);
@@ -88,7 +67,6 @@ fn table(rounds: usize) -> Result<(), String> {
             .collect();
         println!("{stem:12} {:>18} {}", format!("{slowdown} ({memory})"), cells.join(" "));
     }
-    let _ = std::fs::remove_dir_all(&directory);
     Ok(())
 }
 

@@ -11,6 +11,7 @@ mod discipline;
 mod measure;
 mod noninterference;
 mod passes;
+mod place;
 mod races;
 mod real;
 mod specs;

@@ -12,8 +12,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::measure::{Runs, once, succeed};
+use crate::measure::{Runs, once};
 use crate::passes;
+use crate::place::{Place, exit_code, source, wanted};
 
 const ROUNDS: usize = 3;
 const MILLIONS: usize = 20;
@@ -70,13 +71,7 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
         }
         names => table(ROUNDS, names),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(outcome)
 }
 
 fn passes_only(millions: usize) -> Result<(), String> {
@@ -85,19 +80,14 @@ fn passes_only(millions: usize) -> Result<(), String> {
 }
 
 fn table(rounds: usize, names: &[&str]) -> Result<(), String> {
-    let wanted = |k: &&Kernel| names.is_empty() || names.contains(&k.name);
-    let kernels: Vec<&Kernel> = KERNELS.iter().filter(wanted).collect();
-    if kernels.is_empty() {
-        let all: Vec<&str> = KERNELS.iter().map(|k| k.name).collect();
-        return Err(format!("kernels: {}", all.join(" ")));
-    }
-    let place = Place::new()?;
+    let kernels = wanted(&KERNELS, |k| k.name, names)?;
+    let place = Place::new("noninterference")?;
     println!("warnings: two bugs are put in, sor's barrier and raytracer's lock (\"+ bug\")\n");
     println!("{:16} {:>12} {:>10} {:>6}", "kernel", "determinism", "atomicity", "views");
     for kernel in &kernels {
-        place.verdicts(kernel, false)?;
+        kernel.verdicts(&place, false)?;
         if kernel.twin {
-            place.verdicts(kernel, true)?;
+            kernel.verdicts(&place, true)?;
         }
     }
     println!("\nprocessor time over native, best of {rounds} alternating rounds (worst)\n");
@@ -106,7 +96,7 @@ fn table(rounds: usize, names: &[&str]) -> Result<(), String> {
     println!("{:12} {:>8} | {heads} | {heads}", "kernel", "determ.");
     let mut logs = [[0.0; ANALYSES.len()]; COMPILERS.len()];
     for kernel in &kernels {
-        let ratios = place.slowdowns(kernel, rounds)?;
+        let ratios = kernel.slowdowns(&place, rounds)?;
         let mut line = format!("{:12} {:>8.1}", kernel.name, kernel.paper);
         for (logs, ratios) in logs.iter_mut().zip(&ratios) {
             line.push_str(" |");
@@ -127,74 +117,27 @@ fn table(rounds: usize, names: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Where everything is built and run.
-struct Place {
-    directory: PathBuf,
-    selvedge: PathBuf,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
-}
-
-impl Place {
-    fn new() -> Result<Place, String> {
-        let own = std::env::current_exe().map_err(|e| e.to_string())?;
-        let selvedge = own.with_file_name("selvedge");
-        if !selvedge.exists() {
-            return Err(
-                "the tool is not built; run `cargo build --release -p selvedge-cli`".to_owned()
-            );
-        }
-        let name = format!("selvedge-noninterference-{}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(directory.join(".selvedge")).map_err(|e| e.to_string())?;
-        std::env::set_current_dir(&directory).map_err(|e| e.to_string())?;
-        Ok(Place { directory, selvedge })
+impl Kernel {
+    fn source(&self) -> PathBuf {
+        source("noninterference", self.name)
     }
 
-    fn build(
-        &self,
-        kernel: &Kernel,
-        compiler: &str,
-        ours: bool,
-        defines: &[&str],
-    ) -> Result<PathBuf, String> {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("noninterference")
-            .join(format!("{}.c", kernel.name));
-        let form = if ours { "ours" } else { "native" };
-        let name = format!("{}.{compiler}.{form}{}", kernel.name, defines.concat());
-        let program = self.directory.join(name);
-        let mut command = if ours {
-            let mut command = Command::new(&self.selvedge);
-            command.arg("cc").arg(format!("--selvedge-compiler={compiler}"));
-            command
-        } else {
-            Command::new(compiler)
-        };
-        command.args(["-O2", "-g"]).args(defines).arg(source);
-        succeed(command.args(["-lm", "-lpthread", "-o"]).arg(&program))?;
-        Ok(program)
-    }
-
-    fn arguments(kernel: &Kernel, analysis: &str) -> Vec<String> {
+    /// The words before the program that run it under an analysis.
+    fn arguments(&self, analysis: &str) -> Vec<String> {
         let mut words = vec!["run".to_owned(), format!("--analyses={analysis}")];
         words.extend(match analysis {
-            "determinism" => Some(format!("--deterministic={}", kernel.pattern)),
-            "atomicity" => Some(format!("--atomic-methods={}", kernel.pattern)),
+            "determinism" => Some(format!("--deterministic={}", self.pattern)),
+            "atomicity" => Some(format!("--atomic-methods={}", self.pattern)),
             _ => None,
         });
         words.push("--".to_owned());
         words
     }
 
-    /// How many findings an analysis has in a program; an error if the program's result is wrong.
-    fn findings(&self, kernel: &Kernel, analysis: &str, program: &Path) -> Result<usize, String> {
-        let output = Command::new(&self.selvedge)
-            .args(Place::arguments(kernel, analysis))
+    /// How many findings an analysis has in the program; an error if the program's result is wrong.
+    fn findings(&self, place: &Place, analysis: &str, program: &Path) -> Result<usize, String> {
+        let output = Command::new(&place.selvedge)
+            .args(self.arguments(analysis))
             .arg(program)
             .env("NO_COLOR", "1")
             .output()
@@ -207,26 +150,26 @@ impl Place {
         counted.ok_or_else(|| format!("{}: {text}", program.display()))
     }
 
-    fn verdicts(&self, kernel: &Kernel, bug: bool) -> Result<(), String> {
-        let defines: &[&str] = if bug { &["-DBUG"] } else { &[] };
-        let program = self.build(kernel, COMPILERS[0], true, defines)?;
-        let tiny = self.build(kernel, COMPILERS[0], true, &[defines, &["-DTINY"]].concat())?;
-        let name = format!("{}{}", kernel.name, if bug { " + bug" } else { "" });
+    fn verdicts(&self, place: &Place, bug: bool) -> Result<(), String> {
+        let options: &[&str] = if bug { &["-O2", "-DBUG"] } else { &["-O2"] };
+        let program = place.ours(&self.source(), COMPILERS[0], options)?;
+        let tiny = place.ours(&self.source(), COMPILERS[0], &[options, &["-DTINY"]].concat())?;
+        let name = format!("{}{}", self.name, if bug { " + bug" } else { "" });
         println!(
             "{name:16} {:>12} {:>10} {:>6}",
-            self.findings(kernel, "determinism", &program)?,
-            self.findings(kernel, "atomicity", &program)?,
-            self.findings(kernel, "views", &tiny)?
+            self.findings(place, "determinism", &program)?,
+            self.findings(place, "atomicity", &program)?,
+            self.findings(place, "views", &tiny)?
         );
         Ok(())
     }
 
     /// By compiler, for each analysis: the ratio of the best runs, and of the worst to the best native.
-    fn slowdowns(&self, kernel: &Kernel, rounds: usize) -> Result<Vec<Vec<(f64, f64)>>, String> {
+    fn slowdowns(&self, place: &Place, rounds: usize) -> Result<Vec<Vec<(f64, f64)>>, String> {
         let programs = COMPILERS.map(|compiler| {
             Ok::<_, String>([
-                self.build(kernel, compiler, false, &[])?,
-                self.build(kernel, compiler, true, &[])?,
+                place.native(&self.source(), compiler, &["-O2"])?,
+                place.ours(&self.source(), compiler, &["-O2"])?,
             ])
         });
         let programs = programs.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -235,12 +178,12 @@ impl Place {
             for ([native, ours], runs) in programs.iter().zip(&mut runs) {
                 runs[0].add(once(native, &[], &[0])?);
                 for (runs, analysis) in runs[1..].iter_mut().zip(ANALYSES) {
-                    let mut args = Place::arguments(kernel, analysis);
+                    let mut args = self.arguments(analysis);
                     args.push(ours.to_string_lossy().into_owned());
                     let args: Vec<&str> = args.iter().map(String::as_str).collect();
                     // Findings make it 1; a wrong result of the program would, too, but is checked
                     // where the verdicts are.
-                    runs.add(once(&self.selvedge, &args, &[0, 1])?);
+                    runs.add(once(&place.selvedge, &args, &[0, 1])?);
                 }
             }
         }

@@ -30,9 +30,9 @@ pub(super) const PLAIN: [Plain; 3] = [
 #[derive(Clone, Copy)]
 pub(super) struct Built {
     pub(super) name: &'static str,
-    package: &'static str,
-    script: &'static str,
-    program: &'static str,
+    pub(super) package: &'static str,
+    pub(super) script: &'static str,
+    pub(super) program: &'static str,
     plain: usize,
 }
 

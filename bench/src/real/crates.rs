@@ -27,17 +27,7 @@ fn unpacked(workshop: &Workshop, name: &str, version: &str) -> Result<PathBuf> {
     if copy.exists() {
         return Ok(copy);
     }
-    let home = workshop.directory.join("crates");
-    let wanted = CRATES.map(|(n, v)| format!("{n} = \"={v}\"\n")).concat();
-    let manifest = format!(
-        "[package]\nname = \"wanted\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n\
-         [dependencies]\n{wanted}"
-    );
-    std::fs::create_dir_all(home.join("src")).map_err(|e| e.to_string())?;
-    std::fs::write(home.join("src/lib.rs"), "").map_err(|e| e.to_string())?;
-    std::fs::write(home.join("Cargo.toml"), manifest).map_err(|e| e.to_string())?;
-    succeed(Command::new("cargo").args(["vendor", "--versioned-dirs"]).current_dir(&home))?;
-    let original = home.join("vendor").join(format!("{name}-{version}"));
+    let original = vendor(workshop, "crates", &CRATES, name, version)?;
     let beside = copy.parent().ok_or("no directory")?;
     std::fs::create_dir_all(beside).map_err(|e| e.to_string())?;
     succeed(Command::new("cp").arg("-r").arg(&original).arg(&copy))?;
@@ -48,6 +38,40 @@ fn unpacked(workshop: &Workshop, name: &str, version: &str) -> Result<PathBuf> {
         let _ = std::fs::remove_file(copy.join(pinned));
     }
     Ok(copy)
+}
+
+/// The source of one crate as its registry has it.
+pub(super) fn vendored(workshop: &Workshop, name: &str, version: &str) -> Result<PathBuf> {
+    vendor(workshop, name, &[(name, version)], name, version)
+}
+
+/// The source of one of some crates that are asked for together, in a directory of that name.
+fn vendor(
+    workshop: &Workshop,
+    directory: &str,
+    all: &[(&str, &str)],
+    name: &str,
+    version: &str,
+) -> Result<PathBuf> {
+    let home = workshop.directory.join(directory);
+    let wanted: String = all.iter().map(|(n, v)| format!("{n} = \"={v}\"\n")).collect();
+    let manifest = format!(
+        "[package]\nname = \"wanted\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n\
+         [dependencies]\n{wanted}"
+    );
+    std::fs::create_dir_all(home.join("src")).map_err(|e| e.to_string())?;
+    std::fs::write(home.join("src/lib.rs"), "").map_err(|e| e.to_string())?;
+    std::fs::write(home.join("Cargo.toml"), manifest).map_err(|e| e.to_string())?;
+    succeed(Command::new("cargo").args(["vendor", "--versioned-dirs"]).current_dir(&home))?;
+    // A version may have a suffix that says what is packed into the crate.
+    let sources = std::fs::read_dir(home.join("vendor")).map_err(|e| e.to_string())?;
+    let wanted = format!("{name}-{version}");
+    let is_wanted = |path: &PathBuf| {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        file.strip_prefix(&wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
+    };
+    let mut sources = sources.filter_map(|e| Some(e.ok()?.path()));
+    sources.find(is_wanted).ok_or_else(|| format!("`cargo vendor` did not make {wanted}"))
 }
 
 pub(super) fn test(workshop: &Workshop, name: &str, version: &str) -> Result<Vec<Row>> {

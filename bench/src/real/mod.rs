@@ -7,6 +7,7 @@
 
 mod compressors;
 mod crates;
+mod determinism;
 mod memcached;
 mod source;
 
@@ -190,6 +191,12 @@ fn tasks() -> Vec<Task> {
         ));
     }
     list.push(("memcached from source".into(), Box::new(memcached::built)));
+    for packer in determinism::PACKERS {
+        let name = format!("{} output", packer.name);
+        list.push((name, Box::new(move |w| determinism::packer(w, packer))));
+    }
+    list.push(("zstd 1.3.4 output".into(), Box::new(determinism::old_zstd)));
+    list.push(("rayon sum".into(), Box::new(determinism::rayon_sum)));
     for (name, version) in crates::CRATES {
         list.push((name.into(), Box::new(move |w| crates::test(w, name, version))));
     }

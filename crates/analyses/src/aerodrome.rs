@@ -261,15 +261,7 @@ impl Analysis for AeroDrome {
         let engine = &mut self.engine;
         match event.op {
             // While no region is open everything is after nothing, whatever is remembered.
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
-            | Op::Acquire(..)
-            | Op::Release(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-                if engine.inside.is_empty() =>
-            {
+            accesses!() | locks!() | Op::Post(_) | Op::Wait(_) if engine.inside.is_empty() => {
                 return;
             }
             Op::Read(_) | Op::Write(_) if engine.is_inside(event.thread) => {

@@ -231,9 +231,7 @@ impl Analysis for Goodlock {
                     self.report_cycles(out);
                 }
             }
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
+            accesses!()
             | Op::Fence(_)
             | rendezvous!()
             | conditions!()

@@ -11,9 +11,11 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+extern crate selvedge_model;
+
 use selvedge_model::{Event, Findings, FirstRace};
 
-#[macro_use]
 mod common;
 
 pub mod aerodrome;

@@ -1,5 +1,9 @@
 //! The command line.
 
+mod mcp;
+mod report;
+mod run;
+
 use std::ffi::OsString;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -15,22 +19,31 @@ use selvedge_report::{FORMATS, Format};
 use selvedge_specs::Value;
 use selvedge_specs::history::{MODELS, ModelKind};
 
+pub(crate) use run::{Run, RunOptions};
+
 use crate::catalogue;
 use crate::control::linearity::SerialOptions;
 use crate::program::claims::RegionOptions;
+use crate::progress::Show;
 use crate::store::{Ensured, RunId};
+
+pub(crate) use mcp::Mcp;
+pub(crate) use report::{Report, ReportFailOn};
 
 /// Finds, confirms, replays and explains concurrency bugs.
 #[derive(Parser, Debug)]
 #[command(name = "selvedge", version, arg_required_else_help = true, propagate_version = true)]
 #[command(after_help = "\
-Exit codes: 0 no finding at or above --fail-on; 1 findings; 2 wrong usage or input; 3 the program could
+Exit codes: 0 no finding at or above --fail-on; 1 findings; 2 wrong usage or input; 3 the program could \
 not be run or observed.
 `selvedge demo` shows on bundled examples what Selvedge does.")]
 pub(crate) struct Arguments {
     /// When to use colours: NO_COLOR, CLICOLOR and CLICOLOR_FORCE count for `auto`
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+    /// How to show the progress of long work
+    #[arg(long, global = true, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: Show,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -47,6 +60,15 @@ pub(crate) enum Color {
 }
 
 impl Color {
+    /// As it is written on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Color::Auto => "auto",
+            Color::Always => "always",
+            Color::Never => "never",
+        }
+    }
+
     /// Makes all that is printed from now on follow it.
     pub(crate) fn apply(self) {
         match self {
@@ -124,6 +146,19 @@ pub(crate) enum Command {
     Report(Report),
     /// Print, compare or delete what deterministic blocks assumed and ensured
     States(States),
+    /// Serve the Model Context Protocol on standard input and output, for agents and editors
+    Mcp(Mcp),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page of `selvedge`, or write those of all commands
+    Man {
+        /// Write a page for each command into this directory
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
     /// Take a tour of bundled examples
     Demo(Demo),
 }
@@ -148,60 +183,10 @@ pub(crate) struct Check {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-The program keeps its standard output. Findings go to standard error and into .selvedge/; `selvedge report`
-shows them again. The exit code is 1 if there are findings at or above --fail-on, 3 if the program could
-not be run or observed, and otherwise the program's own exit code.")]
-pub(crate) struct Run {
-    #[command(flatten)]
-    pub(crate) options: RunOptions,
-    /// A command that starts the ranks of an MPI program, besides mpirun, mpiexec, oshrun and srun
-    #[arg(long, value_name = "NAME")]
-    pub(crate) launcher: Option<String>,
-    /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    pub(crate) command: Vec<OsString>,
-}
-
-/// The options that `selvedge run` and `cargo selvedge` share.
-#[derive(Args, Debug)]
-pub(crate) struct RunOptions {
-    /// The analyses to run, separated by commas, or `all`
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = catalogue::defaults(Purpose::Run))]
-    pub(crate) analyses: Vec<String>,
-    /// How to print the findings; a format other than text goes to standard output, and the
-    /// program's own output then goes to standard error
-    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
-    pub(crate) format: &'static Format,
-    /// Exit with 1 if there is a finding of this status or a surer one
-    #[arg(long, value_enum, default_value = "observed", value_name = "STATUS")]
-    pub(crate) fail_on: FailOn,
-    /// Print every finding in full, also those that resemble another one
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Directories to search for source files, besides the paths recorded at build time
-    #[arg(long, value_name = "DIR")]
-    pub(crate) source: Vec<PathBuf>,
-    /// A file of findings not to report, in the format of ThreadSanitizer's suppression files
-    #[arg(long, value_name = "FILE")]
-    pub(crate) suppressions: Vec<PathBuf>,
-    /// Compare deterministic blocks with executions of other builds of the program, too
-    #[arg(long)]
-    pub(crate) across_builds: bool,
-    #[command(flatten)]
-    pub(crate) serial: SerialOptions,
-    #[command(flatten)]
-    pub(crate) regions: RegionOptions,
-    /// A specification of disciplines to check: runs the analysis `discipline`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) discipline: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-#[command(after_long_help = "\
-One thread runs at a time, and a strategy decides which one. Scheduling points are synchronization
-operations and, in an instrumented program, accesses that may race. Time passes only when every thread
+One thread runs at a time, and a strategy decides which one. Scheduling points are synchronization \
+operations and, in an instrumented program, accesses that may race. Time passes only when every thread \
 waits, random numbers come from the seed, standard input is empty, and the program's output is not shown.
-A crash or a failed assertion that happens in the same way under every schedule is not a concurrency bug: a
+A crash or a failed assertion that happens in the same way under every schedule is not a concurrency bug: a \
 note mentions it, but it is not a finding. A deadlock is one.")]
 pub(crate) struct Explore {
     // The registry of strategies provides the help.
@@ -241,11 +226,11 @@ pub(crate) struct Explore {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-First the program runs natively and under control, and analyses predict data races, deadlocks and atomicity
-violations. Then directed schedules try to make each prediction happen. A prediction that happens is
-confirmed: the report has a schedule that replays it, and a verdict based on what each order led to. The rest
+First the program runs natively and under control, and analyses predict data races, deadlocks and atomicity \
+violations. Then directed schedules try to make each prediction happen. A prediction that happens is \
+confirmed: the report has a schedule that replays it, and a verdict based on what each order led to. The rest \
 of the budget goes to undirected schedules, as in `selvedge explore`.
-Time passes only when every thread waits, random numbers come from the seed, standard input is empty, and
+Time passes only when every thread waits, random numbers come from the seed, standard input is empty, and \
 the program's output is not shown.")]
 pub(crate) struct Test {
     /// Native runs to observe first
@@ -265,6 +250,8 @@ pub(crate) struct Test {
     pub(crate) serial: SerialOptions,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
+    #[command(flatten)]
+    pub(crate) globals: Globals,
     /// A specification of disciplines to check in the native runs
     #[arg(long, value_name = "FILE")]
     pub(crate) discipline: Option<PathBuf>,
@@ -283,7 +270,7 @@ pub(crate) struct Test {
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 The program runs in its original directory with its original arguments; its output is shown when it ends.
-The exit code is 1 if the finding happened again (or, with --schedule, if the program failed), 0 if not,
+The exit code is 1 if the finding happened again (or, with --schedule, if the program failed), 0 if not, \
 and 3 if the program could not be run.")]
 pub(crate) struct Replay {
     /// The id of the finding, or the beginning of the id
@@ -317,8 +304,8 @@ pub(crate) struct Replay {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-Three things are tried, in this order: the schedule of the finding, as far as it still fits; directed executions
-that aim at the same places; and schedules that begin like the finding's and go on at random. The exit code is 1 if
+Three things are tried, in this order: the schedule of the finding, as far as it still fits; directed executions \
+that aim at the same places; and schedules that begin like the finding's and go on at random. The exit code is 1 if \
 the finding is still there, 0 if it was not seen, and 3 if the program could not be run.")]
 pub(crate) struct Fixed {
     /// The id of the finding, or the beginning of the id
@@ -341,6 +328,24 @@ pub(crate) struct Fixed {
     /// The program to try instead of the one that was tested, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Which states blocks have without saying so.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Globals {
+    /// Every global number, array of numbers and structure of those is a state of every deterministic block
+    #[arg(long)]
+    globals: bool,
+    /// The most members and pointers on the way from a global to a location
+    #[arg(long, value_name = "N", default_value_t = 8, requires = "globals")]
+    depth: u8,
+}
+
+impl Globals {
+    /// The most members and pointers on a way, if globals are states.
+    pub(crate) fn depth(&self) -> Option<usize> {
+        self.globals.then_some(usize::from(self.depth))
+    }
 }
 
 /// How much to try.
@@ -455,12 +460,15 @@ pub(crate) enum StatesCommand {
     arg_required_else_help = true
 )]
 #[command(after_help = "\
-`run`, `test` and `bench` observe every program that they run; `build` only builds. Everything after the
-command goes to Cargo: cargo selvedge test --release -p mine -- --nocapture")]
+`run`, `test`, `bench` and `nextest run` observe every program that they run; `build` only builds. Everything after \
+the command goes to Cargo: cargo selvedge test --release -p mine -- --nocapture")]
 pub(crate) struct CargoArguments {
+    /// When to use colours: NO_COLOR, CLICOLOR and CLICOLOR_FORCE count for `auto`
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// Cargo's command (build, run, test, bench) and its arguments
+    /// Cargo's command (build, run, test, bench, nextest run) and its arguments
     #[arg(
         required = true,
         trailing_var_arg = true,
@@ -468,37 +476,6 @@ pub(crate) struct CargoArguments {
         value_name = "COMMAND"
     )]
     pub(crate) command: Vec<OsString>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Report {
-    /// How to print the findings
-    #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
-    pub(crate) format: &'static Format,
-    /// Short for `--format text`
-    #[arg(long, conflicts_with_all = ["json", "format"])]
-    pub(crate) text: bool,
-    /// Short for `--format json`
-    #[arg(long, conflicts_with = "format")]
-    pub(crate) json: bool,
-    /// Write one page for a browser into FILE: sources, stacks, and interleavings to step through
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "format", "text", "runs"])]
-    pub(crate) html: Option<PathBuf>,
-    /// Open the page in the browser
-    #[arg(long, requires = "html")]
-    pub(crate) open: bool,
-    /// The run to report on, instead of the last one
-    #[arg(long, value_name = "ID")]
-    pub(crate) run: Option<RunId>,
-    /// List the runs, without their findings
-    #[arg(long, conflicts_with_all = ["json", "run"])]
-    pub(crate) runs: bool,
-    /// Print every finding in full, also those that resemble another one
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Directories to search for source files, besides the paths recorded at build time
-    #[arg(long, value_name = "DIR")]
-    pub(crate) source: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug, Clone)]
@@ -601,8 +578,8 @@ pub(crate) enum InferCommand {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-A line for each variable: `thread-local` (one thread), `read-shared` (only reads), `guarded-by LOCK` (held at every
-access) are phases; `fork`, `join` and `via lock|atomic|barrier|semaphore NAME` say what orders the next phase after
+A line for each variable: `thread-local` (one thread), `read-shared` (only reads), `guarded-by LOCK` (held at every \
+access) are phases; `fork`, `join` and `via lock|atomic|barrier|semaphore NAME` say what orders the next phase after \
 the one before. The text is a specification that `--discipline` checks. Races found on the way are findings.")]
 pub(crate) struct InferDiscipline {
     /// Trace files, text (.std) or binary (.svt); `-` is standard input
@@ -648,11 +625,11 @@ pub(crate) struct InferDiscipline {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-`-- PROGRAM` runs a program under control, `--runs` times for each `--input`, each time with another schedule, and
-infers from the states of its blocks (`SELVEDGE_STATE`, `selvedge::deterministic_with`); `--store` infers from the
-stored executions of the last build. In a file, an execution is one line: {\"block\": NAME, \"pre\": {NAME: VALUE, …}, \"post\": {NAME: VALUE, …}}, with the values of
-the block's locations before and after it. Values are compared by `equal`, numbers with a fraction also by
-`within:1e-10`, arrays also by `multiset` and `set`. The exit code is 3 if nothing can be inferred about a block
+`-- PROGRAM` runs a program under control, `--runs` times for each `--input`, each time with another schedule, and \
+infers from the states of its blocks (`SELVEDGE_STATE`, `selvedge::deterministic_with`); `--store` infers from the \
+stored executions of the last build. In a file, an execution is one line: {\"block\": NAME, \"pre\": {NAME: VALUE, …}, \"post\": {NAME: VALUE, …}}, with the values of \
+the block's locations before and after it. Values are compared by `equal`, numbers with a fraction also by \
+`within:1e-10`, arrays also by `multiset` and `set`. The exit code is 3 if nothing can be inferred about a block \
 because no input was run twice.")]
 pub(crate) struct InferDeterminism {
     /// A file of executions, one JSON object a line; `-` is standard input
@@ -673,6 +650,11 @@ pub(crate) struct InferDeterminism {
     /// The longest time for one execution
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) patience: Duration,
+    /// Functions that are deterministic blocks, by name (`*` matches anything)
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', requires = "command")]
+    pub(crate) deterministic: Vec<String>,
+    #[command(flatten)]
+    pub(crate) globals: Globals,
     /// Only the block of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) block: Option<String>,
@@ -717,7 +699,7 @@ pub(crate) enum InferFormat {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-An operation is one line: {\"process\": WHO, \"op\": NAME, \"arg\": VALUE, \"key\": KEY, \"ret\": VALUE, \"call\": TIME,
+An operation is one line: {\"process\": WHO, \"op\": NAME, \"arg\": VALUE, \"key\": KEY, \"ret\": VALUE, \"call\": TIME, \
 \"return\": TIME}; times are integers. Without `return` the operation is pending. Operations:
   register  read, write, cas (arg [expected, new]; returns whether it did)
   counter   add, get
@@ -726,7 +708,7 @@ An operation is one line: {\"process\": WHO, \"op\": NAME, \"arg\": VALUE, \"key
   set       add, remove, contains (return whether it changed, or was there)
   map       get, put, remove, by key (return the value before)
   mutex     lock, unlock
-An object that has nothing gives null. Operations with different keys are checked apart. Exit codes: 0
+An object that has nothing gives null. Operations with different keys are checked apart. Exit codes: 0 \
 linearizable; 1 not; 2 malformed; 3 not decided within --memory or --time.")]
 pub(crate) struct History {
     /// The kind of object

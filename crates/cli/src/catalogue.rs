@@ -35,6 +35,7 @@ impl ForRun {
             racy_accesses: self.accesses == Accesses::Racy,
             function_regions,
             races: !self.in_program.is_empty(),
+            ..Options::default()
         }
     }
 }

@@ -9,6 +9,7 @@ mod args;
 mod catalogue;
 mod checking;
 mod commands;
+mod config;
 mod control;
 mod deadline;
 mod exit;
@@ -23,7 +24,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Arguments, CargoArguments, Command};
 use crate::exit::{Exit, Failure};
@@ -45,11 +46,17 @@ fn command(words: Vec<OsString>) -> ExitCode {
     if let Some((name, args)) = mpi_compiler(&words) {
         return ended(program::compiler::mpi::run(name, args));
     }
-    let arguments = match Arguments::try_parse_from(words) {
+    let command_line = match config::with_defaults(Arguments::command()) {
+        Ok(command_line) => command_line,
+        Err(failure) => return ended(Err(failure)),
+    };
+    let parsed = command_line.try_get_matches_from(words);
+    let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => return refused(&error),
     };
     arguments.color.apply();
+    arguments.progress.apply();
     let outcome = match arguments.command {
         Command::Run(args) => return ended(commands::run::run(&args)),
         Command::Cc { .. } | Command::Cxx { .. } => unreachable!("handled above"),
@@ -65,6 +72,9 @@ fn command(words: Vec<OsString>) -> ExitCode {
         Command::Trace(trace) => commands::trace::run(&trace),
         Command::Report(report) => commands::report::run(&report),
         Command::States(states) => commands::states::run(&states),
+        Command::Mcp(mcp) => commands::mcp::run(&mcp),
+        Command::Completions { shell } => commands::manual::completions(shell),
+        Command::Man { directory } => commands::manual::pages(directory.as_deref()),
         Command::Demo(demo) => commands::demo::run(&demo),
     };
     ended(outcome.map(ExitCode::from))
@@ -121,8 +131,16 @@ pub fn cargo_selvedge() -> ExitCode {
         return command(words);
     }
     words.remove(1);
-    match CargoArguments::try_parse_from(words) {
-        Ok(arguments) => ended(commands::cargo::run(&arguments)),
+    let command_line = match config::with_defaults_of_run(CargoArguments::command()) {
+        Ok(command_line) => command_line,
+        Err(failure) => return ended(Err(failure)),
+    };
+    let parsed = command_line.try_get_matches_from(words);
+    match parsed.and_then(|matches| CargoArguments::from_arg_matches(&matches)) {
+        Ok(arguments) => {
+            arguments.color.apply();
+            ended(commands::cargo::run(&arguments))
+        }
         Err(error) => refused(&error),
     }
 }

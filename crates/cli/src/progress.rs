@@ -1,36 +1,183 @@
-//! A line on the terminal while something takes long.
+//! How far long work is: a line on the terminal, or lines of JSON for other tools.
+//!
+//! On a terminal the line appears when work takes a while, and goes away when it ends. In pipes and files nothing is
+//! shown. `--progress json` writes a line to standard error when work begins, while it goes on and when it ends:
+//! `{"progress":{"what":"explore","unit":"schedules","done":120,"of":1000,"seconds":1.5,"seconds_left":11.0,"findings":1}}`.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Read, Write};
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use serde_json::json;
 
 use crate::deadline::Deadline;
 
 const FIRST: Duration = Duration::from_millis(700);
 const THEN: Duration = Duration::from_millis(200);
 
-/// Shows how far a trace has been read, if standard error is a terminal and it takes a while.
+/// How to show progress.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Show {
+    /// A line, if standard error is a terminal
+    Auto,
+    /// Lines of JSON on standard error
+    Json,
+    /// Not at all
+    Never,
+}
+
+static SHOW: OnceLock<Show> = OnceLock::new();
+
+impl Show {
+    /// Makes all work from now on follow it.
+    pub(crate) fn apply(self) {
+        let _ = SHOW.set(self);
+    }
+}
+
+/// How far something is.
+#[derive(Clone, Copy, Default)]
+struct State {
+    done: u64,
+    of: Option<u64>,
+    findings: Option<usize>,
+    /// The longest that it may still take, if there is a limit.
+    limit: Option<Duration>,
+}
+
+/// Something that may take long.
+struct Work {
+    what: String,
+    unit: &'static str,
+    show: Show,
+    begin: Instant,
+    next: Instant,
+    shown: bool,
+    state: State,
+}
+
+impl Work {
+    fn new(what: &str, unit: &'static str, of: Option<u64>) -> Work {
+        let show = match SHOW.get().copied().unwrap_or(Show::Auto) {
+            Show::Auto if !io::stderr().is_terminal() => Show::Never,
+            show => show,
+        };
+        let begin = Instant::now();
+        let state = State { of, ..State::default() };
+        let work = Work {
+            what: what.to_owned(),
+            unit,
+            show,
+            begin,
+            next: begin + FIRST,
+            shown: false,
+            state,
+        };
+        work.tell_tools();
+        work
+    }
+
+    /// The same work goes on with another part of it.
+    fn turn_to(&mut self, what: &str) {
+        what.clone_into(&mut self.what);
+        self.tell_tools();
+    }
+
+    fn advance(&mut self, state: State) {
+        self.state = state;
+        let now = Instant::now();
+        if self.show == Show::Never || now < self.next {
+            return;
+        }
+        self.next = now + THEN;
+        match self.show {
+            Show::Json => self.tell_tools(),
+            Show::Auto => {
+                self.shown = true;
+                eprint!("\r\x1b[K{}", self.line());
+                let _ = io::stderr().flush();
+            }
+            Show::Never => {}
+        }
+    }
+
+    fn seconds_left(&self) -> Option<f64> {
+        let State { done, of, limit, .. } = self.state;
+        let spent = self.begin.elapsed().as_secs_f64();
+        let by_count = of.filter(|_| done > 0).map(|of| {
+            let rest = of.saturating_sub(done) as f64;
+            spent / done as f64 * rest
+        });
+        let limit = limit.map(|l| l.as_secs_f64());
+        match (by_count, limit) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn line(&self) -> String {
+        let State { done, of, findings, .. } = self.state;
+        let (what, unit) = (&self.what, self.unit);
+        let mut line = match of {
+            Some(of) => format!("{what}: {done} of {of} {unit}"),
+            None => format!("{what}: {done} {unit}"),
+        };
+        let rate = done as f64 / self.begin.elapsed().as_secs_f64().max(0.001);
+        line.push_str(&format!(", {rate:.0} per second"));
+        match findings {
+            Some(1) => line.push_str(", 1 finding"),
+            Some(n) => line.push_str(&format!(", {n} findings")),
+            None => {}
+        }
+        if let Some(left) = self.seconds_left() {
+            line.push_str(&format!(", {left:.0} s left at most"));
+        }
+        line
+    }
+
+    fn tell_tools(&self) {
+        if self.show != Show::Json {
+            return;
+        }
+        let State { done, of, findings, .. } = self.state;
+        let tenths = |seconds: f64| (seconds * 10.0).round() / 10.0;
+        let line = json!({ "progress": {
+            "what": self.what,
+            "unit": self.unit,
+            "done": done,
+            "of": of,
+            "seconds": tenths(self.begin.elapsed().as_secs_f64()),
+            "seconds_left": self.seconds_left().map(tenths),
+            "findings": findings,
+        }});
+        eprintln!("{line}");
+    }
+
+    fn clear(&mut self) {
+        self.tell_tools();
+        if std::mem::take(&mut self.shown) {
+            eprint!("\r\x1b[K");
+            let _ = io::stderr().flush();
+        }
+    }
+}
+
+/// How far a trace has been read.
 pub(crate) struct Progress {
-    name: String,
+    work: Work,
     size: Option<u64>,
     consumed: Rc<Cell<u64>>,
     events: u64,
-    next: Option<Instant>,
-    shown: bool,
 }
 
 impl Progress {
     /// Begins with no event read; `size` is the size of the file, if known.
     pub(crate) fn new(name: &str, size: Option<u64>) -> Progress {
-        Progress {
-            name: name.to_owned(),
-            size: size.filter(|&n| n > 0),
-            consumed: Rc::default(),
-            events: 0,
-            next: io::stderr().is_terminal().then(|| Instant::now() + FIRST),
-            shown: false,
-        }
+        let work = Work::new(name, "events", None);
+        Progress { work, size: size.filter(|&n| n > 0), consumed: Rc::default(), events: 0 }
     }
 
     /// Counts what is read from `input`.
@@ -41,24 +188,18 @@ impl Progress {
     /// Counts `events` more events.
     pub(crate) fn advance(&mut self, events: usize) {
         self.events += events as u64;
-        let now = Instant::now();
-        if self.next.is_some_and(|next| now >= next) {
-            self.next = Some(now + THEN);
-            self.shown = true;
-            let percent = self.size.map(|size| format!(", {}%", self.consumed.get() * 100 / size));
-            let millions = self.events as f64 / 1e6;
-            let name = &self.name;
-            eprint!("\r\x1b[K{name}: {millions:.1} million events{}", percent.unwrap_or_default());
-            let _ = io::stderr().flush();
-        }
+        // The rest of the file is taken to be like what has been read.
+        let consumed = self.consumed.get().max(1);
+        let of = self.size.map(|size| {
+            let events = u128::from(self.events) * u128::from(size) / u128::from(consumed);
+            u64::try_from(events).unwrap_or(u64::MAX).max(self.events)
+        });
+        self.work.advance(State { done: self.events, of, ..State::default() });
     }
 
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            eprint!("\r\x1b[K");
-            let _ = io::stderr().flush();
-        }
+        self.work.clear();
     }
 }
 
@@ -75,45 +216,31 @@ impl Read for Counting {
     }
 }
 
-/// Shows how many schedules have been tried, if standard error is a terminal and it takes a while.
+/// How many executions there have been.
 pub(crate) struct Schedules {
     most: u64,
-    next: Option<Instant>,
-    shown: bool,
+    work: Work,
 }
 
 impl Schedules {
-    /// Counts up to `most` schedules.
-    pub(crate) fn new(most: u64) -> Schedules {
-        let next = io::stderr().is_terminal().then(|| Instant::now() + FIRST);
-        Schedules { most, next, shown: false }
+    /// Counts up to `most` executions.
+    pub(crate) fn new(what: &str, most: u64) -> Schedules {
+        Schedules { most, work: Work::new(what, "schedules", Some(most)) }
+    }
+
+    /// The executions from now on are for something else.
+    pub(crate) fn turn_to(&mut self, what: &str) {
+        self.work.turn_to(what);
     }
 
     /// Updates the line: `done` schedules were tried and `findings` findings are known.
     pub(crate) fn advance(&mut self, done: u64, findings: usize, deadline: &Deadline) {
-        let now = Instant::now();
-        if self.next.is_none_or(|next| now < next) {
-            return;
-        }
-        self.next = Some(now + THEN);
-        self.shown = true;
-        let spent = deadline.elapsed().as_secs_f64();
-        let by_count = spent / done.max(1) as f64 * self.most.saturating_sub(done) as f64;
-        let left = deadline.left().map_or(by_count, |left| by_count.min(left.as_secs_f64()));
-        let rate = done as f64 / spent.max(0.001);
-        let most = self.most;
-        let found = if findings == 1 { "1 finding" } else { &format!("{findings} findings") };
-        eprint!(
-            "\r\x1b[K{done} of {most} schedules, {rate:.0} per second, {found}, {left:.0} s left at most"
-        );
-        let _ = io::stderr().flush();
+        let (of, findings) = (Some(self.most), Some(findings));
+        self.work.advance(State { done, of, findings, limit: deadline.left() });
     }
 
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            eprint!("\r\x1b[K");
-            let _ = io::stderr().flush();
-        }
+        self.work.clear();
     }
 }

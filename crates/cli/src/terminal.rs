@@ -31,18 +31,24 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 pub(crate) fn rendered(report: &Report, output: &Output) -> String {
     // What makes the command fail is listed.
     let all = output.all || output.fail_on.fails(Status::Predicted);
-    let mut view = View { sources: sources(&output.source), width: width(), all };
+    let (width, wraps) = known_width().map_or((WIDTH, false), |width| (width, true));
+    let mut view = View { sources: sources(&output.source), width, wraps, all };
     output.format.show(report, &mut view)
 }
 
-/// The width of the terminal.
+/// The width of the terminal, or a likely one.
 pub(crate) fn width() -> usize {
+    known_width().unwrap_or(WIDTH)
+}
+
+/// The width of the terminal.
+fn known_width() -> Option<usize> {
     let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
     let terminal = || {
         let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
         Some(usize::from(size.ws_col)).filter(|&w| w > 0)
     };
-    columns().or_else(terminal).unwrap_or(WIDTH)
+    columns().or_else(terminal)
 }
 
 /// Reads source files by their recorded paths, then below `directories`.

@@ -25,6 +25,10 @@ fn found(project: &Project, kind: Option<&str>) -> String {
 }
 
 fn built(project: &Project, source: &Path, options: &[&str], output: &str) {
+    if source.extension().is_some_and(|e| e == "rs") {
+        let flags = if options.contains(&"-DFIXED") { "--cfg fixed" } else { "" };
+        return project.build_crate(source, flags, output);
+    }
     let driver = if source.extension().is_some_and(|e| e == "cpp") { "c++" } else { "cc" };
     let mut args = vec![driver, "-g", "-O1", source.to_str().unwrap(), "-o", output, "-lpthread"];
     args.extend(options);
@@ -40,12 +44,18 @@ fn asked(project: &Project, id: &str, program: &str) -> (Option<i32>, String) {
 fn bundled() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
     let all = std::env::var_os("SELVEDGE_ALL").is_some();
-    let some =
-        ["account.c", "barrier_count.c", "bluetooth.c", "string_buffer.cpp", "three_locks.c"];
+    let some = [
+        "account.c",
+        "barrier_count.c",
+        "bluetooth.c",
+        "ring.rs",
+        "string_buffer.cpp",
+        "three_locks.c",
+    ];
     let entries = std::fs::read_dir(folder).expect("the folder is part of the repository");
     let mut sources: Vec<PathBuf> = entries
         .filter_map(|e| Some(e.ok()?.path()))
-        .filter(|p| p.extension().is_some_and(|e| e == "c" || e == "cpp"))
+        .filter(|p| p.extension().is_some_and(|e| e == "c" || e == "cpp" || e == "rs"))
         .filter(|p| all || some.iter().any(|name| p.ends_with(name)))
         .collect();
     sources.sort();

@@ -40,10 +40,28 @@ pub trait States {
     /// Where an execution that was remembered comes from.
     fn origin(&mut self, id: ExecutionId) -> Origin;
 
+    /// What broke what was inferred of a block, since this was last called.
+    fn anomalies(&mut self) -> Vec<Anomaly> {
+        Vec::new()
+    }
+
     /// All executions have been added, and none differed.
     fn finish(&mut self) -> Result<(), Box<Wrong>> {
         Ok(())
     }
+}
+
+/// An execution of a block that differs in what was inferred of the block, and not asserted.
+#[derive(Clone, Debug)]
+pub struct Anomaly {
+    /// The block.
+    pub block: Box<str>,
+    /// What differs.
+    pub differing: Differing,
+    /// The earlier execution.
+    pub earlier: Origin,
+    /// The schedule of this one, if it was controlled.
+    pub schedule: Option<Schedule>,
 }
 
 /// Where an execution comes from.
@@ -131,6 +149,8 @@ pub struct Determinism<P> {
     pub blocks: BTreeMap<Box<str>, Known>,
     /// The blocks that an execution began and, although it ended normally, did not end; each once.
     pub unclosed: Vec<Unclosed<Site>>,
+    /// The blocks that an execution which failed was in; each once.
+    broken_off: Vec<Unclosed<Site>>,
     /// What is wrong with the program's use of blocks, if anything: then there is no verdict.
     pub wrong: Option<Wrong>,
     /// The violations, each once.
@@ -147,6 +167,7 @@ impl<P: Clone> Determinism<P> {
             judge,
             blocks: BTreeMap::new(),
             unclosed: Vec::new(),
+            broken_off: Vec::new(),
             wrong: None,
             violations: Vec::new(),
             conflicts: 0,
@@ -160,11 +181,13 @@ impl<P: Clone> Determinism<P> {
         if self.wrong.is_none() {
             self.wrong.clone_from(wrong);
         }
-        if matches!(ended, Key::Exited(_)) {
-            for block in unclosed {
-                if !self.unclosed.contains(block) {
-                    self.unclosed.push(block.clone());
-                }
+        let open = match ended {
+            Key::Exited(_) => &mut self.unclosed,
+            Key::Failed(_) | Key::Undecided => &mut self.broken_off,
+        };
+        for block in unclosed {
+            if !open.contains(block) {
+                open.push(block.clone());
             }
         }
         for execution in executions {
@@ -217,9 +240,21 @@ impl<P: Clone> Determinism<P> {
         }
     }
 
+    /// What broke what was inferred of a block.
+    pub fn anomalies(&mut self) -> Vec<Anomaly> {
+        self.states.anomalies()
+    }
+
     /// Whether any block ensures anything.
     pub fn ensures(&self) -> bool {
         self.blocks.values().any(|known| known.ensuring > 0)
+    }
+
+    /// The blocks that no execution ended: because it failed, or although it did not.
+    pub fn never_ended(&self) -> impl Iterator<Item = &Unclosed<Site>> {
+        let ended = |block: &&Unclosed<Site>| self.blocks.contains_key(&block.block);
+        let broken_off = self.broken_off.iter().filter(move |block| !ended(block));
+        self.unclosed.iter().chain(broken_off)
     }
 
     /// The blocks that ensure something, and of which no two executions could be compared.

@@ -54,7 +54,7 @@ pub use blocks::{Blocks, Contrast, Differing, Wrong};
 pub use campaign::{Attempted, Budget, Campaign, Host};
 pub use causes::{Cause, causes};
 pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
-pub use determinism::{Determinism, InMemory, Origin, States, Violation};
+pub use determinism::{Anomaly, Determinism, InMemory, Origin, States, Violation};
 pub use ending::{Ending, Key};
 pub use executor::{
     Ask, Difference, Execution, Executor, Factory, Heartbeat, Limit, Nondeterminism, Noted,

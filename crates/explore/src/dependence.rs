@@ -6,7 +6,7 @@
 //! an independent pair dependent only costs executions. So where a step's effect is not known in
 //! detail, such as the order of messages behind a semaphore, the answer is *dependent*.
 
-use selvedge_model::{Access, Mode, Op, ThreadId};
+use selvedge_model::{About, LockId, Mode, Op, Range, ThreadId};
 
 use crate::Step;
 
@@ -20,18 +20,9 @@ fn concerns(step: Step, thread: ThreadId) -> bool {
     matches!(step, Step::Do(Op::Fork(t) | Op::Join(t)) if t == thread)
 }
 
-/// The object whose state a step reads or changes.
-#[derive(PartialEq, Eq, Clone, Copy)]
-enum Object {
-    Lock(u32),
-    Barrier(u32),
-    Semaphore(u32),
-    Cond(u32),
-}
-
 fn conflict(a: Step, b: Step) -> bool {
     if let (Some((x, wx)), Some((y, wy))) = (memory(a), memory(b)) {
-        return (wx || wy) && x.range().overlaps(y.range());
+        return (wx || wy) && x.overlaps(y);
     }
     if shared_lock(a).is_some() && shared_lock(a) == shared_lock(b) {
         return false;
@@ -42,101 +33,52 @@ fn conflict(a: Step, b: Step) -> bool {
 /// Whether two steps are about the same object or overlapping memory, even if they commute.
 pub fn subjects_meet(a: Step, b: Step) -> bool {
     if let (Some((x, _)), Some((y, _))) = (memory(a), memory(b)) {
-        return x.range().overlaps(y.range());
+        return x.overlaps(y);
     }
     objects(a).into_iter().flatten().any(|x| objects(b).into_iter().flatten().any(|y| x == y))
 }
 
 /// What a step touches in memory, and whether it writes.
-fn memory(step: Step) -> Option<(Access, bool)> {
-    let Step::Do(op) = step else { return None };
-    match op {
-        Op::Read(access) => Some((access, false)),
-        Op::Write(access) => Some((access, true)),
-        Op::Atomic(access, op) => Some((access, op.writes())),
-        Op::Free(range) | Op::Alloc(range) => {
-            let len = u32::try_from(range.len).unwrap_or(u32::MAX);
-            Some((Access { addr: range.start, len }, true))
-        }
-        Op::Fence(_)
-        | Op::Acquire(..)
-        | Op::Release(..)
-        | Op::Fork(_)
-        | Op::Join(_)
-        | Op::Begin
-        | Op::End
-        | Op::Arrive(..)
-        | Op::Leave(..)
-        | Op::Post(_)
-        | Op::Wait(_)
-        | Op::Notify(..)
-        | Op::Wake(_)
-        | Op::RegionEnter(..)
-        | Op::RegionExit(_) => None,
+fn memory(step: Step) -> Option<(Range, bool)> {
+    match objects(step) {
+        [Some(About::Memory(range, writes)), None] => Some((range, writes)),
+        _ => None,
+    }
+}
+
+/// What a step reads or changes that other threads could, too.
+fn objects(step: Step) -> [Option<About>; 2] {
+    // Being acquired and being released, in either mode, is about the same object.
+    let lock = |lock| Some(About::Lock(lock, Mode::Exclusive));
+    match step {
+        Step::Do(op) => match op.about() {
+            About::Lock(id, _) => [lock(id), None],
+            About::Thread(_) | About::Region(_) | About::Itself => [None, None],
+            about => [Some(about), None],
+        },
+        Step::TryAcquire(id, _) => [lock(id), None],
+        Step::Enroll(cond, id) => [Some(About::Cond(cond)), lock(id)],
+        Step::Yield | Step::Busy | Step::Ended => [None, None],
     }
 }
 
 /// The lock that a step acquires or releases in shared mode.
-fn shared_lock(step: Step) -> Option<u32> {
-    let (lock, mode) = match step {
-        Step::TryAcquire(lock, mode) => (lock, mode),
-        Step::Do(op) => match op {
-            Op::Acquire(lock, mode) | Op::Release(lock, mode) => (lock, mode),
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
-            | Op::Fence(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => return None,
-        },
+fn shared_lock(step: Step) -> Option<LockId> {
+    let about = match step {
+        Step::Do(op) => op.about(),
+        Step::TryAcquire(lock, mode) => About::Lock(lock, mode),
         Step::Enroll(..) | Step::Yield | Step::Busy | Step::Ended => return None,
     };
-    (mode == Mode::Shared).then_some(lock.0)
-}
-
-fn objects(step: Step) -> [Option<Object>; 2] {
-    use Object::{Barrier, Cond, Lock, Semaphore};
-    match step {
-        Step::Do(op) => match op {
-            Op::Acquire(l, _) | Op::Release(l, _) => [Some(Lock(l.0)), None],
-            Op::Arrive(b, _) | Op::Leave(b, _) => [Some(Barrier(b.0)), None],
-            Op::Post(s) | Op::Wait(s) => [Some(Semaphore(s.0)), None],
-            Op::Notify(c, _) | Op::Wake(c) => [Some(Cond(c.0)), None],
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
-            | Op::Fence(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => [None, None],
-        },
-        Step::TryAcquire(l, _) => [Some(Lock(l.0)), None],
-        Step::Enroll(c, l) => [Some(Cond(c.0)), Some(Lock(l.0))],
-        Step::Yield | Step::Busy | Step::Ended => [None, None],
+    match about {
+        About::Lock(lock, Mode::Shared) => Some(lock),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use selvedge_model::{AtomicOp, CondId, LoadOrder, LockId, StoreOrder, Wakes};
+    use selvedge_model::{Access, AtomicOp, CondId, LoadOrder, LockId, StoreOrder, Wakes};
 
     fn between(a: Op, b: Op) -> bool {
         dependent((ThreadId(0), Step::Do(a)), (ThreadId(1), Step::Do(b)))

@@ -76,18 +76,10 @@ pub fn changes(step: &Step) -> bool {
             | Op::RegionExit(_) => false,
             Op::Write(_)
             | Op::Acquire(_, Mode::Exclusive)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => true,
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | allocation!() => true,
         },
         Step::Enroll(..) => true,
         Step::TryAcquire(..) | Step::Yield | Step::Busy | Step::Ended => false,

@@ -30,6 +30,9 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+extern crate selvedge_model;
+
 pub mod dependence;
 pub mod driver;
 pub mod entry;

@@ -257,6 +257,62 @@ pub enum Op {
     Free(Range),
 }
 
+/// What an operation is about: the memory or the object whose state it reads or changes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum About {
+    /// Memory, and whether the operation may change it.
+    Memory(Range, bool),
+    /// A lock that is acquired or released.
+    Lock(LockId, Mode),
+    /// A barrier.
+    Barrier(BarrierId),
+    /// A semaphore.
+    Semaphore(SemaphoreId),
+    /// A condition variable.
+    Cond(CondId),
+    /// Another thread, which is started or joined.
+    Thread(ThreadId),
+    /// A region.
+    Region(RegionId),
+    /// Nothing but the thread that does it.
+    Itself,
+}
+
+impl Op {
+    /// What the operation is about.
+    pub fn about(self) -> About {
+        match self {
+            Op::Read(access) => About::Memory(access.range(), false),
+            Op::Write(access) => About::Memory(access.range(), true),
+            Op::Atomic(access, op) => About::Memory(access.range(), op.writes()),
+            Op::Alloc(range) | Op::Free(range) => About::Memory(range, true),
+            Op::Acquire(lock, mode) | Op::Release(lock, mode) => About::Lock(lock, mode),
+            Op::Arrive(barrier, _) | Op::Leave(barrier, _) => About::Barrier(barrier),
+            Op::Post(semaphore) | Op::Wait(semaphore) => About::Semaphore(semaphore),
+            Op::Notify(cond, _) | Op::Wake(cond) => About::Cond(cond),
+            Op::Fork(thread) | Op::Join(thread) => About::Thread(thread),
+            Op::RegionEnter(region, _) | Op::RegionExit(region) => About::Region(region),
+            Op::Fence(_) | Op::Begin | Op::End => About::Itself,
+        }
+    }
+
+    /// The access to memory that it is, plain or atomic, and whether it may write.
+    pub fn access(self) -> Option<(Access, bool)> {
+        match self {
+            Op::Read(access) => Some((access, false)),
+            Op::Write(access) => Some((access, true)),
+            Op::Atomic(access, op) => Some((access, op.writes())),
+            Op::Fence(_)
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => None,
+        }
+    }
+}
+
 /// How many waiters a notification wakes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]

@@ -11,8 +11,8 @@ use std::str::FromStr;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    BarrierId, CondId, Failure, Keep, LockId, Mode, Range, RegionId, SemaphoreId, SiteId, Symbols,
-    Target, ThreadId, merge,
+    BarrierId, CondId, Failure, Keep, LockId, Misuse, Mode, Part, Range, RegionId, SemaphoreId,
+    SiteId, Symbols, Target, ThreadId, merge,
 };
 
 /// What kind of bug a finding is.
@@ -29,6 +29,8 @@ pub enum Kind {
     DisciplineViolation,
     LinearizabilityViolation,
     ParallelismViolation,
+    /// Of a synchronization object, a descriptor, memory, a signal handler or a thread.
+    Misuse,
     Crash,
     Assertion,
     Hang,
@@ -36,7 +38,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 12] = [
         Kind::DataRace,
         Kind::Deadlock,
         Kind::AtomicityViolation,
@@ -45,6 +47,7 @@ impl Kind {
         Kind::DisciplineViolation,
         Kind::LinearizabilityViolation,
         Kind::ParallelismViolation,
+        Kind::Misuse,
         Kind::Crash,
         Kind::Assertion,
         Kind::Hang,
@@ -62,6 +65,7 @@ impl Kind {
             Kind::DisciplineViolation => "discipline-violation",
             Kind::LinearizabilityViolation => "linearizability-violation",
             Kind::ParallelismViolation => "parallelism-violation",
+            Kind::Misuse => "misuse",
             Kind::Crash => "crash",
             Kind::Assertion => "assertion",
             Kind::Hang => "hang",
@@ -147,6 +151,8 @@ pub enum Role {
     Ensure,
     /// Observing a value that must be that of some serial execution.
     Observe,
+    /// Taking part in a misuse.
+    Part(Part),
 }
 
 /// A lock that a thread holds, and where it acquired it.
@@ -190,6 +196,8 @@ pub enum Subject {
     },
     /// Values that are observed, by name.
     Observed(Vec<Box<str>>),
+    /// Something that was misused, and where it lies in memory.
+    Misused(Misuse, Range),
     /// The program: how an execution of it failed.
     Program(Failure),
 }

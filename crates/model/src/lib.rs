@@ -10,13 +10,16 @@
 //! | --- | --- |
 //! | [`event`] | [`Event`], [`Op`], the ids |
 //! | [`step`] | [`Step`], [`Pending`], [`Stop`]: what a thread is about to do |
+//! | [`scalar`] | [`Scalar`], [`Values`]: what accesses find and leave |
 //! | [`symbols`] | names and source places of the ids: [`Symbols`], [`Site`] |
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
+//! | [`ops`] | patterns for groups of operations |
 //! | [`mod@merge`] | what becomes of two reports of one finding |
 //! | [`nesting`] | [`Nesting`]: which threads are in atomic blocks |
 //! | [`outside`] | what is not controlled: [`Uncontrolled`], [`Cause`], [`Divergence`] |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
 //! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |
+//! | [`misuse`] | [`Misuse`]: what a program does with something and must not |
 //! | [`target`] | [`Target`]: the state in which a finding happens |
 //! | [`schedule`] | [`Schedule`]: which thread ran, at which points |
 //! | [`wellformed`] | which event sequences are executions at all |
@@ -24,13 +27,18 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+pub mod ops;
+
 pub mod clock;
 pub mod event;
 pub mod failure;
 pub mod finding;
 pub mod merge;
+pub mod misuse;
 pub mod nesting;
 pub mod outside;
+pub mod scalar;
 pub mod schedule;
 pub mod step;
 pub mod symbols;
@@ -40,8 +48,8 @@ pub mod wellformed;
 
 pub use clock::{Clock, Epoch, Slot, Slots, VectorClock};
 pub use event::{
-    Access, AtomicOp, BarrierId, CondId, Event, LoadOrder, LockId, Mode, Op, Range, RegionId,
-    SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
+    About, Access, AtomicOp, BarrierId, CondId, Event, LoadOrder, LockId, Mode, Op, Range,
+    RegionId, SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
 };
 pub use failure::{Blocked, Ended, Failure};
 pub use finding::{
@@ -49,8 +57,10 @@ pub use finding::{
     Verdict,
 };
 pub use merge::{Keep, Reported, merge};
+pub use misuse::{Misuse, ObjectKind, Part};
 pub use nesting::{Nesting, Position};
 pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
+pub use scalar::{Scalar, Values};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use step::{Pending, Step, Stop};
 pub use symbols::{Frame, Region, RegionKind, Site, Symbols};

@@ -8,7 +8,9 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use crate::{Access, BarrierId, CondId, LockId, Range, RegionId, SemaphoreId, SiteId, ThreadId};
+use crate::{
+    Access, BarrierId, CondId, LockId, Range, RegionId, SemaphoreId, SiteId, ThreadId, Values,
+};
 
 /// A line of source, with the function that it belongs to.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -238,6 +240,8 @@ pub struct Symbols {
     pub variables: Variables,
     pub regions: Table<Region>,
     pub sites: Table<Site>,
+    /// What accesses found and left, by the number of the event, where that was recorded.
+    pub values: BTreeMap<usize, Values>,
 }
 
 impl Symbols {

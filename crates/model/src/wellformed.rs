@@ -162,19 +162,12 @@ impl Checker {
             Op::Read(a) | Op::Write(a) | Op::Atomic(a, _) if a.len > MAX_ACCESS => {
                 Err(Malformed::LongAccess(a.len))
             }
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
+            accesses!()
             | Op::Fence(_)
             | Op::Begin
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => Ok(()),
+            | rendezvous!()
+            | conditions!()
+            | allocation!() => Ok(()),
         }
     }
 

@@ -66,6 +66,10 @@ pub fn why(case: &Case) -> Option<&'static str> {
         (Kind::HighLevelRace, _) => {
             "one thread uses these variables together in one critical section, and another uses them in separate ones under the same lock"
         }
+        (Kind::Misuse, _) => match &case.subject {
+            Subject::Misused { misuse, .. } => return words::why_misused(misuse),
+            _ => return None,
+        },
         _ => return None,
     })
 }
@@ -82,6 +86,9 @@ fn is_order(case: &Case) -> bool {
 
 /// What to change in the program.
 pub fn missing(case: &Case) -> Option<String> {
+    if let Subject::Misused { misuse, .. } = &case.subject {
+        return Some(words::missing_misused(misuse).into());
+    }
     match (case.kind, case.places.as_slice()) {
         (Kind::DataRace, [_, _]) if is_of_ranks(case) => Some(between_ranks(case)),
         (Kind::DataRace, [a, b]) => Some(missing_between(a, b)),

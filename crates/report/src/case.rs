@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use selvedge_model::{
-    Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Mode, Reported, Site, Status, Target,
-    Verdict, merge,
+    Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Misuse, Mode, Part, Reported, Site,
+    Status, Target, Verdict, merge,
 };
 use selvedge_specs::Value;
 
@@ -62,6 +62,11 @@ pub enum Subject {
     },
     /// Values that are observed, and that no serial execution gives.
     Observed(Vec<String>),
+    /// Something that was misused. A thread, a handler or a descriptor has no place in memory.
+    Misused {
+        misuse: Misuse,
+        of: Memory,
+    },
     /// How the program failed.
     Program(Failure),
 }
@@ -252,6 +257,8 @@ pub enum Note {
     },
     /// The first execution is one of another build of the program.
     OtherBuild(String),
+    /// That the value is the same was inferred from earlier executions, and is not asserted.
+    Inferred,
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
@@ -359,6 +366,8 @@ pub enum Role {
     Fail,
     Ensure,
     Observe,
+    /// Takes part in a misuse.
+    Part(Part),
     /// A rank loads from memory that other ranks can access, or that a call of MPI uses.
     Load,
     /// A rank stores to such memory.
@@ -406,6 +415,23 @@ pub struct Control {
     /// The interleaving of the first one; `how` is that of the second.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub other: Option<Interleaving>,
+    /// An execution that went otherwise: the other order of a race, or one that passes.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub compared: Option<Box<Compared>>,
+}
+
+/// An execution to compare with the one in which a finding happens.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Compared {
+    /// Which order of the finding's parts it shows; `None` for an execution in which no thread is stopped.
+    pub which: Option<Which>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How the execution that shows the finding ended.
+    pub against: Outcome,
+    /// What its threads do.
+    pub rows: Interleaving,
 }
 
 /// A place in the code whose accesses are scheduling points.
@@ -480,7 +506,7 @@ pub enum Outcome {
 }
 
 /// How a finding happens.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(untagged))]
 pub enum How {
@@ -488,6 +514,16 @@ pub enum How {
     Rows(Interleaving),
     /// As the store of an earlier version has it: lines of text for the terminal of that time.
     Told(String),
+}
+
+impl Control {
+    /// The interleaving in which the finding happens, unless an earlier version stored it as text.
+    pub fn rows(&self) -> Option<&Interleaving> {
+        match &self.how {
+            Some(How::Rows(rows)) => Some(rows),
+            Some(How::Told(_)) | None => None,
+        }
+    }
 }
 
 impl Case {
@@ -610,9 +646,9 @@ impl Subject {
     pub fn names(&self) -> &[String] {
         match self {
             Subject::Locks(names) | Subject::Observed(names) => names,
-            Subject::Memory(Memory::Named(name)) | Subject::Region(Region::Named(name)) => {
-                std::slice::from_ref(name)
-            }
+            Subject::Memory(Memory::Named(name))
+            | Subject::Region(Region::Named(name))
+            | Subject::Misused { of: Memory::Named(name), .. } => std::slice::from_ref(name),
             Subject::Value { name, .. } => std::slice::from_ref(name),
             Subject::Memory(
                 Memory::Window { name: Some(name), .. } | Memory::Buffer { name: Some(name), .. },
@@ -624,6 +660,7 @@ impl Subject {
                 | Memory::Buffer { name: None, .. },
             )
             | Subject::Region(Region::Locked(_))
+            | Subject::Misused { .. }
             | Subject::Program(_) => &[],
         }
     }

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use selvedge_model::{
     BarrierId, Blocked, CondId, Ended, Event, Failure, Finding, LockId, Op, Pending, Range, Role,
-    SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId,
+    SemaphoreId, Site, SiteId, Step, Stop, Subject, Symbols, ThreadId, regions,
 };
 
 use crate::End;
@@ -43,6 +43,8 @@ pub struct Story<'a> {
     pub blocked: &'a [Blocked],
     /// The places of the finding, each as often as it takes part.
     pub places: &'a [SiteId],
+    /// Further places whose events are shown.
+    pub like: &'a [SiteId],
     /// How it ended, if that gets a row, and the thread that ran last.
     pub ending: Option<(ThreadId, End)>,
 }
@@ -60,6 +62,9 @@ pub struct Executed<'a> {
     pub failed: Option<&'a Finding>,
     /// The exit code, if it did not fail.
     pub exited: Option<i32>,
+    /// Places whose events are shown although they do not make the finding: those of an execution that this
+    /// one is compared with.
+    pub like: &'a [Site],
 }
 
 /// Selects what matters of an execution that shows a finding at the places `critical`.
@@ -69,6 +74,7 @@ pub fn explain_execution(
     symbols: &Symbols,
 ) -> Explanation {
     let places: Vec<SiteId> = critical.iter().filter_map(|site| id(site, symbols)).collect();
+    let like: Vec<SiteId> = executed.like.iter().filter_map(|site| id(site, symbols)).collect();
     let failure = match executed.failed.map(|f| &f.subject) {
         Some(Subject::Program(failure)) => Some(failure),
         _ => None,
@@ -83,6 +89,7 @@ pub fn explain_execution(
         stops: executed.stops,
         blocked: &failure.map(Failure::blocked).unwrap_or_default(),
         places: &places,
+        like: &like,
         ending: end.map(|end| (executed.last, end)),
     })
 }
@@ -171,7 +178,7 @@ impl Thing {
             Op::Post(semaphore) | Op::Wait(semaphore) => Thing::Semaphore(semaphore),
             Op::Arrive(barrier, _) | Op::Leave(barrier, _) => Thing::Barrier(barrier),
             Op::Fork(thread) | Op::Join(thread) => Thing::Thread(thread),
-            Op::Begin | Op::End | Op::Fence(_) | Op::RegionEnter(..) | Op::RegionExit(_) => {
+            Op::Begin | Op::End | Op::Fence(_) | regions!() => {
                 return None;
             }
         })
@@ -194,7 +201,8 @@ impl Thing {
             Role::Wait(semaphore) | Role::Post(semaphore) => Some(Thing::Semaphore(semaphore)),
             Role::Arrive(barrier) | Role::Leave(barrier) => Some(Thing::Barrier(barrier)),
             Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => None,
-            Role::Enter(_) | Role::Sleep | Role::Fail | Role::Ensure | Role::Observe => None,
+            Role::Enter(_) | Role::Sleep | Role::Fail => None,
+            Role::Ensure | Role::Observe | Role::Part(_) => None,
         }
     }
 
@@ -214,6 +222,7 @@ pub fn explain(story: &Story<'_>) -> Explanation {
     let about =
         |thing: Option<Thing>| thing.is_some_and(|t| things.iter().any(|&other| other.is_same(t)));
     shown.extend((0..story.events.len()).filter(|&i| about(Thing::of(story.events[i].op))));
+    shown.extend((0..story.events.len()).filter(|&i| story.like.contains(&story.events[i].site)));
     let stops: Vec<&Stop> = story
         .stops
         .iter()

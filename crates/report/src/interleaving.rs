@@ -4,7 +4,7 @@
 use selvedge_model::symbols::Names;
 use selvedge_model::{
     Access, AtomicOp, Blocked, Ended, Failure, Mode, Op, RegionId, Role, Site, Step, Symbols,
-    ThreadId, Wakes,
+    ThreadId, Values, Wakes,
 };
 
 use crate::case::Holder;
@@ -15,7 +15,7 @@ use crate::words;
 pub const PIECE: u64 = 16;
 
 /// What the threads do.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Interleaving {
     /// How many threads were stopped although they could have gone on.
@@ -33,13 +33,21 @@ pub struct Interleaving {
 const KEPT: usize = 4000;
 
 /// One row. Threads are indices of [`Interleaving::threads`].
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[allow(missing_docs)]
 pub enum Row {
     /// A thread does something; it may be what makes the finding.
-    Does { thread: usize, act: Act, site: Site, critical: bool },
+    Does {
+        thread: usize,
+        act: Act,
+        site: Site,
+        critical: bool,
+        /// What an access found and left.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Values::is_empty"))]
+        values: Values,
+    },
     /// A thread is stopped although it could go on.
     Stopped { thread: usize, before: Act, site: Site },
     /// A thread waits until the end of the execution.
@@ -51,7 +59,7 @@ pub enum Row {
 }
 
 /// Events that are left out.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(untagged))]
 pub enum Elided {
@@ -116,10 +124,11 @@ impl Row {
             nests: 0,
         };
         match self {
-            Row::Does { thread, act, site, critical } => {
+            Row::Does { thread, act, site, critical, values } => {
                 let weight = if *critical { Weight::Critical } else { Weight::Plain };
                 let nests = act.verb.nests();
-                Told { nests, ..told(thread, act.words(), Some(site), weight) }
+                let text = act.words() + &words::values(act.verb, values);
+                Told { nests, ..told(thread, text, Some(site), weight) }
             }
             Row::Stopped { thread, before, site } => {
                 let text = format!("stopped before {}", before.words());
@@ -251,7 +260,8 @@ impl Verb {
         }
     }
 
-    fn word(self) -> &'static str {
+    /// The verb itself.
+    pub fn word(self) -> &'static str {
         match self {
             Verb::Read => "read",
             Verb::Write => "write",
@@ -361,7 +371,9 @@ impl Act {
             Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) => {
                 (Verb::GoOn, String::new())
             }
-            Role::Fail | Role::Ensure | Role::Observe => (Verb::GoOn, String::new()),
+            Role::Fail | Role::Ensure | Role::Observe | Role::Part(_) => {
+                (Verb::GoOn, String::new())
+            }
             Role::Sleep => (Verb::Sleep, String::new()),
         };
         Act { verb, object }
@@ -457,7 +469,8 @@ impl Interleaving {
 /// A row with names instead of ids.
 fn shown(row: &explain::Row, column: &dyn Fn(ThreadId) -> usize, symbols: &Symbols) -> Row {
     match row {
-        explain::Row::Does { event, critical, .. } => Row::Does {
+        explain::Row::Does { at, event, critical } => Row::Does {
+            values: symbols.values.get(at).cloned().unwrap_or_default(),
             thread: column(event.thread),
             act: Act::of_op(event.op, symbols),
             site: symbols.site(event.site),

@@ -25,7 +25,9 @@
 
 pub mod advice;
 mod arrows;
+mod baseline;
 pub mod case;
+mod compared;
 pub mod escape;
 pub mod explain;
 #[cfg(feature = "formats")]
@@ -41,9 +43,10 @@ pub mod summary;
 mod variable;
 pub mod words;
 
+pub use baseline::{Baseline, Known, Since};
 pub use case::{
-    Case, Control, Diverged, Failure, Given, Happened, Harm, Holder, How, Lacks, Lock, Memory,
-    NotReplayed, Note, Order, Outcome, Place, Region, Role, State, Subject, Watched, Which,
+    Case, Compared, Control, Diverged, Failure, Given, Happened, Harm, Holder, How, Lacks, Lock,
+    Memory, NotReplayed, Note, Order, Outcome, Place, Region, Role, State, Subject, Watched, Which,
 };
 pub use explain::{Executed, Explanation, Story, explain, explain_execution};
 #[cfg(feature = "formats")]

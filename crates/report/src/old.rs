@@ -128,6 +128,7 @@ fn subject(kind: Kind, names: Vec<String>) -> Subject {
         | Kind::DeterminismViolation
         | Kind::DisciplineViolation
         | Kind::LinearizabilityViolation
+        | Kind::Misuse
         | Kind::ParallelismViolation => Subject::Region(Region::Named(joined())),
     }
 }

@@ -60,6 +60,10 @@ fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
         model::Subject::Observed(names) => {
             (Subject::Observed(names.iter().map(ToString::to_string).collect()), Vec::new())
         }
+        model::Subject::Misused(misuse, range) => {
+            let of = Memory::Named(symbols.variable(*range));
+            (Subject::Misused { misuse: misuse.clone(), of }, Vec::new())
+        }
         model::Subject::Program(failure) => failed(failure, symbols),
     }
 }
@@ -198,6 +202,7 @@ impl Role {
             model::Role::Fail => Role::Fail,
             model::Role::Ensure => Role::Ensure,
             model::Role::Observe => Role::Observe,
+            model::Role::Part(part) => Role::Part(part),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use selvedge_model::{Keep, Site, Uncontrolled};
 
-use crate::{Case, Failure, Outcome, Variable};
+use crate::{Baseline, Case, Failure, Outcome, Variable};
 
 /// Everything that a command found.
 #[derive(Clone, Default, Debug)]
@@ -14,6 +14,9 @@ pub struct Report {
     /// What was inferred about variables, if that was asked.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub variables: Option<Vec<Variable>>,
+    /// An earlier report to compare with.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub baseline: Option<Baseline>,
 }
 
 /// What was analysed.
@@ -28,6 +31,8 @@ pub struct Stats {
     pub analyses: Vec<String>,
     /// Limits that were reached.
     pub bounds: Vec<Bound>,
+    /// Conflicts that `determinism` saw in blocks that ensure something: what they ensure says whether they matter.
+    pub conflicts: u64,
     /// What controlled executions cost, if there were any.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub control: Option<Effort>,

@@ -1,16 +1,22 @@
 //! Every sentence about a case is made here. The formats arrange the sentences; no code parses them.
 
+mod misused;
 mod outside;
 mod serial;
+mod short;
+mod values;
 
+pub(crate) use misused::{missing as missing_misused, why as why_misused};
 pub use outside::{divergence, remark, stopped};
 pub use serial::{order as serial_order, outcome as serial_outcome, serial};
+pub use short::short;
+pub use values::{scalar, values};
 
 use selvedge_model::{Ended, Kind, Mode, Site};
 
 use crate::case::{
-    Case, Failure, Given, Happened, Harm, Holder, Lacks, Lock, Memory, NotReplayed, Note, Order,
-    Outcome, Place, Region, Role, State, Subject, Which,
+    Case, Compared, Failure, Given, Happened, Harm, Holder, Lacks, Lock, Memory, NotReplayed, Note,
+    Order, Outcome, Place, Region, Role, State, Subject, Which,
 };
 
 /// What a kind of finding is called in sentences.
@@ -24,6 +30,7 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::DisciplineViolation => "discipline violation",
         Kind::LinearizabilityViolation => "linearizability violation",
         Kind::ParallelismViolation => "parallelism violation",
+        Kind::Misuse => "misuse",
         Kind::Crash => "crash",
         Kind::Assertion => "failed assertion",
         Kind::Hang => "hang",
@@ -52,6 +59,7 @@ fn what(of: Kind, subject: &Subject) -> String {
             format!("{kind}: `{name}` of the block `{block}` differs")
         }
         Subject::Observed(_) => format!("{kind}: no serial order gives {}", quoted(subject)),
+        Subject::Misused { misuse, of } => format!("{kind}: {}", misused::sentence(misuse, of)),
         _ if subject.is_empty() => kind.to_owned(),
         _ => {
             let preposition = match of {
@@ -59,7 +67,8 @@ fn what(of: Kind, subject: &Subject) -> String {
                 Kind::DataRace | Kind::HighLevelRace | Kind::DisciplineViolation => "on",
                 _ => "in",
             };
-            format!("{kind} {preposition} {}", quoted(subject))
+            let names: Vec<String> = names(subject).iter().map(|n| short(n).into_owned()).collect();
+            format!("{kind} {preposition} {}", list(&names))
         }
     }
 }
@@ -68,21 +77,28 @@ fn what(of: Kind, subject: &Subject) -> String {
 pub fn names(subject: &Subject) -> Vec<String> {
     vec![match subject {
         Subject::Locks(names) | Subject::Observed(names) => return names.clone(),
-        Subject::Memory(Memory::Named(name)) => name.clone(),
-        Subject::Memory(Memory::Heap { from: Some(site) }) => format!("heap block from {site}"),
-        Subject::Memory(Memory::Heap { from: None }) => "heap block".to_owned(),
-        Subject::Memory(Memory::Unnamed) => "memory without a name".to_owned(),
-        Subject::Memory(Memory::Window { name, owner, byte, len }) => {
-            let name = name.as_deref().unwrap_or("window");
-            format!("{name} of rank {owner}, {}", bytes(*byte, *len))
-        }
-        Subject::Memory(Memory::Buffer { name, owner }) => {
-            format!("{} of rank {owner}", name.as_deref().unwrap_or("buffer"))
-        }
+        Subject::Memory(of) => memory(of),
+        Subject::Misused { misuse, of } => misused::subject(misuse, of),
         Subject::Region(of) => region(of),
         Subject::Value { block, name } => return vec![block.clone(), name.clone()],
         Subject::Program(of) => failure(of),
     }]
+}
+
+fn memory(of: &Memory) -> String {
+    match of {
+        Memory::Named(name) => name.clone(),
+        Memory::Heap { from: Some(site) } => format!("heap block from {site}"),
+        Memory::Heap { from: None } => "heap block".to_owned(),
+        Memory::Unnamed => "memory without a name".to_owned(),
+        Memory::Window { name, owner, byte, len } => {
+            let name = name.as_deref().unwrap_or("window");
+            format!("{name} of rank {owner}, {}", bytes(*byte, *len))
+        }
+        Memory::Buffer { name, owner } => {
+            format!("{} of rank {owner}", name.as_deref().unwrap_or("buffer"))
+        }
+    }
 }
 
 /// `byte 4`, `bytes 4 to 7`.
@@ -168,11 +184,28 @@ pub fn outcome(of: &Outcome) -> String {
 
 /// Which order of the parts of a finding it is.
 pub fn order(of: &Order) -> String {
-    match &of.which {
+    which(&of.which)
+}
+
+fn which(of: &Which) -> String {
+    match of {
         Which::First { thread, site } => format!("thread {thread} first, at {site}"),
         Which::Only => "when it happens".to_owned(),
         Which::Told(text) => text.clone(),
     }
+}
+
+/// What to call two executions that stand beside each other.
+pub fn compared(of: &Compared) -> [String; 2] {
+    let first = match &of.which {
+        Some(order) => which(order),
+        None => "no thread is stopped".to_owned(),
+    };
+    let second = match &of.which {
+        Some(_) => "the other order",
+        None => "as it happens",
+    };
+    [format!("{first}: {}", outcome(&of.outcome)), format!("{second}: {}", outcome(&of.against))]
 }
 
 /// What an order led to.
@@ -259,6 +292,7 @@ pub fn role(of: &Role) -> String {
         Role::Fail => "fail",
         Role::Ensure => "ensure",
         Role::Observe => "observe",
+        Role::Part(part) => misused::role(*part),
     };
     name.to_owned()
 }
@@ -284,6 +318,7 @@ fn verb(of: &Role) -> &'static str {
         Role::Fail => "fails",
         Role::Ensure => "ensures the value",
         Role::Observe => "observes the value",
+        Role::Part(part) => misused::verb(*part),
         Role::Load => "loads",
         Role::Store => "stores",
         Role::Called { writes: true, .. } => "writes with",
@@ -302,14 +337,9 @@ pub fn object(of: &Role) -> Option<String> {
         }
         Role::Await(name) => Some(name.clone()),
         Role::Enter(of) => Some(region(of)),
-        Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite => None,
-        Role::Free
-        | Role::Sleep
-        | Role::Fail
-        | Role::Ensure
-        | Role::Observe
-        | Role::Load
-        | Role::Store => None,
+        Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Part(_) => None,
+        Role::Free | Role::Sleep | Role::Fail | Role::Ensure | Role::Observe => None,
+        Role::Load | Role::Store => None,
         Role::Called { function, .. } => Some(function.clone()),
     }
 }
@@ -422,6 +452,9 @@ pub fn note(of: &Note) -> String {
         }
         Note::OtherBuild(build) => {
             format!("the first execution is one of another build of the program: {build}")
+        }
+        Note::Inferred => {
+            "anomaly: earlier executions let infer that the value is the same; assert it in the source if it must be".to_owned()
         }
         Note::Told(text) => text.clone(),
     }

@@ -9,7 +9,10 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{cases, shown};
-use selvedge_report::{Act, Case, Format, How, Interleaving, Report, Row, Sources, Verb, View};
+use selvedge_model::{Scalar, Values};
+use selvedge_report::{
+    Act, Case, Compared, Format, How, Interleaving, Outcome, Report, Row, Sources, Verb, View,
+};
 
 /// Runs `script`, whose value is what the function returns, after the page has been set up.
 fn seen(page: &str, script: &str) -> serde_json::Value {
@@ -58,7 +61,7 @@ fn keys_step_through_the_interleaving_with_the_source_following() {
     // Row 2 stands for steps that are left out; n goes to the next row that makes the finding.
     let steps = serde_json::json!([null, "0", "1", "3", "1", "3", "0"]);
     assert_eq!(seen["steps"], steps, "{seen}");
-    assert_eq!(seen["at"], "1 of 4: main: write balance");
+    assert_eq!(seen["at"], "1 of 4: main: write balance 0 → 10");
     assert_eq!(seen["pane"], "4    balance += (long)amount;");
     assert_eq!(seen["requests"], 0);
 }
@@ -82,6 +85,73 @@ fn the_filter_hides_what_does_not_fit() {
     assert_eq!(seen["matches"], format!("{crashes} of {all}"));
 }
 
+/// Two executions of a race beside each other: they are stepped through together until they part.
+#[test]
+fn two_executions_part_and_values_follow_the_steps() {
+    let mut case = cases().remove(0);
+    let site = case.places[0].site.clone();
+    let access = |thread, verb, found, left: Option<i64>| Row::Does {
+        thread,
+        act: Act { verb, object: "balance".into() },
+        site: site.clone(),
+        critical: true,
+        values: Values { found: Some(Scalar::Signed(found)), left: left.map(Scalar::Signed) },
+    };
+    let rows = |rows| Interleaving {
+        preemptions: 1,
+        threads: vec!["main".into(), "T1".into()],
+        rows,
+        margin: Vec::new(),
+    };
+    let begin = || access(0, Verb::Read, 0, None);
+    let failing = vec![
+        begin(),
+        access(1, Verb::Read, 0, None),
+        access(1, Verb::Write, 0, Some(1)),
+        access(0, Verb::Write, 1, Some(1)),
+    ];
+    let passing = vec![
+        begin(),
+        access(0, Verb::Write, 0, Some(1)),
+        access(1, Verb::Read, 1, None),
+        access(1, Verb::Write, 1, Some(2)),
+    ];
+    let control = case.control.as_mut().expect("it is confirmed");
+    control.how = Some(How::Rows(rows(failing)));
+    control.compared = Some(Box::new(Compared {
+        which: None,
+        outcome: Outcome::Exit(0),
+        against: Outcome::Exit(1),
+        rows: rows(passing),
+    }));
+    let report = Report { cases: vec![case], ..Report::default() };
+    let sources = Sources::new(|_| Some(common::SOURCE.to_owned()));
+    let mut view = View { sources, width: 100, wraps: false, all: true };
+    let page = Format::named("html").expect("a format").show(&report, &mut view);
+    let script = "
+        const [passing, failing] = document.querySelectorAll('.how');
+        const at = (how) => how.querySelector('tr[aria-current]')?.dataset.row ?? null;
+        const steps = [];
+        for (let i = 0; i < 3; i += 1) { key('j'); steps.push([at(passing), at(failing)]); }
+        return {
+          titles: [...document.querySelectorAll('.how h3')].map((h) => h.textContent),
+          steps,
+          parts: [...document.querySelectorAll('tr.parts')].map((r) => r.nextElementSibling.dataset.row),
+          text: failing.querySelector('tr[aria-current] .lane').textContent,
+          values: [...failing.querySelectorAll('.values *')].map((e) => e.textContent),
+        };";
+    let seen = seen(&page, script);
+    let expected = serde_json::json!({
+        "titles": ["no thread is stopped: exit code 0", "as it happens: exit code 1"],
+        // The first step is the same in both; from then on the keys step through the failing one.
+        "steps": [["0", "0"], ["0", "1"], ["0", "2"]],
+        "parts": ["1", "1"],
+        "text": "write balance 0 → 1",
+        "values": ["balance", "1"],
+    });
+    assert_eq!(seen, expected);
+}
+
 /// Twenty threads and two thousand steps, each handing a lock to the next thread.
 fn large() -> Case {
     let mut case = cases().remove(0);
@@ -92,6 +162,7 @@ fn large() -> Case {
         act: act(if i % 2 == 0 { Verb::Lock } else { Verb::Unlock }),
         site: site.clone(),
         critical: i == 1999,
+        values: Default::default(),
     });
     let rows = Interleaving {
         preemptions: 0,
@@ -107,7 +178,7 @@ fn large() -> Case {
 fn a_large_interleaving_has_arrows_between_the_threads() {
     let report = Report { cases: vec![large()], ..Report::default() };
     let sources = Sources::new(|_| Some(common::SOURCE.to_owned()));
-    let mut view = View { sources, width: 100, all: true };
+    let mut view = View { sources, width: 100, wraps: false, all: true };
     let page = Format::named("html").expect("a format").show(&report, &mut view);
     let script = "
         key('n');

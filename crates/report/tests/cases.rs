@@ -50,7 +50,7 @@ fn what_the_version_before_stored_is_read() {
         let stored = serde_json::to_string(case).expect("cases serialise");
         assert_eq!(&serde_json::from_str::<Case>(&stored).expect(&stored), case);
     }
-    let mut view = View { sources: Sources::new(|_| None), width: 100, all: true };
+    let mut view = View { sources: Sources::new(|_| None), width: 100, wraps: false, all: true };
     for format in ["text", "json"] {
         let text = Format::named(format).expect("a format").show(&report, &mut view);
         insta::assert_snapshot!(format!("old_{format}"), strip(&text));

@@ -2,9 +2,14 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::{cases, shown};
-use selvedge_model::{Frame, Site};
-use selvedge_report::{FORMATS, Format, How, Memory, Report, Row, Sources, Stats, Subject, View};
+use selvedge_model::{Frame, Scalar, Site, Status};
+use selvedge_report::{
+    Baseline, Case, Compared, FORMATS, Format, How, Known, Memory, Outcome, Report, Row, Sources,
+    Stats, Subject, View, Which,
+};
 
 #[test]
 fn sarif_is_valid_by_the_published_schema() {
@@ -47,6 +52,37 @@ fn sarif_has_a_thread_flow_for_each_thread_in_execution_order() {
         .map(|l| l.iter().filter_map(|s| s["executionOrder"].as_u64()).collect())
         .collect();
     assert_eq!(orders, [vec![1, 4], vec![2, 5]]);
+}
+
+/// The states of a baseline: what the baseline has, too, what it does not have, and what only it has.
+#[test]
+fn a_baseline_tells_new_from_known_and_gone() {
+    let all = cases();
+    let of = |cases: &[Case]| Report { cases: cases.to_vec(), ..Report::default() };
+    let known: Vec<usize> =
+        (0..all.len()).filter(|&i| all[i].status != Status::Unconfirmed).take(3).collect();
+    let pick = |which: &[usize]| which.iter().map(|&i| all[i].clone()).collect::<Vec<_>>();
+    let mut report = of(&pick(&known[1..]));
+    report.baseline = Some(Baseline::of(&of(&pick(&known[..2]))));
+    let show = |format: &str| {
+        let mut view =
+            View { sources: Sources::new(|_| None), width: 100, wraps: false, all: true };
+        Format::named(format).expect("a format").show(&report, &mut view)
+    };
+    let log: serde_json::Value = serde_json::from_str(&show("sarif")).expect("JSON");
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    let states: BTreeMap<String, String> = results
+        .iter()
+        .map(|r| (r["fingerprints"]["selvedge/1"].to_string(), r["baselineState"].to_string()))
+        .collect();
+    let state = |i: usize| states[&format!("\"{}\"", all[known[i]].id)].as_str();
+    assert_eq!([state(0), state(1), state(2)], ["\"absent\"", "\"unchanged\"", "\"new\""]);
+    let document: serde_json::Value = serde_json::from_str(&show("json")).expect("JSON");
+    assert_eq!(document["gone"][0]["id"], all[known[0]].id.to_string());
+    for format in ["text", "markdown"] {
+        let text = show(format);
+        assert!(text.contains("1 new, 1 still there, 1 gone"), "{format}: {text}");
+    }
 }
 
 #[test]
@@ -113,24 +149,34 @@ fn hostile_report() -> Report {
     case.places[1].site = Site::Source(frame(&format!("{evil}.c")), vec![frame("bank.c")]);
     if let Some(How::Rows(rows)) = case.control.as_mut().and_then(|c| c.how.as_mut()) {
         rows.threads[0] = evil.to_owned();
-        if let Row::Does { act, site, .. } = &mut rows.rows[0] {
+        if let Row::Does { act, site, values, .. } = &mut rows.rows[0] {
             act.object = evil.to_owned();
             *site = case.places[1].site.clone();
+            values.found = Some(Scalar::Text(evil.into(), true));
+            values.left = Some(Scalar::Constant(evil.into()));
         }
     }
-    Report { cases: vec![case], ..Report::default() }
+    if let Some(control) = &mut case.control {
+        let rows = control.rows().expect("an interleaving").clone();
+        let (outcome, against) = (Outcome::Told(evil.into()), Outcome::Exit(1));
+        let which = Some(Which::First { thread: evil.into(), site: case.places[1].site.clone() });
+        control.compared = Some(Box::new(Compared { which, outcome, against, rows }));
+    }
+    let known = Known { id: cases()[1].id, kind: cases()[1].kind, summary: evil.to_owned() };
+    let baseline = Some(Baseline { findings: vec![known] });
+    Report { cases: vec![case], baseline, ..Report::default() }
 }
 
 fn hostile(format: &str) -> String {
     let sources =
         Sources::new(|_| Some("\n\n\nint x; /* \u{1b}[2J\u{202e}</script><script> */\n".into()));
-    let mut view = View { sources, width: 100, all: true };
+    let mut view = View { sources, width: 100, wraps: false, all: true };
     Format::named(format).expect("a format").show(&hostile_report(), &mut view)
 }
 
 fn empty(format: &str) -> String {
     let stats = Stats { analyses: vec!["races".to_owned()], ..Stats::default() };
-    let mut view = View { sources: Sources::new(|_| None), width: 100, all: true };
+    let mut view = View { sources: Sources::new(|_| None), width: 100, wraps: false, all: true };
     Format::named(format).expect("a format").show(&Report { stats, ..Report::default() }, &mut view)
 }
 

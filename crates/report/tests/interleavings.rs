@@ -75,8 +75,8 @@ fn shown(story: &Story<'_>, width: usize) -> String {
     };
     lines.iter().map(text).collect::<Vec<_>>().join("\n")
 }
-
-const EMPTY: Story<'_> = Story { events: &[], stops: &[], blocked: &[], places: &[], ending: None };
+const EMPTY: Story<'_> =
+    Story { events: &[], stops: &[], blocked: &[], places: &[], like: &[], ending: None };
 
 /// A lost update, with work in between that has nothing to do with it.
 fn race() -> (Vec<Event>, Vec<Stop>) {

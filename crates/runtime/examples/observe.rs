@@ -59,8 +59,10 @@ fn main() -> ExitCode {
             let site = ByModule.site(side.pc, &outcome.modules);
             format!("{:?} by {:?} at {site} ({} frames)", side.kind, side.thread, side.stack.len())
         };
-        let (earlier, later) = (place(&race.earlier), place(&race.later));
-        eprintln!("race on {:#x}: {earlier}, then {later}", race.later.range.start);
+        let earlier = race.earlier.as_ref().map_or_else(|| "?".to_owned(), place);
+        let later = place(&race.later);
+        let what = race.misuse.as_ref().map_or_else(|| "race".to_owned(), |m| format!("{m:?}"));
+        eprintln!("{what} on {:#x}: {earlier}, then {later}", race.later.range.start);
     }
     eprintln!(
         "{}; {count} events, {} races, {} records lost, instrumented: {}",

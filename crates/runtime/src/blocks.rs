@@ -3,10 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_engine::blocks as engine;
-use selvedge_model::{AtomicOp, Event, Op, RegionKind, SiteId, Step, Symbols, ThreadId};
+use selvedge_model::{
+    AtomicOp, Event, Op, RegionKind, SiteId, Step, Symbols, ThreadId, conditions, locks, rendezvous,
+};
 use selvedge_specs::atomic::{self, AtomicBlocks};
-use selvedge_specs::{BlockExecution, Misuse, Recorder, Said, ThreadName, Token, Unclosed, Word};
+use selvedge_specs::{
+    BlockExecution, Misuse, Predicate, Recorder, Said, ThreadName, Token, Unclosed, Word,
+};
 
+use crate::judges::Judges;
 use crate::values::{Handed, Mark};
 use crate::wire::{Record, RecordKind};
 
@@ -59,9 +64,17 @@ pub struct Blocks {
     /// The threads whose last step may change what it reads: an event that only reads is then an update that failed.
     updating: BTreeSet<ThreadId>,
     seen: BlocksSeen,
+    judges: Judges,
+    /// Processes that call a function, by the function.
+    offers: BTreeMap<u64, u32>,
 }
 
 impl Blocks {
+    /// No block has begun. Predicates of the program are asked by way of `judges`.
+    pub fn new(judges: &Judges) -> Blocks {
+        Blocks { judges: judges.clone(), ..Blocks::default() }
+    }
+
     /// A thread, with its name across executions, takes the step that it was about to take.
     pub fn step(&mut self, (thread, across): (ThreadId, ThreadName), step: Step) {
         let matters = match step {
@@ -108,17 +121,12 @@ impl Blocks {
             }
             Op::Atomic(..)
             | Op::Fence(_)
-            | Op::Acquire(..)
-            | Op::Release(..)
+            | locks!()
             | Op::Join(_)
             | Op::Begin
             | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
+            | rendezvous!()
+            | conditions!()
             | Op::RegionEnter(_, RegionKind::Atomic)
             | Op::Alloc(_)
             | Op::Free(_) => {}
@@ -127,8 +135,8 @@ impl Blocks {
 
     /// Whether a record is about blocks and not an event.
     pub fn is_about(record: &Record) -> bool {
-        use RecordKind::{BlockJoin, BlockToken, StrayExit, Value};
-        matches!(record.kind(), Some(Value | BlockToken | BlockJoin | StrayExit))
+        use RecordKind::{BlockJoin, BlockToken, Judge, StrayExit, Value};
+        matches!(record.kind(), Some(Value | BlockToken | BlockJoin | Judge | StrayExit))
     }
 
     /// A record about blocks, of a thread with its name across executions. `handed` is the value that it names;
@@ -150,6 +158,10 @@ impl Blocks {
                 let token = self.tokens.get(&record.a).copied().unwrap_or(Token::from_number(0));
                 self.recorder.join(thread, token, site)
             }
+            Some(RecordKind::Judge) => {
+                self.offers.insert(record.a, record.b as u32);
+                Ok(())
+            }
             Some(RecordKind::StrayExit) => Err(Misuse::EndWithoutBegin { site }),
             _ => self.value((thread, across), site, handed, function),
         };
@@ -167,7 +179,7 @@ impl Blocks {
         handed: Option<Handed>,
         function: impl FnOnce(u64) -> String,
     ) -> Result<(), Misuse<SiteId>> {
-        let Some(handed) = handed else {
+        let Some(mut handed) = handed else {
             self.seen.lost.get_or_insert(site);
             return Ok(());
         };
@@ -188,7 +200,13 @@ impl Blocks {
             self.seen.lost.get_or_insert(site);
             return Ok(());
         };
-        let said = Said { word, name: &handed.name, predicate, value: handed.value() };
+        if let Predicate::Callback(name) = &predicate
+            && let Some(process) = self.offers.remove(&handed.chunk.same)
+        {
+            self.judges.offer(name, process, handed.is_encoded());
+        }
+        let name = std::mem::take(&mut handed.name);
+        let said = Said { word, name: &name, predicate, value: handed.value() };
         if word == Word::Observe {
             self.atomic.observe(across, said, site);
             return Ok(());

@@ -58,41 +58,108 @@ fn fit(call: &Call, kind: AccessKind) -> Option<Fit> {
     match call {
         Call::None => None,
         Call::Unknown => Some(Fit::Possible),
-        Call::Of(name) => match name.strip_prefix("__tsan_") {
-            Some(announces) if announces.starts_with("func_") => None,
-            Some(announces) if announces_such(announces, kind) => Some(Fit::Exact),
-            Some(_) => Some(Fit::Runtime),
-            // The runtime also stands in for functions that copy and free.
-            None if copies(name) && matches!(kind, AccessKind::Read | AccessKind::Write) => {
-                Some(Fit::Exact)
+        Call::Of(name) => {
+            match name.strip_prefix("__tsan_").or(name.strip_prefix("__sanitizer_")) {
+                Some(announces) if announces.starts_with("func_") => None,
+                Some(announces) if announces_such(announces, kind) => Some(Fit::Exact),
+                Some(_) => Some(Fit::Runtime),
+                // The runtime also stands in for functions that copy and free.
+                None if copies(name) && matches!(kind, AccessKind::Read | AccessKind::Write) => {
+                    Some(Fit::Exact)
+                }
+                None if frees(name) && kind == AccessKind::Free => Some(Fit::Exact),
+                None if uses(name) && matches!(kind, AccessKind::Use | AccessKind::Close) => {
+                    Some(Fit::Exact)
+                }
+                None => None,
             }
-            None if frees(name) && kind == AccessKind::Free => Some(Fit::Exact),
-            None => None,
-        },
+        }
     }
 }
 
 fn announces_such(name: &str, kind: AccessKind) -> bool {
     let atomic = name.starts_with("atomic");
     match kind {
-        AccessKind::Read => !atomic && name.contains("read"),
-        AccessKind::Write => !atomic && (name.contains("write") || name.contains("update")),
+        AccessKind::Read => !atomic && (name.contains("read") || name.contains("unaligned_load")),
+        AccessKind::Write => {
+            let writes = ["write", "update", "unaligned_store"];
+            !atomic && writes.iter().any(|word| name.contains(word))
+        }
         AccessKind::AtomicRead => atomic && (name.contains("load") || name.contains("compare")),
         AccessKind::AtomicWrite => atomic && !name.contains("load"),
-        AccessKind::Free => false,
+        AccessKind::Free
+        | AccessKind::Use
+        | AccessKind::Destroy
+        | AccessKind::Lock
+        | AccessKind::Unlock
+        | AccessKind::WaitFor
+        | AccessKind::Close
+        | AccessKind::Open
+        | AccessKind::Start
+        | AccessKind::Install
+        | AccessKind::Handle
+        | AccessKind::Call => false,
     }
 }
 
+/// Whether a function of the C library reads or writes what its arguments name, and the runtime says so.
 fn copies(name: &str) -> bool {
+    const BEGINNINGS: [&str; 34] = [
+        "mem",
+        "str",
+        "stp",
+        "wmem",
+        "bcopy",
+        "bzero",
+        "read",
+        "write",
+        "recv",
+        "send",
+        "pread",
+        "pwrite",
+        "puts",
+        "fputs",
+        "perror",
+        "fwrite",
+        "fread",
+        "fgets",
+        "qsort",
+        "ato",
+        "getenv",
+        "localtime",
+        "gmtime",
+        "mktime",
+        "asctime",
+        "ctime",
+        "stat",
+        "lstat",
+        "fstat",
+        "getcwd",
+        "gethostname",
+        "uname",
+        "wait",
+        "clock_",
+    ];
+    const OTHERS: [&str; 7] =
+        ["realpath", "unlink", "remove", "rename", "mkdir", "access", "xpg_strerror_r"];
     let plain = name.trim_start_matches('_');
-    ["mem", "str", "stp", "wmem", "bcopy", "bzero", "read", "write", "recv", "send"]
-        .iter()
-        .any(|p| plain.starts_with(p))
+    BEGINNINGS.iter().any(|p| plain.starts_with(p))
+        || OTHERS.contains(&plain)
+        || plain.ends_with("printf")
+        || plain.ends_with("scanf")
 }
 
 fn frees(name: &str) -> bool {
     ["free", "cfree", "realloc", "reallocarray", "munmap"].contains(&name)
         || name.starts_with("_Zd")
+}
+
+/// Whether a function uses or closes a descriptor.
+fn uses(name: &str) -> bool {
+    ["accept", "bind", "close", "connect", "dup", "epoll", "listen", "pread", "pwrite", "timerfd"]
+        .iter()
+        .chain(&["read", "recv", "send", "shutdown", "write"])
+        .any(|p| name.starts_with(p))
 }
 
 #[cfg(test)]
@@ -107,7 +174,8 @@ mod tests {
         assert_eq!(of("__tsan_read4"), Some(Fit::Runtime));
         assert_eq!(of("__tsan_func_exit"), None);
         assert_eq!(of("memcpy"), Some(Fit::Exact));
-        assert_eq!(of("printf"), None);
+        assert_eq!(of("__isoc99_sscanf"), Some(Fit::Exact));
+        assert_eq!(of("pthread_self"), None);
         assert_eq!(fit(&Call::Of("_ZdlPvm".into()), AccessKind::Free), Some(Fit::Exact));
         assert_eq!(
             fit(&Call::Of("__tsan_atomic32_load".into()), AccessKind::AtomicRead),

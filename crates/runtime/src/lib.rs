@@ -18,7 +18,7 @@
 //! | `numbering` | numbers for memory that do not depend on where it lies |
 //! | [`modules`] | what a program counter belongs to |
 //! | [`epoch`] | when a thread did something |
-//! | [`races`] | race records become findings |
+//! | [`races`], `misuse` | records of races and of misuse become findings |
 //! | `earlier` | the place of a race's earlier access |
 //! | [`crash`], `last_words` | where a signal ended a program, and what it said |
 //! | `rust_locks` | which locks of Rust a thread is known to hold |
@@ -30,9 +30,11 @@ pub mod crash;
 pub mod decode;
 mod earlier;
 pub mod epoch;
+pub mod judges;
 mod last_words;
 pub mod libraries;
 pub mod merge;
+mod misuse;
 pub mod modules;
 pub mod names;
 mod numbering;
@@ -48,10 +50,11 @@ pub use blocks::{Blocks, BlocksSeen};
 pub use control::{Controlled, Execution, Settings};
 pub use crash::Crash;
 pub use epoch::{Epoch, Past};
+pub use judges::Judges;
 pub use libraries::{Form, Libraries};
 pub use modules::{
-    ByModule, Call as CallBefore, FunctionRegion, LockPart, LockStep, Module, Modules, Registers,
-    Resolve,
+    ByModule, Call as CallBefore, FunctionRegion, Location, LockPart, LockStep, Module, Modules,
+    Registers, Resolve, Shape,
 };
 pub use races::{Call, NativeRace, RaceSide};
 pub use selvedge_injected::wire;

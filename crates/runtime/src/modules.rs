@@ -45,7 +45,8 @@ impl Modules {
             }
             let base = *bases.entry(path).and_modify(|b| *b = start.min(*b)).or_insert(start);
             if code {
-                let path = PathBuf::from(path);
+                // The kernel writes a line end in a name as an octal number.
+                let path = PathBuf::from(path.replace("\\012", "\n"));
                 modules.by_start.insert(start, Module { start, end, offset, base, path });
             }
         }
@@ -136,6 +137,19 @@ pub struct FunctionRegion {
     pub kinds: Vec<RegionKind>,
 }
 
+/// A number or an array of numbers that can be reached from a global variable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Location {
+    /// What the source calls it.
+    pub name: String,
+    /// The type of its elements, as `selvedge.h` numbers types.
+    pub kind: u32,
+    /// How many elements, if it is an array.
+    pub elements: Option<u64>,
+    /// Where the variable lies in memory; then for each pointer on the way the offset from where it points.
+    pub path: Vec<u64>,
+}
+
 /// What an atomic operation does to the lock that it is a part of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockStep {
@@ -211,6 +225,12 @@ pub trait Resolve {
         Vec::new()
     }
 
+    /// The locations that are states of every block.
+    fn globals(&mut self, modules: &Modules) -> Vec<Location> {
+        let _ = modules;
+        Vec::new()
+    }
+
     /// Which part of a lock the atomic operation is whose call returns to `pc`, if it is one.
     fn lock_step(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Option<LockPart<Site>> {
         let _ = (pc, callers, modules);
@@ -223,11 +243,33 @@ pub trait Resolve {
         false
     }
 
+    /// The type of the `len` bytes at `addr`, if debug information has it and they are one value.
+    fn shape(&mut self, addr: u64, len: u64, modules: &Modules) -> Option<Shape> {
+        let _ = (addr, len, modules);
+        None
+    }
+
     /// What to call the synchronization object at `addr`, if it has a name.
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
         let _ = (addr, modules);
         None
     }
+}
+
+/// The type of a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Shape {
+    Signed,
+    Unsigned,
+    Float,
+    Bool,
+    Char,
+    Pointer,
+    /// A pointer to characters.
+    Text,
+    /// An enumeration: its constants.
+    Constants(Vec<(i64, String)>),
 }
 
 /// A place in the code, wherever it is loaded.

@@ -1,11 +1,12 @@
-//! Race records become findings.
+//! Records of races become findings, and so do those of misuse, which are races with one more fact.
 
 use selvedge_model::{
-    Finding, Kind, Place, Range, Role, SiteId, Status, Subject, Symbols, Target, ThreadId,
+    Finding, Kind, Misuse, Place, Range, SiteId, Status, Subject, Symbols, Target, ThreadId,
 };
 
 use crate::earlier::restore;
 use crate::epoch::Epoch;
+use crate::misuse::{self, role};
 use crate::modules::{Modules, Resolve};
 use crate::shm::Shm;
 use crate::wire::{AccessKind, FRAMES, Side, THREAD_BITS};
@@ -44,8 +45,10 @@ pub struct NativeRace {
     pub number: usize,
     /// Whether only one return address of the earlier access is possible.
     pub certain: bool,
-    /// The access that was there first.
-    pub earlier: RaceSide,
+    /// What it is, if it is not a race but misuse.
+    pub misuse: Option<Misuse>,
+    /// The access that was there first. Of a misuse the other thread's part; none if it is not known here.
+    pub earlier: Option<RaceSide>,
     /// The access that met it.
     pub later: RaceSide,
     /// How often the two places met.
@@ -78,14 +81,20 @@ pub(crate) fn one(
     number: usize,
 ) -> Option<NativeRace> {
     let race = shm.race(number)?;
-    let (mut earlier, later) = (side(&race.earlier)?, side(&race.later)?);
-    let restored = restore(earlier.pc, earlier.kind, later.pc, modules, resolver);
-    earlier.pc = restored.map_or(0, |r| r.pc);
+    let misuse = misuse::read(race.misuse, race.detail);
+    let (mut earlier, later) = (side(&race.earlier), side(&race.later)?);
+    let mut certain = true;
+    if let Some(earlier) = &mut earlier
+        && misuse.as_ref().is_none_or(misuse::is_from_shadow)
+    {
+        let restored = restore(earlier.pc, earlier.kind, later.pc, modules, resolver);
+        earlier.pc = restored.map_or(0, |r| r.pc);
+        certain = restored.is_some_and(|r| r.certain);
+    }
     let calls = race.past.iter().map(|&[returns_to, inside]| Call { returns_to, inside });
     let past = calls.take_while(|call| call.inside != 0).collect();
-    let certain = restored.is_some_and(|r| r.certain);
     let (occurrences, stamp) = (race.count, race.stamp);
-    Some(NativeRace { number, certain, earlier, later, occurrences, past, stamp })
+    Some(NativeRace { number, certain, misuse, earlier, later, occurrences, past, stamp })
 }
 
 fn side(side: &Side) -> Option<RaceSide> {
@@ -114,8 +123,24 @@ impl NativeRace {
             role: role(side.kind),
             held: Vec::new(),
         };
-        let places = vec![place(&self.earlier), place(&self.later)];
-        let (first, second) = (places[0].site, places[1].site);
+        let mut places: Vec<Place> =
+            self.earlier.iter().chain([&self.later]).map(&mut place).collect();
+        if let Some(misuse) = &self.misuse {
+            if *misuse == Misuse::NeverJoined {
+                places.truncate(1);
+            }
+            return Finding {
+                kind: Kind::Misuse,
+                status: Status::Observed,
+                verdict: None,
+                analyses: vec!["misuse"],
+                subject: Subject::Misused(misuse.clone(), self.later.range),
+                places,
+                target: None,
+                occurrences: u64::from(self.occurrences),
+            };
+        }
+        let (first, second) = (places[0].site, places[places.len() - 1].site);
         Finding {
             kind: Kind::DataRace,
             status: Status::Observed,
@@ -126,16 +151,5 @@ impl NativeRace {
             target: Some(Target::Race { first, second }),
             occurrences: u64::from(self.occurrences),
         }
-    }
-}
-
-/// What a side did, in the words of findings.
-pub(crate) fn role(kind: AccessKind) -> Role {
-    match kind {
-        AccessKind::Read => Role::Read,
-        AccessKind::Write => Role::Write,
-        AccessKind::AtomicRead => Role::AtomicRead,
-        AccessKind::AtomicWrite => Role::AtomicWrite,
-        AccessKind::Free => Role::Free,
     }
 }

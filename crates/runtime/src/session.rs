@@ -15,6 +15,7 @@ use crate::blocks::{Blocks, BlocksSeen};
 use crate::crash::{self, Crash};
 use crate::decode::{Decoder, Wait};
 use crate::epoch::Epoch;
+use crate::judges::Judges;
 use crate::libraries::{Form, Libraries};
 use crate::merge::Merge;
 use crate::modules::{Modules, Resolve};
@@ -40,6 +41,8 @@ pub struct Options {
     pub function_regions: bool,
     /// Data races are looked for inline.
     pub races: bool,
+    /// How long the end of `main` waits for threads that still do something.
+    pub linger: Duration,
 }
 
 impl Default for Options {
@@ -51,6 +54,7 @@ impl Default for Options {
             racy_accesses: false,
             function_regions: false,
             races: true,
+            linger: Duration::ZERO,
         }
     }
 }
@@ -171,6 +175,11 @@ pub trait Observe {
         let _ = (object, addr, site);
     }
 
+    /// The object that synchronizes at this address was destroyed.
+    fn destroyed(&mut self, addr: u64, thread: ThreadId, site: SiteId) {
+        let _ = (addr, thread, site);
+    }
+
     /// What is mapped into the program has changed.
     fn mapped(&mut self, modules: &Modules) {
         let _ = modules;
@@ -179,6 +188,16 @@ pub trait Observe {
     /// A thread begins to wait, for as long as it takes. Its next event comes when it has waited.
     fn waits(&mut self, wait: &Wait, symbols: &Symbols) {
         let _ = (wait, symbols);
+    }
+
+    /// The program has default options for ThreadSanitizer (`__tsan_default_options`).
+    fn default_options(&mut self, options: &str) {
+        let _ = options;
+    }
+
+    /// The program has default suppressions for ThreadSanitizer (`__tsan_default_suppressions`).
+    fn default_suppressions(&mut self, suppressions: &str) {
+        let _ = suppressions;
     }
 
     /// A deterministic block has ended.
@@ -214,6 +233,7 @@ pub struct Session {
     child: Child,
     /// Whether races are reported, and not only used to select accesses.
     races: bool,
+    judges: Judges,
 }
 
 impl Session {
@@ -237,11 +257,17 @@ impl Session {
             flags |= if wanted { flag } else { 0 };
         }
         let shm = Shm::new(flags).map_err(Error::Memory)?;
+        shm.set_linger(options.linger);
         shm.pass_to(&mut command);
         form.put_into(&mut command, libraries);
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| Error::Start { program, source })?;
-        Ok(Session { shm, child, races: options.races })
+        Ok(Session { shm, child, races: options.races, judges: Judges::default() })
+    }
+
+    /// Predicates that are functions of the program are asked by way of `judges`.
+    pub fn judged(self, judges: Judges) -> Session {
+        Session { judges, ..self }
     }
 
     /// The number of the process.
@@ -265,6 +291,7 @@ impl Session {
     ) -> Result<Outcome, Error> {
         let mut merge = Merge::default();
         let mut host = Host::new(&self.shm, self.races, symbols, resolver, observer);
+        host.blocks = Blocks::new(&self.judges);
         let mut idle = Duration::ZERO;
         let status = loop {
             let status = self.child.try_wait().map_err(Error::Wait)?;
@@ -341,6 +368,8 @@ struct Host<'a> {
     /// How many locks, barriers and semaphores have been told.
     told: [usize; 3],
     blocks: Blocks,
+    /// Which defaults of the program have been told.
+    defaults: [bool; 2],
     /// Names of threads that are the same in every execution.
     recognised: Recognised,
 }
@@ -372,6 +401,7 @@ impl<'a> Host<'a> {
             events: Vec::new(),
             told: [0; 3],
             blocks: Blocks::default(),
+            defaults: [false; 2],
             recognised,
         }
     }
@@ -395,6 +425,13 @@ impl<'a> Host<'a> {
     /// Answers what the program asks.
     fn answer(&mut self) {
         self.read_maps();
+        let [options, suppressions] = self.shm.defaults(&mut self.defaults);
+        if let Some(options) = options {
+            self.observer.default_options(&options);
+        }
+        if let Some(suppressions) = suppressions {
+            self.observer.default_suppressions(&suppressions);
+        }
         self.region_table.answer(self.shm, &self.modules, self.maps_len, self.resolver);
     }
 
@@ -445,6 +482,10 @@ impl<'a> Host<'a> {
         if record.kind() == Some(RecordKind::Fork) {
             let origin = origin(code, &|addr| static_place(names.modules, addr));
             recognised.thread_made(ThreadId(record.a as u32), thread_id, &origin);
+        }
+        if record.kind() == Some(RecordKind::Destroy) {
+            let (site, _) = names.site(code);
+            observer.destroyed(record.a, thread_id, site);
         }
         if Blocks::is_about(record) {
             let (site, _) = names.site(code);

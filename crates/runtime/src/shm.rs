@@ -10,10 +10,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use selvedge_model::RegionKind;
 
-use crate::modules::{FunctionRegion, Modules, Resolve};
+use crate::modules::{FunctionRegion, Location, Modules, Resolve};
 use crate::values::Handed;
 use crate::wire::{self, Chunk, Lane, RACES, RING, Record, Shared, Side};
 
@@ -32,6 +33,10 @@ pub struct RaceRecord {
     pub stamp: u64,
     /// How often the two places raced.
     pub count: u32,
+    /// See [`wire::Race::misuse`].
+    pub misuse: u32,
+    /// See [`wire::Race::detail`].
+    pub detail: u32,
 }
 
 /// Processes that an observed program started, directly or not, and that carry the runtime. Only races are
@@ -140,8 +145,31 @@ impl Shm {
                 later: (&raw const (*race).later).read_volatile(),
                 past: (&raw const (*race).past).read_volatile(),
                 stamp: (&raw const (*race).stamp).read_volatile(),
+                misuse: (&raw const (*race).misuse).read_volatile(),
+                detail: (&raw const (*race).detail).read_volatile(),
                 count,
             }
+        })
+    }
+
+    /// How long the end of the program waits for threads that still do something.
+    pub fn set_linger(&self, time: Duration) {
+        let milliseconds = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        self.shared().header.linger.store(milliseconds, Ordering::Relaxed);
+    }
+
+    /// The program's default options and suppressions, each once.
+    pub fn defaults(&self, told: &mut [bool; 2]) -> [Option<String>; 2] {
+        let header = &self.shared().header;
+        let mut words = [&header.options, &header.suppressions].into_iter().zip(told);
+        std::array::from_fn(|_| {
+            let (word, told) = words.next()?;
+            let word = word.load(Ordering::Acquire);
+            if *told || word == 0 {
+                return None;
+            }
+            *told = true;
+            self.text(word >> 32, word as u32 as usize)
         })
     }
 
@@ -173,6 +201,45 @@ impl Shm {
         let len = sorted.len().min(wire::FUNCTIONS);
         header.functions.store(unused << 31 | len as u32, Ordering::Release);
         sorted.len() - len
+    }
+
+    /// Tells the program which locations are states of every block. Returns how many there was no room for.
+    pub fn set_globals(&self, locations: &[Location]) -> usize {
+        let shared = self.shared();
+        let (mut len, mut names) = (0, 0);
+        for location in locations {
+            let name = location.name.as_bytes();
+            let fits = location.path.len() <= wire::GLOBAL_PATH
+                && names + name.len() < wire::GLOBAL_NAMES
+                && len < wire::GLOBALS;
+            if !fits {
+                continue;
+            }
+            // SAFETY: within the names, which the program reads only after it has been told their number.
+            unsafe {
+                let to = (&raw mut (*self.at).global_names).cast::<u8>().add(names);
+                std::ptr::copy_nonoverlapping(name.as_ptr(), to, name.len());
+                to.add(name.len()).write(0);
+            }
+            let global = &shared.globals[len];
+            let array = if location.elements.is_some() { wire::call::ARRAY } else { 0 };
+            for (word, value) in [
+                (&global.name, names as u32),
+                (&global.kind, location.kind),
+                (&global.array, array),
+                (&global.path_len, location.path.len() as u32),
+            ] {
+                word.store(value, Ordering::Relaxed);
+            }
+            global.count.store(location.elements.unwrap_or(1), Ordering::Relaxed);
+            for (word, &step) in global.path.iter().zip(&location.path) {
+                word.store(step, Ordering::Relaxed);
+            }
+            names += name.len() + 1;
+            len += 1;
+        }
+        shared.header.globals.store(len as u32, Ordering::Release);
+        locations.len() - len
     }
 
     /// A name that the program has left, if it is one.
@@ -208,14 +275,21 @@ impl Shm {
         if size_of::<Chunk>().checked_add(name_len)?.checked_add(bytes)? != len {
             return None;
         }
-        let mut both = vec![0; name_len + bytes];
-        // SAFETY: both are valid for that many bytes, see above.
-        unsafe {
-            let from = (&raw const (*self.at).values).cast::<u8>().add(at + size_of::<Chunk>());
-            std::ptr::copy_nonoverlapping(from, both.as_mut_ptr(), both.len());
-        }
-        let bytes = both.split_off(name_len);
-        Some(Handed { chunk, name: String::from_utf8_lossy(&both).into_owned(), bytes })
+        // Values may be large, so they are copied once, into memory that nothing has filled before.
+        let copied = |from: usize, len: usize| {
+            let mut copy = Vec::with_capacity(len);
+            // SAFETY: within the values, see above; the new memory has room for that many bytes, and any content of
+            // them is valid.
+            unsafe {
+                let from = (&raw const (*self.at).values).cast::<u8>().add(from);
+                std::ptr::copy_nonoverlapping(from, copy.as_mut_ptr(), len);
+                copy.set_len(len);
+            }
+            copy
+        };
+        let name: Vec<u8> = copied(at + size_of::<Chunk>(), name_len);
+        let bytes = copied(at + size_of::<Chunk>() + name_len, bytes);
+        Some(Handed { chunk, name: String::from_utf8_lossy(&name).into_owned(), bytes })
     }
 
     /// The values up to `end` are not needed any more: their memory is given back.

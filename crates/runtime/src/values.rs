@@ -26,6 +26,9 @@ pub enum Mark {
     Indistinct,
 }
 
+/// The predicate that is a function of the program.
+const SAME: u32 = 6;
+
 /// Types of elements.
 mod kind {
     pub(super) const BOOL: u32 = 1;
@@ -72,7 +75,24 @@ impl Handed {
         }
     }
 
-    /// When two such values are the same. The program's own function is known by what `name` calls it.
+    /// Whether the value is in its stored form.
+    pub fn is_encoded(&self) -> bool {
+        self.chunk.kind == kind::ENCODED
+    }
+
+    /// The name of the predicate that is a function of the program, if the value has one, and the value's bytes.
+    fn named(&self) -> (Option<&str>, &[u8]) {
+        if self.chunk.predicate != SAME || !self.is_encoded() {
+            return (None, &self.bytes);
+        }
+        let split = self.bytes.split_first_chunk().and_then(|(len, rest)| {
+            rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)
+        });
+        split.map_or((None, &self.bytes), |(name, rest)| (str::from_utf8(name).ok(), rest))
+    }
+
+    /// When two such values are the same. A function of the program is known by what the value or else `name` calls
+    /// it.
     pub fn predicate(&self, name: impl FnOnce(u64) -> String) -> Option<Predicate> {
         let bound = f64::from_bits(self.chunk.bound);
         Some(match self.chunk.predicate {
@@ -82,17 +102,25 @@ impl Handed {
             3 => Predicate::Ulps(bound as u64),
             4 => Predicate::Set,
             5 => Predicate::Multiset,
-            6 => Predicate::Callback(name(self.chunk.same).into()),
+            SAME => match self.named() {
+                (Some(own), _) => Predicate::Callback(own.into()),
+                (None, _) => Predicate::Callback(name(self.chunk.same).into()),
+            },
+            7 => Predicate::Rows,
             _ => return None,
         })
     }
 
-    /// The value. Its own function compares bytes, whatever they stand for.
-    pub fn value(&self) -> Value {
+    /// The value. A function of the program compares bytes, whatever they stand for.
+    pub fn value(self) -> Value {
         let is_array = self.chunk.call & call::ARRAY != 0;
         let kind = self.chunk.kind;
         if kind == kind::ENCODED {
-            return Value::decode(&self.bytes).unwrap_or_else(|_| self.bytes.as_slice().into());
+            let (_, bytes) = self.named();
+            return Value::decode(bytes).unwrap_or_else(|_| bytes.into());
+        }
+        if self.chunk.predicate == SAME {
+            return Value::Bytes(self.bytes.into_boxed_slice());
         }
         let elements = match kind {
             kind::BOOL => self.each(|[b]: [u8; 1]| Value::Bool(b != 0)),
@@ -111,7 +139,7 @@ impl Handed {
             kind::LONG_DOUBLE => self.each(|b| self.long_double(b)),
             kind::TEXT => return text(&self.bytes),
             kind::TEXTS => texts(&self.bytes),
-            _ => return self.bytes.as_slice().into(),
+            _ => return Value::Bytes(self.bytes.into_boxed_slice()),
         };
         match (is_array, elements.first()) {
             (false, Some(only)) => only.clone(),

@@ -158,8 +158,8 @@ fn racing_places(built: &Built) -> Vec<[CodePlace; 2]> {
     for _ in 0..20 {
         let outcome = observe(&built.program, Form::Linked).expect("it runs");
         for race in &outcome.races {
-            let sides =
-                [race.earlier.pc, race.later.pc].map(|pc| CodePlace::of(pc, &outcome.modules));
+            let sides = [race.earlier.as_ref().unwrap().pc, race.later.pc]
+                .map(|pc| CodePlace::of(pc, &outcome.modules));
             if let [Some(a), Some(b)] = sides
                 && !pairs.contains(&[a.clone(), b.clone()])
             {

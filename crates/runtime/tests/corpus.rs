@@ -46,7 +46,8 @@ fn run(built: &Built, text: &str, fixed: bool) -> Result<BTreeSet<String>, Strin
     let lines = Lines::new(&built.program)?;
     let mut found = BTreeSet::new();
     for race in &seen.races {
-        let [a, b] = [&race.earlier, &race.later].map(|s| lines.of(s.pc, &seen.modules));
+        let [a, b] = [race.earlier.as_ref().unwrap_or(&race.later), &race.later]
+            .map(|s| lines.of(s.pc, &seen.modules));
         let names = |line: Option<u32>| names_on(text, line.unwrap_or(0));
         let common: Vec<String> = names(a).intersection(&names(b)).cloned().collect();
         match common.first() {

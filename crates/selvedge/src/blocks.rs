@@ -252,24 +252,29 @@ mod said {
     use crate::values::{self, Rule};
     use crate::{Same, Value};
 
+    // All is inlined, so that what the runtime is told has the place of the call.
     #[track_caller]
+    #[inline(always)]
     pub(super) fn by_equality<T: Value + PartialEq>(word: Word, name: &str, value: &T) {
         let here = Location::caller();
         say(word, name, value, here, values::equal::<T>);
     }
 
     #[track_caller]
+    #[inline(always)]
     pub(super) fn by_predicate<T: Value>(word: Word, name: &str, value: &T, same: impl Same<T>) {
         let here = Location::caller();
         say(word, name, value, here, || same.rule(here));
     }
 
     #[track_caller]
+    #[inline(always)]
     pub(super) fn state<T: Value>(word: Word, value: &T) {
         let here = Location::caller();
         say(word, "state", value, here, || Rule::Predicate(Predicate::Exact));
     }
 
+    #[inline(always)]
     fn say<T: Value>(
         word: Word,
         name: &str,
@@ -285,24 +290,80 @@ mod said {
             crate::exec::blocks::say(word, name, predicate, value, here);
             return;
         }
-        let _ = (word, name, value, here, rule);
+        let _ = here;
+        #[cfg(selvedge_native)]
+        crate::native::say(word, name, value, rule);
+        #[cfg(not(selvedge_native))]
+        let _ = (word, name, value, rule);
     }
 
-    #[cfg(feature = "check")]
-    pub(super) use crate::exec::blocks::{Token, distinguish, join, leave, point, token};
+    /// The block that a thread is in: of the check that runs here, and as the runtime knows it.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Token {
+        #[cfg(feature = "check")]
+        checked: Option<crate::exec::blocks::Token>,
+        #[cfg(selvedge_native)]
+        native: u64,
+    }
 
-    #[cfg(not(feature = "check"))]
-    pub(super) type Token = ();
-    #[cfg(not(feature = "check"))]
-    pub(super) fn token() -> Token {}
-    #[cfg(not(feature = "check"))]
-    pub(super) fn join((): Token) {}
-    #[cfg(not(feature = "check"))]
-    pub(super) fn leave() {}
-    #[cfg(not(feature = "check"))]
-    pub(super) fn point() {}
-    #[cfg(not(feature = "check"))]
-    pub(super) fn distinguish(_: bool) {}
+    #[inline(always)]
+    pub(super) fn token() -> Token {
+        Token {
+            #[cfg(feature = "check")]
+            checked: crate::exec::blocks::token(),
+            #[cfg(selvedge_native)]
+            native: crate::native::token(),
+        }
+    }
+
+    #[track_caller]
+    #[inline(always)]
+    pub(super) fn join(token: Token) {
+        #[cfg(feature = "check")]
+        if let Some(token) = token.checked {
+            return crate::exec::blocks::join(token);
+        }
+        #[cfg(selvedge_native)]
+        crate::native::join(token.native);
+        let _ = token;
+    }
+
+    pub(super) fn leave() {
+        #[cfg(feature = "check")]
+        let checked = crate::exec::blocks::leave();
+        #[cfg(not(feature = "check"))]
+        let checked = false;
+        #[cfg(selvedge_native)]
+        if !checked {
+            crate::native::leave();
+        }
+        let _ = checked;
+    }
+
+    #[track_caller]
+    #[inline(always)]
+    pub(super) fn point() {
+        #[cfg(feature = "check")]
+        if crate::exec::blocks::point() {
+            return;
+        }
+        #[cfg(selvedge_native)]
+        crate::native::mark(crate::native::Mark::Point);
+    }
+
+    #[inline(always)]
+    pub(super) fn distinguish(on: bool) {
+        #[cfg(feature = "check")]
+        if crate::exec::blocks::distinguish(on) {
+            return;
+        }
+        #[cfg(selvedge_native)]
+        crate::native::mark(match on {
+            true => crate::native::Mark::Distinguish,
+            false => crate::native::Mark::Indistinct,
+        });
+        let _ = on;
+    }
 }
 
 /// Without: nothing.

@@ -78,7 +78,8 @@ pub(crate) fn in_words(finding: &Finding, symbols: &Symbols) -> String {
         | Subject::Locks(_)
         | Subject::Region(_)
         | Subject::Value { .. }
-        | Subject::Observed(_) => found(finding, symbols),
+        | Subject::Observed(_)
+        | Subject::Misused(..) => found(finding, symbols),
     }
 }
 

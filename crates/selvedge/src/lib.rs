@@ -54,6 +54,8 @@ pub mod future;
 pub mod hint;
 #[cfg(feature = "check")]
 pub mod linearizable;
+#[cfg(selvedge_native)]
+mod native;
 #[cfg(feature = "check")]
 #[doc(hidden)]
 pub mod outcome;

@@ -83,6 +83,7 @@ fn rows(shown: &Replayed, critical: &[Site]) -> Interleaving {
         last: execution.last,
         failed: shown.ending.finding(),
         exited: None,
+        like: &[],
     };
     let explanation = explain_execution(&executed, critical, &shown.symbols);
     Interleaving::new(&explanation, execution.stops.len(), &shown.symbols)

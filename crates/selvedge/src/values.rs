@@ -21,8 +21,16 @@ pub type Callback = Arc<dyn Fn(&Kept, &Kept) -> Result<bool, String> + Send + Sy
 pub enum Rule {
     /// By a predicate that everybody knows.
     Predicate(Predicate),
-    /// By code of the program, which has this name.
-    Own(Box<str>, Callback),
+    /// By code of the program.
+    Own {
+        /// What it is known by.
+        name: Box<str>,
+        /// The code.
+        callback: Callback,
+        /// The same as the runtime calls it.
+        #[cfg(selvedge_native)]
+        native: crate::native::Same,
+    },
 }
 
 impl Rule {
@@ -30,16 +38,19 @@ impl Rule {
     pub(crate) fn predicate(self) -> Predicate {
         match self {
             Rule::Predicate(predicate) => predicate,
-            Rule::Own(name, callback) => {
-                let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-                known.insert(name.clone(), callback);
-                Predicate::Callback(name)
-            }
+            Rule::Own { name, callback, .. } => known_by(name, callback),
         }
     }
 }
 
 static KNOWN: LazyLock<RwLock<HashMap<Box<str>, Callback>>> = LazyLock::new(RwLock::default);
+
+/// The predicate that is this code from now on, wherever it is called by this name.
+pub(crate) fn known_by(name: Box<str>, callback: Callback) -> Predicate {
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    known.insert(name.clone(), callback);
+    Predicate::Callback(name)
+}
 
 fn callback<T: Value>(same: impl Fn(&T, &T) -> bool + Send + Sync + 'static) -> Callback {
     Arc::new(move |a, b| {
@@ -55,12 +66,21 @@ fn callback<T: Value>(same: impl Fn(&T, &T) -> bool + Send + Sync + 'static) -> 
     })
 }
 
+fn own<T: Value, F: Fn(&T, &T) -> bool + Send + Sync + 'static>(name: String, same: F) -> Rule {
+    Rule::Own {
+        name: name.into(),
+        callback: callback(same),
+        #[cfg(selvedge_native)]
+        native: crate::native::same_of::<T, F>,
+    }
+}
+
 /// A predicate of the program that is handed over at a place.
 pub fn shared<T: Value>(
     here: &'static Location<'static>,
     same: impl Fn(&T, &T) -> bool + Send + Sync + 'static,
 ) -> Rule {
-    Rule::Own(format!("{} at {here}", type_name::<T>()).into(), callback(same))
+    own(format!("{} at {here}", type_name::<T>()), same)
 }
 
 /// The type's own `==`. Where it is known to be that of the kept form, the kept form will do.
@@ -69,7 +89,7 @@ pub(crate) fn equal<T: Value + PartialEq>() -> Rule {
     if is_plain(TypeId::of::<T>()) {
         return Rule::Predicate(Predicate::Exact);
     }
-    Rule::Own(format!("{name} ==").into(), callback(|a: &T, b: &T| a == b))
+    own(format!("{name} =="), |a: &T, b: &T| a == b)
 }
 
 /// Numbers, text and sequences of them are equal as they are kept.

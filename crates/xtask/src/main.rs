@@ -6,6 +6,7 @@
 
 mod bench;
 mod instructions;
+mod pictures;
 mod port;
 mod setup;
 mod shell;
@@ -35,6 +36,7 @@ usage: cargo xtask TASK
                  with those of ThreadSanitizer
   fuzz [SECONDS] run a fuzzer on every reader of files (needs cargo-fuzz)
   port [NAME…]   run the tests of other crates under the selvedge crate, by changing their imports
+  pictures       make the pictures of HTML reports in docs/pictures
   tidy           only check the source tree itself
   setup          only install what is missing";
 
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         ["corpus", rest @ ..] => corpus(rest),
         ["real", rest @ ..] => real(rest),
         ["port", rest @ ..] => port::run(rest),
+        ["pictures"] => pictures::run(),
         ["tidy"] => tidy::run(),
         ["setup"] => setup::run(),
         ["help" | "--help" | "-h"] => {

@@ -7,7 +7,7 @@ use crate::shell::{self, Outcome, succeeds};
 /// A program that must run, and the Debian package that brings it.
 type Needed = (&'static str, &'static [&'static str], &'static str);
 
-const NEEDED: [Needed; 9] = [
+const NEEDED: [Needed; 12] = [
     ("cc", &["--version"], "gcc"),
     ("c++", &["--version"], "g++"),
     ("objcopy", &["--version"], "binutils"),
@@ -17,6 +17,9 @@ const NEEDED: [Needed; 9] = [
     ("mpirun", &["--version"], "openmpi-bin"),
     ("mpicc", &["--version"], "libopenmpi-dev"),
     ("chromium", &["--version"], "chromium"),
+    ("setpriv", &["--version"], "util-linux"),
+    ("test", &["-e", "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"], "libjemalloc2"),
+    ("test", &["-e", "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"], "libtcmalloc-minimal4"),
 ];
 
 /// What `cargo xtask real` looks at, and what it takes to build it; nothing else needs these.

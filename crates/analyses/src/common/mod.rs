@@ -11,10 +11,7 @@
 //! | `accesses` | the last accesses to some memory, as FastTrack keeps them |
 //! | `past` | the accesses to some memory that may still race |
 //! | `transactions` | which transactions come before which |
-//! | `bits`, `ops`, `role` | small sets of bits, patterns for operations, what an operation does |
-
-#[macro_use]
-mod ops;
+//! | `bits`, `role` | small sets of bits, what an operation does |
 
 pub(crate) mod accesses;
 pub(crate) mod bits;

@@ -226,12 +226,9 @@ impl Order {
                 let acquired = std::mem::take(&mut thread.fence_acquired);
                 thread.acquire(&acquired);
             }
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
+            accesses!()
             | Op::Fence(_)
-            | Op::Acquire(..)
-            | Op::Release(..)
+            | locks!()
             | Op::Fork(_)
             | Op::Begin
             | Op::End
@@ -292,12 +289,9 @@ impl Order {
                 thread.tick();
             }
             Op::Alloc(range) | Op::Free(range) if edges.atomics => self.forget(range),
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
+            accesses!()
             | Op::Fence(_)
-            | Op::Acquire(..)
-            | Op::Release(..)
+            | locks!()
             | Op::Join(_)
             | Op::Begin
             | rendezvous!()

@@ -20,8 +20,6 @@ pub(crate) fn role_of(op: &Op) -> Role {
         Op::RegionEnter(region, _) | Op::RegionExit(region) => Role::Enter(region),
         Op::Free(_) => Role::Free,
         // These conflict with nothing, so that no finding names them.
-        Op::Fence(_) | Op::Begin | Op::End | Op::Notify(..) | Op::Wake(_) | Op::Alloc(_) => {
-            Role::Read
-        }
+        Op::Fence(_) | Op::Begin | Op::End | conditions!() | Op::Alloc(_) => Role::Read,
     }
 }

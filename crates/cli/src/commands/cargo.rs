@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
     let known = ["build", "b", "run", "r", "test", "t", "bench", "rustc", "nextest"];
     if !subcommand.to_str().is_some_and(|s| known.contains(&s)) {
         return Err(Failure::Usage(format!(
-            "cargo selvedge does not support `{}`; it supports build, run, test and bench",
+            "cargo selvedge does not support `{}`; it supports build, run, test, bench and nextest",
             subcommand.to_string_lossy()
         )));
     }
@@ -40,7 +40,11 @@ pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command.arg(subcommand);
-    configure(&mut command, &toolbox, &args.options)?;
+    // `cargo nextest run` takes Cargo's options after `run`.
+    let own = usize::from(subcommand == "nextest").min(rest.len());
+    let (own, rest) = rest.split_at(own);
+    command.args(own);
+    configure(&mut command, &toolbox, args)?;
     if !names(rest, "--target-dir") {
         command.arg("--target-dir").arg(target_directory(&cargo, rest)?);
     }
@@ -52,11 +56,12 @@ pub(crate) fn run(args: &CargoArguments) -> Result<ExitCode, Failure> {
 fn configure(
     command: &mut Command,
     toolbox: &Toolbox,
-    options: &RunOptions,
+    args: &CargoArguments,
 ) -> Result<(), Failure> {
     let own = std::env::current_exe()?;
     let mut runner = vec![text(&own)?, "run".to_owned()];
-    runner.extend(run_options(options)?);
+    runner.push(format!("--color={}", args.color.name()));
+    runner.extend(run_options(&args.options)?);
     runner.push("--".to_owned());
     let mut set = |key: &str, value: String| {
         command.arg("--config").arg(format!("target.{TARGET}.{key}={value}"));
@@ -135,6 +140,7 @@ fn run_options(options: &RunOptions) -> Result<Vec<String>, Failure> {
         format!("--analyses={}", options.analyses.join(",")),
         format!("--format={}", options.format.name),
         format!("--fail-on={fail_on}"),
+        format!("--linger={}ms", options.linger.as_millis()),
     ];
     if options.all {
         words.push("--all".to_owned());

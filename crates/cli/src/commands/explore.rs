@@ -149,7 +149,7 @@ fn explore(
     let mut watcher = Watcher {
         deadline,
         journal,
-        progress: Schedules::new(args.budget.schedules),
+        progress: Schedules::new("explore", args.budget.schedules),
         predicted: &[],
         suppressions: &suppressions,
         by: "explore",

@@ -84,7 +84,7 @@ fn search(
     if shows(ready, case, &replayed) {
         return Ok(Some(replayed));
     }
-    let mut progress = Schedules::new(args.executions);
+    let mut progress = Schedules::new("fixed", args.executions);
     let seen = match directed(args, ready, case, deadline, (&mut *tried, &mut progress))? {
         None => neighbours(args, ready, case, deadline, (tried, &mut progress))?,
         found => found,

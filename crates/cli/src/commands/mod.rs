@@ -8,6 +8,8 @@ pub(crate) mod explore;
 pub(crate) mod fixed;
 pub(crate) mod history;
 pub(crate) mod infer;
+pub(crate) mod manual;
+pub(crate) mod mcp;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;

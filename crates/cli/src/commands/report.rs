@@ -1,28 +1,40 @@
 //! `selvedge report`: prints what an earlier run found, from the store.
 
+mod baseline;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use selvedge_report::{FORMATS, Format};
+use selvedge_report::{Baseline, Case, FORMATS, Format, Since, words};
 
-use crate::args::{FailOn, Output, Report};
+use crate::args::{Output, Report, ReportFailOn};
 use crate::exit::{Exit, Failure};
 use crate::messages::warning_label;
 use crate::store::{self, Run, Store};
 use crate::terminal;
 
-/// Prints a run's findings, or the list of runs. The exit code does not depend on the findings.
+/// Prints a run's findings, or the list of runs.
 pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
     let here = std::env::current_dir()?;
     let directory = store::directory(&here);
     let store = Store::open(&directory)?;
     if args.runs {
-        list(&store.runs()?)?;
+        list(&store)?;
         return Ok(Exit::Clean);
     }
-    let run = store.run(args.run)?;
-    let report = store.report(&run)?;
+    if args.fail_on == ReportFailOn::New && args.baseline.is_none() && args.diff.is_empty() {
+        let why =
+            "`--fail-on new` needs something to compare with: --baseline FILE or --diff RUN RUN";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    let run = store.run(args.diff.last().copied().or(args.run))?;
+    let mut report = store.report(&run)?;
+    report.baseline = match (args.diff.first(), &args.baseline) {
+        (Some(&earlier), _) => Some(Baseline::of(&store.report(&store.run(Some(earlier))?)?)),
+        (None, Some(file)) => Some(baseline::read(file)?),
+        (None, None) => None,
+    };
     let mut source = args.source.clone();
     source.extend(directory.parent().map(Path::to_owned));
     let short = match (args.json, &args.html) {
@@ -31,7 +43,7 @@ pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
         (false, None) => None,
     };
     let format = short.unwrap_or(args.format);
-    let output = Output { format, fail_on: FailOn::Never, all: args.all, source };
+    let output = Output { format, fail_on: args.fail_on.status(), all: args.all, source };
     if format.name == FORMATS[0].name {
         let mut out = anstream::stdout();
         writeln!(out, "{}", heading(&run))?;
@@ -48,7 +60,14 @@ pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
             run.id
         );
     }
-    Ok(Exit::Clean)
+    let fails = |case: &&Case| {
+        let counts = match args.fail_on {
+            ReportFailOn::New => report.since(case) == Some(Since::New),
+            _ => true,
+        };
+        counts && output.fail_on.fails(case.status)
+    };
+    Ok(if report.cases.iter().any(|c| fails(&c)) { Exit::Findings } else { Exit::Clean })
 }
 
 /// Writes a page, and shows it if asked to.
@@ -74,10 +93,41 @@ fn heading(run: &Run) -> String {
     format!("run {}: {} ({}; {ending})", run.id, run.command.join(" "), run.mode)
 }
 
-fn list(runs: &[Run]) -> Result<(), Failure> {
+/// The runs, the last one first: what ran and how it ended, when, and how many findings there are.
+fn list(store: &Store) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    for run in runs {
-        writeln!(out, "{}", heading(run))?;
+    for run in store.runs()? {
+        let findings = store.report(&run)?.cases.len() as u64;
+        let (when, findings) = (utc(run.started), words::count(findings, "finding"));
+        writeln!(out, "{}, {when}: {findings}", heading(&run))?;
     }
     Ok(())
+}
+
+/// Seconds since 1970 as a date and a time. The date is Howard Hinnant's `civil_from_days`.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute) = (rest / 3600, rest / 60 % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(super::utc(0), "1970-01-01 00:00 UTC");
+        assert_eq!(super::utc(951_782_399), "2000-02-28 23:59 UTC");
+        assert_eq!(super::utc(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(super::utc(1_000_000_000), "2001-09-09 01:46 UTC");
+        assert_eq!(super::utc(4_107_542_400), "2100-03-01 00:00 UTC");
+    }
 }

@@ -1,5 +1,7 @@
 //! Turns the engine's results into cases of a report.
 
+mod compare;
+
 use std::time::Duration;
 
 use selvedge_engine::campaign::{self, Campaign, Settled};
@@ -143,6 +145,11 @@ pub(crate) fn failure(found: &Found<WatchList>, by: &str) -> Case {
 
 /// The events that matter in an execution that shows a finding at the places `critical`.
 pub(crate) fn explained(replayed: &Replayed, critical: &[Site]) -> Explanation {
+    explained_like(replayed, critical, &[])
+}
+
+/// The same, with the events at further places.
+fn explained_like(replayed: &Replayed, critical: &[Site], like: &[Site]) -> Explanation {
     let execution = &replayed.execution;
     let executed = Executed {
         events: &execution.events,
@@ -153,6 +160,7 @@ pub(crate) fn explained(replayed: &Replayed, critical: &[Site]) -> Explanation {
             Outcome::Exited(code) => Some(code),
             Outcome::Failed(_) | Outcome::Undecided(_) => None,
         },
+        like,
     };
     explain_execution(&executed, critical, &replayed.symbols)
 }
@@ -205,6 +213,7 @@ pub(crate) fn explain_all(
         if let Some(shown) = campaign::explain(executor, &predicted.prediction, confirmed, effort)?
         {
             show(case, &shown);
+            compare::with_other_order(executor, &predicted.prediction, confirmed, case, &shown)?;
             journal.add(case);
         }
     }
@@ -240,6 +249,12 @@ pub(crate) fn failures(
             Some(Settled::Shown(shown)) => {
                 case.status = Status::Confirmed;
                 show(&mut case, &shown);
+                if let Some(executor) = &mut executor {
+                    let points = &one.times.points;
+                    unless_interrupted(compare::with_undisturbed(
+                        executor, points, &mut case, &shown,
+                    ))?;
+                }
             }
             Some(Settled::Otherwise(ending, divergence)) => {
                 let diverged = divergence.map(Diverged::At);

@@ -2,16 +2,17 @@
 
 use selvedge_engine::determinism::{Settled, Shown, identity};
 use selvedge_engine::{
-    Campaign, Cause, Determinism, Differing, InMemory, Origin, States, Violation, Wrong, causes,
+    Anomaly, Campaign, Cause, Determinism, Differing, InMemory, Origin, States, Violation, Wrong,
+    causes,
 };
 use selvedge_explore::Divergence;
-use selvedge_model::{Schedule, Site};
+use selvedge_model::{Schedule, Site, Status};
 use selvedge_report::{
     Case, Control, Diverged, Given, How, NotReplayed, Note, Outcome as CaseOutcome, Remark, State,
 };
 use selvedge_runtime::control::WatchList;
 use selvedge_specs::states::{Checked, ExecutionId, Obstacle};
-use selvedge_specs::{BlockExecution, Difference, Judge, Kept, NoCallbacks, Unclosed};
+use selvedge_specs::{BlockExecution, Difference, Judge, Kept, Unclosed};
 
 use super::cases::{accesses, effort, interleaving, outcome};
 use super::program::{ControlledProgram, Native};
@@ -28,10 +29,15 @@ pub(crate) fn blocks(program: &ControlledProgram, across_builds: bool) -> Determ
     let about = About { build, across_builds, ..About::default() };
     // That there is no store has been said when the run began.
     let states: Box<dyn States> = match Store::create(&store::directory(&program.setup.directory)) {
-        Ok(store) => Box::new(Stored { store: Some(store), about, memory: InMemory::default() }),
+        Ok(store) => Box::new(Stored {
+            store: Some(store),
+            about,
+            memory: InMemory::default(),
+            anomalies: Vec::new(),
+        }),
         Err(_) => Box::<InMemory>::default(),
     };
-    Determinism::new(states, Box::new(NoCallbacks))
+    Determinism::new(states, Box::new(program.judges.clone()))
 }
 
 /// Executions in the store. After the first error the rest is compared in memory.
@@ -39,6 +45,7 @@ struct Stored {
     store: Option<Store>,
     about: About,
     memory: InMemory,
+    anomalies: Vec<Anomaly>,
 }
 
 impl States for Stored {
@@ -49,10 +56,13 @@ impl States for Stored {
         judge: &mut dyn Judge,
     ) -> Result<Checked<Site>, Box<Wrong>> {
         if let Some(store) = &mut self.store {
-            let schedule = Some(schedule.to_string());
-            let about = About { schedule, ..self.about.clone() };
+            let text = Some(schedule.to_string());
+            let about = About { schedule: text, ..self.about.clone() };
             match store.check_block(execution, &about, judge) {
-                Ok((_, checked)) => return Ok(checked),
+                Ok((_, checked)) => {
+                    self.promised(execution, &about, schedule);
+                    return Ok(checked);
+                }
                 Err(obstacle) => match *obstacle {
                     Obstacle::Trouble(trouble) => return Err(Box::new(Wrong::Predicate(trouble))),
                     Obstacle::Storage(error) => {
@@ -65,12 +75,36 @@ impl States for Stored {
         self.memory.add(execution, schedule, judge)
     }
 
+    fn anomalies(&mut self) -> Vec<Anomaly> {
+        std::mem::take(&mut self.anomalies)
+    }
+
     fn origin(&mut self, id: ExecutionId) -> Origin {
         let Some(store) = &self.store else { return self.memory.origin(id) };
         let Ok(Some(stored)) = store.block_execution(id) else { return Origin::default() };
         Origin {
             schedule: stored.schedule.and_then(|s| s.parse().ok()),
             build: Some(stored.build).filter(|build| *build != self.about.build),
+        }
+    }
+}
+
+impl Stored {
+    /// Compares an execution in what was inferred of its block.
+    fn promised(&mut self, execution: &BlockExecution<Site>, about: &About, schedule: &Schedule) {
+        let Some(store) = &mut self.store else { return };
+        match store.check_promise(execution, about) {
+            Ok(None) => {}
+            Ok(Some((differing, id))) => {
+                let earlier = self.origin(id);
+                let block = execution.block.clone();
+                let schedule = Some(schedule.clone());
+                self.anomalies.push(Anomaly { block, differing, earlier, schedule });
+            }
+            Err(error) => {
+                warn(&error);
+                self.store = None;
+            }
         }
     }
 }
@@ -89,7 +123,7 @@ pub(crate) fn refuse(determinism: &Determinism<WatchList>) -> Result<(), Failure
 
 /// What could not be decided about blocks. If every schedule was seen, blocks need not be comparable.
 pub(crate) fn undecided(determinism: &Determinism<WatchList>, complete: bool) -> Vec<Remark> {
-    let unclosed = determinism.unclosed.iter().map(unclosed);
+    let unclosed = determinism.never_ended().map(unclosed);
     let alone = determinism.incomparable().filter(|_| !complete);
     let alone = alone.map(|(block, known)| Remark::Incomparable {
         block: block.to_owned(),
@@ -115,6 +149,40 @@ pub(crate) fn observed(block: Box<str>, differing: Differing, earlier: Origin) -
         points: WatchList::default(),
     };
     Case { control: None, ..case(&violation, None) }
+}
+
+/// The case of an execution that breaks what was inferred.
+pub(crate) fn anomaly(of: Anomaly) -> Case {
+    let Anomaly { block, differing, earlier, schedule } = of;
+    let violation = Violation {
+        id: identity(differing.site()),
+        block,
+        differing,
+        earlier,
+        schedule: schedule.clone().unwrap_or_default(),
+        number: 0,
+        points: WatchList::default(),
+    };
+    let mut case = case(&violation, None);
+    (case.status, case.verdict) = (Status::Predicted, None);
+    case.notes.push(Note::Inferred);
+    if let Some(control) = &mut case.control {
+        control.after = None;
+    }
+    case.control = case.control.filter(|_| schedule.is_some());
+    case
+}
+
+/// The cases of the executions of a campaign that break what was inferred, each once.
+pub(crate) fn anomalies(campaign: &mut Campaign<Native>, journal: &mut Journal) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for case in campaign.determinism.anomalies().into_iter().map(anomaly) {
+        if cases.iter().all(|known| known.id != case.id) {
+            journal.add(&case);
+            cases.push(case);
+        }
+    }
+    cases
 }
 
 /// The cases of the violations that a campaign has seen. One is confirmed if both schedules show it again.

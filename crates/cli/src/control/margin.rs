@@ -24,7 +24,8 @@ pub(crate) fn measure(
 ) -> Result<Interleaving, Failure> {
     let sought = ready.sought();
     let ask = Ask { noted: Noted::default(), ..ready.ask.clone() };
-    let mut progress = Schedules::new(samples * (ready.schedule.segments.len() as u64 + 8));
+    let most = samples * (ready.schedule.segments.len() as u64 + 8);
+    let mut progress = Schedules::new("margin", most);
     let shares = margin(&mut ready.executor, &ready.schedule, &sought, &ask, samples, |so_far| {
         let shown = so_far.iter().map(|s| s.shown).sum::<u64>();
         let executions = so_far.iter().map(|s| s.of).sum();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use selvedge_engine::{Factory, Heartbeat};
 use selvedge_runtime::control::{Debugger, Written, WrittenFile};
-use selvedge_runtime::{Controlled, Error, Form, Libraries, Settings};
+use selvedge_runtime::{Controlled, Error, Form, Judges, Libraries, Settings};
 
 use crate::deadline::Deadline;
 use crate::exit::Failure;
@@ -35,6 +35,8 @@ pub(crate) struct ControlledProgram {
     program: Program,
     /// What of its output must be the same in every execution.
     written: Vec<Written>,
+    /// Calls the predicates that are functions of the program.
+    pub(crate) judges: Judges,
 }
 
 impl ControlledProgram {
@@ -81,7 +83,9 @@ impl ControlledProgram {
     ) -> Result<ControlledProgram, Failure> {
         let libraries = Toolbox::unpack()?.libraries;
         let written = Vec::new();
-        let program = ControlledProgram { setup, form, root, libraries, words, program, written };
+        let judges = Judges::new(Duration::from_millis(setup.patience));
+        let program =
+            ControlledProgram { setup, form, root, libraries, words, program, written, judges };
         let ensured = program.setup.ensure.clone();
         program.ensuring(&ensured)
     }
@@ -157,6 +161,7 @@ pub(crate) struct Native {
     program: ControlledProgram,
     claims: Claims,
     names_data: bool,
+    globals: Option<usize>,
     debugger: Option<Debugger>,
     /// The engine no longer needs the results of running executions.
     interrupt: Arc<AtomicBool>,
@@ -171,6 +176,7 @@ impl Native {
             program: program.clone(),
             claims: Claims::default(),
             names_data: false,
+            globals: None,
             debugger: None,
             interrupt: Arc::default(),
             stop: deadline.interrupts(),
@@ -180,6 +186,11 @@ impl Native {
     /// Treats functions as regions.
     pub(crate) fn claiming(self, claims: Claims) -> Native {
         Native { claims, ..self }
+    }
+
+    /// Makes what can be reached from globals, behind so many members and pointers, states of every block.
+    pub(crate) fn with_globals(self, depth: Option<usize>) -> Native {
+        Native { globals: depth, ..self }
     }
 
     /// Names objects down to the data that lies there.
@@ -214,12 +225,14 @@ impl Factory for Native {
             ensured: self.program.written.clone(),
             function_regions: !self.claims.is_empty(),
             directory: Some(setup.directory.clone()),
+            judges: self.program.judges.clone(),
             interrupts: self.stop.iter().chain([&self.interrupt]).cloned().collect(),
             ..Settings::default()
         };
         let mut controlled =
             Controlled::new(&setup.program, &setup.arguments, libraries, settings)?;
-        let mut symbolizer = SharedSymbolizer::new(root).claiming(self.claims.clone());
+        let mut symbolizer =
+            SharedSymbolizer::new(root).claiming(self.claims.clone()).reaching(self.globals);
         if self.names_data {
             symbolizer = symbolizer.naming_data();
         }

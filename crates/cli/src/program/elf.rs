@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use object::elf::FileHeader64;
@@ -34,6 +35,8 @@ pub(crate) struct Program {
     pub(crate) built: Built,
     /// Whether the file has debug information.
     pub(crate) debug_info: bool,
+    /// Whether it runs as another user or group than the one that starts it.
+    pub(crate) privileged: bool,
 }
 
 /// For messages, after "is".
@@ -86,8 +89,18 @@ impl Program {
             return Err(foreign());
         }
         let debug_info = elf.section_by_name(".debug_info").is_some();
-        Ok(Program { path: path.to_owned(), built: built(&elf, &bytes), debug_info })
+        let (built, privileged) = (built(&elf, &bytes), is_privileged(&metadata));
+        Ok(Program { path: path.to_owned(), built, debug_info, privileged })
     }
+}
+
+/// Whether the set-user-id or set-group-id bit changes who the program runs as.
+fn is_privileged(metadata: &std::fs::Metadata) -> bool {
+    const SET_USER: u32 = 0o4000;
+    const SET_GROUP: u32 = 0o2000;
+    let sets = |bit| metadata.mode() & bit != 0;
+    sets(SET_USER) && metadata.uid() != rustix::process::getuid().as_raw()
+        || sets(SET_GROUP) && metadata.gid() != rustix::process::getgid().as_raw()
 }
 
 fn built(elf: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) -> Built {

@@ -8,6 +8,10 @@ use crate::messages::warning_label;
 
 /// How the runtime gets into the program, or why it cannot.
 pub(crate) fn form(program: &Program) -> Result<Form, Failure> {
+    if program.privileged {
+        let why = "it runs as another user or group (setuid, setgid), and so the loader and Selvedge's runtime must not follow the environment; run a copy without that bit, or as that user";
+        return Err(Failure::Unobservable { path: program.path.clone(), why: why.to_owned() });
+    }
     let advice = match program.built {
         Built::Ours => return Ok(Form::Linked),
         Built::SharedTsan => return Ok(Form::Replaced),

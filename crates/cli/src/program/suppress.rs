@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use selvedge_model::Kind;
-use selvedge_report::Case;
+use selvedge_model::{Kind, Misuse};
+use selvedge_report::{Case, Subject};
 
 use crate::exit::Failure;
 use crate::program::pattern::Pattern;
@@ -35,8 +35,12 @@ enum About {
     Deadlock,
     /// Any finding, by a library whose code takes part.
     CalledFromLib,
-    /// Reports that only ThreadSanitizer makes (leaked threads, misused locks, signals).
-    Foreign,
+    /// Threads that were never joined.
+    Thread,
+    /// Misuse of synchronization objects.
+    Mutex,
+    /// Misuse in signal handlers.
+    Signal,
 }
 
 impl Suppressions {
@@ -49,7 +53,25 @@ impl Suppressions {
                 .map_err(|error| Failure::Open { path: path.clone(), error })?;
             suppressions.rules.extend(parse(&text, &path)?);
         }
+        suppressions.rules.extend(switched_off(&options));
         Ok(suppressions)
+    }
+
+    /// Adds the rules of a text that is not a file.
+    pub(crate) fn add(&mut self, text: &str, source: &str) -> Result<(), Failure> {
+        self.rules.extend(parse(text, Path::new(source))?);
+        Ok(())
+    }
+
+    /// Follows options of ThreadSanitizer that the program has itself.
+    pub(crate) fn follow(&mut self, options: &str) -> Result<(), Failure> {
+        if let Some(path) = named_in(options) {
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| Failure::Open { path: path.clone(), error })?;
+            self.rules.extend(parse(&text, &path)?);
+        }
+        self.rules.extend(switched_off(options));
+        Ok(())
     }
 
     /// Whether a finding is suppressed. `modules` are the files whose code took part.
@@ -67,6 +89,13 @@ impl Rule {
         };
         let named = || finding.subject.names().iter().any(|s| found(s));
         let in_module = || modules.iter().any(|m| found(m));
+        if let Subject::Misused { misuse, .. } = &finding.subject {
+            let about = about(misuse);
+            return match self.about {
+                About::CalledFromLib => in_module(),
+                of => of == about && (in_stack() || in_module() || named()),
+            };
+        }
         match (self.about, finding.kind) {
             (About::Race, Kind::DataRace) => in_stack() || in_module() || named(),
             (About::RaceTop, Kind::DataRace) => {
@@ -77,6 +106,23 @@ impl Rule {
             (About::CalledFromLib, _) => in_module(),
             _ => false,
         }
+    }
+}
+
+/// What ThreadSanitizer calls such a misuse: that of descriptors and of memory is a race there.
+fn about(misuse: &Misuse) -> About {
+    match misuse {
+        Misuse::DestroyedHeld(_)
+        | Misuse::DestroyedAwaited(_)
+        | Misuse::UsedDestroyed(_)
+        | Misuse::UsedUninitialised(_)
+        | Misuse::UnlockedByOther(_)
+        | Misuse::UnlockedFree(_) => About::Mutex,
+        Misuse::ClosedInUse(_) | Misuse::UsedReused(_) | Misuse::UsedFreed | Misuse::FreedTwice => {
+            About::Race
+        }
+        Misuse::ChangedErrno(_) | Misuse::UnsafeCall { .. } => About::Signal,
+        Misuse::NeverJoined => About::Thread,
     }
 }
 
@@ -96,7 +142,9 @@ fn parse(text: &str, path: &Path) -> Result<Vec<Rule>, Failure> {
             "race_top" => About::RaceTop,
             "deadlock" => About::Deadlock,
             "called_from_lib" => About::CalledFromLib,
-            "thread" | "mutex" | "signal" => About::Foreign,
+            "thread" => About::Thread,
+            "mutex" => About::Mutex,
+            "signal" => About::Signal,
             other => {
                 let known = "race, race_top, deadlock, called_from_lib, thread, mutex, signal";
                 return Err(wrong(&format!("there is no type {other:?}; the types are {known}")));
@@ -105,6 +153,17 @@ fn parse(text: &str, path: &Path) -> Result<Vec<Rule>, Failure> {
         rules.push(Rule { about, pattern: Pattern::anywhere(pattern) });
     }
     Ok(rules)
+}
+
+/// Rules for what ThreadSanitizer's options switch off.
+fn switched_off(options: &str) -> Vec<Rule> {
+    let off = |name: &str| {
+        let mut all = options.split([':', ',', ' ', '\t', '\n']);
+        all.any(|o| o.strip_prefix(name).is_some_and(|v| matches!(v, "=0" | "=false" | "=no")))
+    };
+    let rule = |about| Rule { about, pattern: Pattern::anywhere("*") };
+    let known = [("report_thread_leaks", About::Thread), ("report_signal_unsafe", About::Signal)];
+    known.into_iter().filter(|(name, _)| off(name)).map(|(_, about)| rule(about)).collect()
 }
 
 /// The file in `suppressions=…` among ThreadSanitizer's options.
@@ -123,7 +182,7 @@ mod tests {
         let path = Path::new("tsan.supp");
         let rules = parse("# ours\nrace:foo\n\n deadlock:bar*\nthread:x\n", path).unwrap();
         let about: Vec<_> = rules.iter().map(|r| r.about).collect();
-        assert_eq!(about, [About::Race, About::Deadlock, About::Foreign]);
+        assert_eq!(about, [About::Race, About::Deadlock, About::Thread]);
         let wrong = parse("race:foo\nrase:x\n", path).unwrap_err().to_string();
         assert!(wrong.starts_with("tsan.supp:2: there is no type \"rase\""), "{wrong}");
         assert!(parse("foo", path).is_err());
@@ -135,5 +194,7 @@ mod tests {
         assert_eq!(named("halt_on_error=1:suppressions=a.supp:x=y"), Some("a.supp".into()));
         assert_eq!(named("suppressions=\"b.supp\" x=1"), Some("b.supp".into()));
         assert_eq!(named("halt_on_error=1"), None);
+        let off = |o| switched_off(o).iter().map(|r| r.about).collect::<Vec<_>>();
+        assert_eq!(off("report_thread_leaks=0:report_signal_unsafe=1"), [About::Thread]);
     }
 }

@@ -19,7 +19,7 @@ const HEADERS: [(&str, &str); 3] = [
 
 /// The symbols that an executable must export for libraries that it loads later.
 const EXPORTED: &str = "{
-    __tsan_*; selvedge_*; Annotate*;
+    __tsan_*; __sanitizer_unaligned_*; selvedge_*; Annotate*; WTFAnnotate*;
     pthread_*; sem_*; mtx_*; cnd_*; thrd_*; call_once;
     malloc; free; cfree; calloc; realloc; reallocarray; memalign; aligned_alloc; posix_memalign; valloc;
     malloc_usable_size; mmap; mmap64; munmap; _Znwm*; _Znam*; _Zd*; __cxa_guard_*;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use selvedge_engine::{Differing, Origin};
 use selvedge_model::Site;
 use selvedge_report::{Case, Stats};
 use selvedge_specs::states::{Checked, Obstacle};
-use selvedge_specs::{BlockExecution, NoCallbacks, Trouble};
+use selvedge_specs::{BlockExecution, Judge, Trouble};
 
 use super::states::About;
 use super::{RunId, Setup, Store, StoreError};
@@ -70,10 +71,11 @@ impl Journal {
         &mut self,
         execution: &BlockExecution<Site>,
         about: &About,
+        judge: &mut dyn Judge,
     ) -> Option<Result<Compared, Box<Trouble<Site>>>> {
         let (store, run) = self.0.as_mut()?;
         let about = About { run: Some(*run), ..about.clone() };
-        match store.check_block(execution, &about, &mut NoCallbacks) {
+        match store.check_block(execution, &about, judge) {
             Ok((_, checked)) => {
                 let earlier = checked.violation.as_ref().map(|v| v.earlier);
                 let stored = earlier.and_then(|id| store.block_execution(id).ok().flatten());
@@ -87,6 +89,28 @@ impl Journal {
                     None
                 }
             },
+        }
+    }
+
+    /// Compares an execution in what was inferred of its block: what differs, if anything does.
+    pub(crate) fn check_promise(
+        &mut self,
+        execution: &BlockExecution<Site>,
+        about: &About,
+    ) -> Option<(Differing, Origin)> {
+        let (store, run) = self.0.as_mut()?;
+        let about = About { run: Some(*run), ..about.clone() };
+        match store.check_promise(execution, &about) {
+            Ok(differing) => differing.map(|(differing, id)| {
+                let stored = store.block_execution(id).ok().flatten();
+                let build = stored.map(|s| s.build).filter(|build| *build != about.build);
+                (differing, Origin { schedule: None, build })
+            }),
+            Err(error) => {
+                warn_unstored(&error);
+                self.0 = None;
+                None
+            }
         }
     }
 

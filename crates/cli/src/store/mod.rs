@@ -8,6 +8,7 @@
 
 mod journal;
 mod place;
+mod promises;
 mod setup;
 pub(crate) mod states;
 
@@ -23,7 +24,7 @@ pub(crate) use place::directory;
 pub(crate) use setup::{Ensured, Setup};
 
 /// Version of the schema.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const FILE: &str = "store.db";
 /// The number of runs to keep. The oldest are deleted when a new one begins.
 const KEPT_RUNS: i64 = 1000;
@@ -390,6 +391,9 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     }
     if version(&change)? < 4 {
         change.execute_batch(states::TABLES)?;
+    }
+    if version(&change)? < 5 {
+        change.execute_batch(promises::TABLES)?;
     }
     change.pragma_update(None, "user_version", VERSION)?;
     change.commit()

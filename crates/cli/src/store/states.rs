@@ -462,11 +462,11 @@ impl Storage<Site> for Indexed<'_> {
 
 /// The stored form of a value, if the digest is not enough.
 fn kept(call: &Call<Site>) -> Option<Vec<u8>> {
-    let encoded = call.value.value.as_ref()?.encode();
+    let value = call.value.value.as_ref()?;
     let needed = call.predicate.needs_value()
         || matches!(call.key.word, Word::Before | Word::After)
-        || encoded.len() <= SHORT;
-    needed.then_some(encoded)
+        || value.encoded_len() <= SHORT;
+    needed.then(|| value.encode())
 }
 
 fn stored_execution(

@@ -43,18 +43,45 @@ impl Project {
 
     /// Builds `program` of one Rust source, as a crate of its own.
     pub(crate) fn build_rust(&self, source: &str) {
-        let manifest = "[package]\nname = \"program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-                        [profile.dev]\nopt-level = 1\n\n[workspace]\n";
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        self.build_crate(&from, "", "program");
+    }
+
+    /// Builds `program` of one Rust source that uses the crate `selvedge`.
+    pub(crate) fn build_rust_with_blocks(&self, source: &str) {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let selvedge = here.join("../selvedge").canonicalize().unwrap();
+        let dependency = format!(
+            "[dependencies]\nselvedge = {{ path = {selvedge:?}, default-features = false }}\n"
+        );
+        // The same versions as here, so that nothing has to be asked for.
+        fs::copy(here.join("../../Cargo.lock"), self.0.join("Cargo.lock")).unwrap();
+        self.build_depending(&here.join("tests/programs").join(source), &dependency, "", "program");
+    }
+
+    /// Builds `output` of one Rust source from anywhere, with flags for the compiler.
+    pub(crate) fn build_crate(&self, source: &Path, flags: &str, output: &str) {
+        self.build_depending(source, "", flags, output);
+    }
+
+    fn build_depending(&self, source: &Path, dependencies: &str, flags: &str, output: &str) {
+        let manifest = format!(
+            "[package]\nname = \"program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{dependencies}\
+             [profile.dev]\nopt-level = 1\n\n[workspace]\n"
+        );
         fs::write(self.0.join("Cargo.toml"), manifest).unwrap();
         fs::create_dir_all(self.0.join("src")).unwrap();
-        self.source(source);
-        fs::rename(self.0.join(source), self.0.join("src/main.rs")).unwrap();
+        fs::copy(source, self.0.join("src/main.rs")).unwrap();
         let args = ["selvedge", "build", "--offline"];
         let mut cargo = self.command(env!("CARGO_BIN_EXE_cargo-selvedge"), &args);
-        let output = cargo.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS").output().unwrap();
-        assert!(output.status.success(), "{source}: {}", stderr(&output));
+        cargo.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS");
+        if !flags.is_empty() {
+            cargo.env("RUSTFLAGS", flags);
+        }
+        let built = cargo.output().unwrap();
+        assert!(built.status.success(), "{}: {}", source.display(), stderr(&built));
         let built = "target/selvedge/x86_64-unknown-linux-gnu/debug/program";
-        fs::copy(self.0.join(built), self.0.join("program")).unwrap();
+        fs::copy(self.0.join(built), self.0.join(output)).unwrap();
     }
 
     /// Builds `program` of one C source.

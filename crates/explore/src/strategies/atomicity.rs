@@ -252,29 +252,10 @@ fn touch(step: Step) -> Option<Touch> {
 }
 
 fn touch_of(op: Op) -> Option<Touch> {
-    let touch = |thing, writes| Some(Touch { thing, writes });
-    match op {
-        Op::Acquire(lock, mode) => touch(Thing::Lock(lock), mode == Mode::Exclusive),
-        Op::Read(a) => touch(Thing::Memory(a), false),
-        Op::Write(a) => touch(Thing::Memory(a), true),
-        Op::Atomic(a, op) => touch(Thing::Memory(a), op.writes()),
-        Op::Fence(_)
-        | Op::Release(..)
-        | Op::Fork(_)
-        | Op::Join(_)
-        | Op::Begin
-        | Op::End
-        | Op::Arrive(..)
-        | Op::Leave(..)
-        | Op::Post(_)
-        | Op::Wait(_)
-        | Op::Notify(..)
-        | Op::Wake(_)
-        | Op::RegionEnter(..)
-        | Op::RegionExit(_)
-        | Op::Alloc(_)
-        | Op::Free(_) => None,
+    if let Op::Acquire(lock, mode) = op {
+        return Some(Touch { thing: Thing::Lock(lock), writes: mode == Mode::Exclusive });
     }
+    op.access().map(|(access, writes)| Touch { thing: Thing::Memory(access), writes })
 }
 
 /// Whether a step between `first` and `second` violates atomicity: unless it commutes with one of them.
@@ -394,18 +375,10 @@ impl Strategy for AtomFuzzer {
             | Op::Read(_)
             | Op::Write(_)
             | Op::Fence(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | allocation!() => {}
         }
     }
 }

@@ -368,24 +368,13 @@ impl<A: Abstraction> Strategy for DeadlockFuzzer<A> {
                     }
                 }
             }
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
+            accesses!()
             | Op::Fence(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {}
         }
     }
 

@@ -59,6 +59,8 @@ pub struct RaceFuzzer {
     order: Option<[(ThreadId, SiteId); 2]>,
     /// Which threads took the steps of this execution.
     taken: Vec<ThreadId>,
+    /// Which threads asked for numbers, and what they got.
+    numbers: Vec<(ThreadId, u32)>,
     /// How many steps came before the one that went first in `order`.
     before: usize,
     /// The same for `witnessed`.
@@ -88,6 +90,7 @@ impl RaceFuzzer {
             witnessed: None,
             order: None,
             taken: Vec::new(),
+            numbers: Vec::new(),
             before: 0,
         }
     }
@@ -95,7 +98,7 @@ impl RaceFuzzer {
     /// Repeats the execution in which the race was reached, with the two sides swapped.
     pub fn turned(&self) -> Option<Turned> {
         let [_, (second, _)] = self.order()?;
-        Some(Turned::new(&self.taken, self.before, second))
+        Some(Turned::new(&self.taken, &self.numbers, self.before, second))
     }
 
     /// Two threads of this execution that were both about to make conflicting accesses at the two
@@ -179,11 +182,16 @@ impl Strategy for RaceFuzzer {
         (self.reached, self.due, self.doubt) = (None, None, None);
         (self.witnessed, self.witness_doubt, self.order) = (None, None, None);
         self.taken.clear();
+        self.numbers.clear();
         self.active.begin(rng)
     }
 
     fn number(&mut self, below: u32) -> u32 {
-        self.active.number(below)
+        let number = self.active.number(below);
+        // The thread that took the last step asks.
+        let thread = self.taken.last().copied().unwrap_or(ThreadId(0));
+        self.numbers.push((thread, number));
+        number
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {

@@ -24,7 +24,7 @@
 //! Cost: O(n) per step.
 
 use rustc_hash::FxHashMap;
-use selvedge_model::{Event, Op, ThreadId};
+use selvedge_model::{About, Event, Op, ThreadId};
 
 use crate::entry::Entry;
 use crate::{Choice, Pending, Rng, Step, Strategy};
@@ -129,27 +129,21 @@ impl Surw {
 
 /// The object that a step is about.
 fn subject(step: Step) -> Option<Subject> {
-    Some(match step {
-        Step::Do(op) => match op {
-            Op::Read(a) | Op::Write(a) | Op::Atomic(a, _) => (0, a.addr),
-            Op::Acquire(l, _) | Op::Release(l, _) => (1, u64::from(l.0)),
-            Op::Arrive(b, _) | Op::Leave(b, _) => (2, u64::from(b.0)),
-            Op::Post(s) | Op::Wait(s) => (3, u64::from(s.0)),
-            Op::Notify(c, _) | Op::Wake(c) => (4, u64::from(c.0)),
-            Op::Fence(_)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => return None,
-        },
-        Step::TryAcquire(l, _) => (1, u64::from(l.0)),
-        Step::Enroll(c, _) => (4, u64::from(c.0)),
+    let about = match step {
+        Step::Do(Op::Alloc(_) | Op::Free(_)) => return None,
+        Step::Do(op) => op.about(),
+        Step::TryAcquire(lock, mode) => About::Lock(lock, mode),
+        Step::Enroll(cond, _) => About::Cond(cond),
         Step::Yield | Step::Busy | Step::Ended => return None,
-    })
+    };
+    match about {
+        About::Memory(range, _) => Some((0, range.start)),
+        About::Lock(lock, _) => Some((1, u64::from(lock.0))),
+        About::Barrier(barrier) => Some((2, u64::from(barrier.0))),
+        About::Semaphore(semaphore) => Some((3, u64::from(semaphore.0))),
+        About::Cond(cond) => Some((4, u64::from(cond.0))),
+        About::Thread(_) | About::Region(_) | About::Itself => None,
+    }
 }
 
 impl Strategy for Surw {

@@ -5,8 +5,10 @@ use serde::Serialize;
 use selvedge_model::{FindingId, Frame, Mode, Site, Verdict};
 use selvedge_specs::Value;
 
+mod interleaving;
+
 use super::{Format, View};
-use crate::{Bound, Case, Lock, Report, words};
+use crate::{Bound, Case, Known, Lock, Report, Since, words};
 
 /// One document.
 pub(super) const FORMAT: Format =
@@ -19,9 +21,20 @@ struct Document<'a> {
     version: u32,
     tool: &'static str,
     findings: Vec<Finding<'a>>,
+    /// Findings of the baseline that are gone, if there is a baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<Vec<Gone<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<Variable<'a>>>,
     stats: Stats<'a>,
+}
+
+/// A finding of the baseline.
+#[derive(Serialize)]
+struct Gone<'a> {
+    id: FindingId,
+    kind: &'static str,
+    summary: &'a str,
 }
 
 #[derive(Serialize)]
@@ -29,6 +42,9 @@ struct Finding<'a> {
     id: FindingId,
     kind: &'static str,
     status: &'static str,
+    /// `new` or `unchanged`, if there is a baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<&'static str>,
     verdict: Option<&'static str>,
     summary: String,
     analysis: &'a str,
@@ -56,6 +72,19 @@ struct Finding<'a> {
     after: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     orders: Vec<Order<'a>>,
+    /// The interleaving in which it happens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interleaving: Option<interleaving::Shown<'a>>,
+    /// An execution that went otherwise: the other order of a race, or one that passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared: Option<Compared<'a>>,
+}
+
+/// An execution to compare with the one that shows the finding.
+#[derive(Serialize)]
+struct Compared<'a> {
+    execution: String,
+    interleaving: interleaving::Shown<'a>,
 }
 
 /// A variable and its inferred discipline.
@@ -186,6 +215,8 @@ struct Stats<'a> {
     threads: usize,
     analyses: &'a [String],
     bounds: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conflicts: Option<u64>,
     #[serde(flatten)]
     control: Option<Effort>,
 }
@@ -204,7 +235,12 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
     let document = Document {
         version: VERSION,
         tool: "selvedge",
-        findings: report.sorted().into_iter().map(finding).collect(),
+        findings: report
+            .sorted()
+            .into_iter()
+            .map(|case| Finding { baseline: report.since(case).map(Since::name), ..finding(case) })
+            .collect(),
+        gone: report.baseline.as_ref().map(|_| report.gone().into_iter().map(gone).collect()),
         variables: report.variables.as_ref().map(|all| all.iter().map(variable).collect()),
         stats: Stats {
             traces: report.stats.traces,
@@ -212,6 +248,7 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
             threads: report.stats.threads,
             analyses: &report.stats.analyses,
             bounds: report.stats.bounds.iter().map(Bound::words).collect(),
+            conflicts: Some(report.stats.conflicts).filter(|&n| n > 0),
             control: report.stats.control.as_ref().map(|c| Effort {
                 schedules: c.schedules,
                 seconds: c.seconds,
@@ -224,6 +261,10 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
     let mut text = serde_json::to_string_pretty(&document).expect("strings and numbers serialise");
     text.push('\n');
     text
+}
+
+fn gone(known: &Known) -> Gone<'_> {
+    Gone { id: known.id, kind: known.kind.name(), summary: &known.summary }
 }
 
 fn variable(of: &crate::Variable) -> Variable<'_> {
@@ -269,6 +310,7 @@ fn finding(case: &Case) -> Finding<'_> {
         id: case.id,
         kind: case.kind.name(),
         status: case.status.name(),
+        baseline: None,
         verdict: case.verdict.map(Verdict::name),
         summary: words::summary(case),
         analysis: case.analyses.first().map_or("", String::as_str),
@@ -284,6 +326,11 @@ fn finding(case: &Case) -> Finding<'_> {
         attempts: control.map(|c| c.attempts),
         after: control.and_then(|c| c.after),
         orders: orders.collect(),
+        interleaving: control.and_then(|c| c.rows()).map(interleaving::shown),
+        compared: control.and_then(|c| c.beside()).map(|[(execution, rows), _]| Compared {
+            execution,
+            interleaving: interleaving::shown(rows),
+        }),
     }
 }
 

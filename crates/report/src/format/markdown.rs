@@ -6,7 +6,7 @@ use selvedge_model::Status;
 
 use super::{Format, View};
 use crate::words::{self, count};
-use crate::{Bound, Case, How, Report, Sources, advice, layout};
+use crate::{Bound, Case, Report, Sources, advice, layout};
 
 /// A table of the findings, then each of them.
 pub(super) const FORMAT: Format = Format {
@@ -43,6 +43,13 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     let hidden = cases.len() - shown.len();
     if hidden > 0 {
         let _ = writeln!(text, "\n{} not shown.", count(hidden as u64, "unconfirmed prediction"));
+    }
+    let mut changes = report.changes().into_iter();
+    if let Some(counts) = changes.next() {
+        let _ = writeln!(text, "\nSince the baseline: {}.\n", plain(&counts));
+    }
+    for line in changes {
+        let _ = writeln!(text, "- {}", plain(&line));
     }
     for case in shown {
         write_case(&mut text, case, &mut view.sources);
@@ -81,7 +88,7 @@ fn write_case(text: &mut String, case: &Case, sources: &mut Sources<'_>) {
             let line = format!("{}: {}", words::order(order), words::led_to(order));
             let _ = writeln!(text, "\n{}", plain(&line));
         }
-        if let Some(How::Rows(rows)) = &control.how {
+        if let Some(rows) = control.rows() {
             let lines = layout(rows, sources, WIDTH);
             let lines: Vec<String> =
                 lines.iter().map(|l| l.iter().map(|s| s.text.as_str()).collect()).collect();

@@ -59,6 +59,8 @@ pub struct View<'a> {
     pub sources: Sources<'a>,
     /// How wide lines may be.
     pub width: usize,
+    /// Notes are wrapped at the width, too: a terminal would break them within words.
+    pub wraps: bool,
     /// Every finding in full, also those that are like others.
     pub all: bool,
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Format, View};
 use crate::interleaving::Weight;
-use crate::{Case, How, Interleaving, Report, Row, words};
+use crate::{Case, Interleaving, Report, Row, words};
 
 /// One document.
 pub(super) const FORMAT: Format = Format {
@@ -24,7 +24,7 @@ const STEP: usize = 10;
 fn render(report: &Report, view: &mut View<'_>) -> String {
     let mut events: Vec<Value> = Vec::new();
     for (process, case) in report.sorted().into_iter().enumerate() {
-        if let Some(How::Rows(rows)) = case.control.as_ref().and_then(|c| c.how.as_ref()) {
+        if let Some(rows) = case.control.as_ref().and_then(|c| c.rows()) {
             timeline(process + 1, case, rows, view, &mut events);
         }
     }

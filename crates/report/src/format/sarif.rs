@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Format, View};
 use crate::interleaving::Weight;
-use crate::{Bound, Case, How, Interleaving, Place, Report, Sources, advice, words};
+use crate::{Bound, Case, Control, Interleaving, Known, Place, Report, Sources, advice, words};
 
 /// One log with one run.
 pub(super) const FORMAT: Format = Format {
@@ -24,9 +24,19 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 fn render(report: &Report, view: &mut View<'_>) -> String {
     let cases = report.sorted();
     let mut kinds: Vec<Kind> = cases.iter().map(|c| c.kind).collect();
+    let gone = report.gone();
+    kinds.extend(gone.iter().map(|known| known.kind));
     kinds.sort_by_key(|k| k.name());
     kinds.dedup();
-    let results = cases.iter().map(|c| result(c, &kinds, &mut view.sources));
+    let mut results: Vec<Value> = Vec::new();
+    for case in &cases {
+        let mut result = result(case, &kinds, &mut view.sources);
+        if let Some(since) = report.since(case) {
+            result["baselineState"] = json!(since.name());
+        }
+        results.push(result);
+    }
+    results.extend(gone.iter().map(|known| absent(known, &kinds)));
     let notifications = report.stats.bounds.iter().map(Bound::words);
     let log = json!({
         "$schema": SCHEMA,
@@ -44,7 +54,7 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
                     .map(|text| json!({ "level": "warning", "message": { "text": text } }))
                     .collect::<Vec<_>>(),
             }],
-            "results": results.collect::<Vec<_>>(),
+            "results": results,
         }],
     });
     let mut text = serde_json::to_string_pretty(&log).expect("strings and numbers serialise");
@@ -87,11 +97,29 @@ fn result(case: &Case, kinds: &[Kind], sources: &mut Sources<'_>) -> Value {
     if !stacks.is_empty() {
         put("stacks", json!(stacks));
     }
-    if let Some(How::Rows(rows)) = case.control.as_ref().and_then(|c| c.how.as_ref()) {
-        put("codeFlows", json!([code_flow(rows, sources)]));
+    let control = case.control.as_ref();
+    if let Some([first, second]) = control.and_then(Control::beside) {
+        // The one that shows the finding comes first: viewers open that.
+        let flows = [second, first].map(|(title, rows)| code_flow(&title, rows, sources));
+        put("codeFlows", json!(flows));
+    } else if let Some(rows) = control.and_then(Control::rows) {
+        put("codeFlows", json!([code_flow(&rows.heading(), rows, sources)]));
     }
     put("properties", properties(case));
     Value::Object(result)
+}
+
+/// A finding of the baseline that is gone.
+fn absent(known: &Known, kinds: &[Kind]) -> Value {
+    json!({
+        "ruleId": known.kind.name(),
+        "ruleIndex": kinds.iter().position(|&k| k == known.kind),
+        "level": "none",
+        "kind": "notApplicable",
+        "message": { "text": known.summary },
+        "fingerprints": { "selvedge/1": known.id.to_string() },
+        "baselineState": "absent",
+    })
 }
 
 fn level(case: &Case) -> &'static str {
@@ -184,7 +212,7 @@ fn stack(place: &Place) -> Option<Value> {
 }
 
 /// One thread flow per thread; the number of the row is the execution order.
-fn code_flow(rows: &Interleaving, sources: &mut Sources<'_>) -> Value {
+fn code_flow(title: &str, rows: &Interleaving, sources: &mut Sources<'_>) -> Value {
     let mut flows: Vec<Vec<Value>> = vec![Vec::new(); rows.threads.len()];
     let mut depth = vec![0; rows.threads.len()];
     for (order, row) in rows.rows.iter().enumerate() {
@@ -212,7 +240,7 @@ fn code_flow(rows: &Interleaving, sources: &mut Sources<'_>) -> Value {
         })
     });
     json!({
-        "message": { "text": rows.heading() },
+        "message": { "text": title },
         "threadFlows": flows.collect::<Vec<_>>(),
     })
 }

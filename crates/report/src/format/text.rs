@@ -29,7 +29,8 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     let (listed, counted): (Vec<&Case>, Vec<&Case>) =
         report.sorted().into_iter().partition(|case| view.all || is_listed(case, report));
     for group in grouped(&listed, view.all) {
-        text.push_str(&finding(group[0], &group[1..], &mut view.sources));
+        let room = Room(view.wraps.then_some(view.width));
+        text.push_str(&finding(group[0], &group[1..], &mut view.sources, room));
         text.push_str("\n\n");
         if let Some(how) = how(group[0], &shown, view) {
             text.push_str(&how);
@@ -46,6 +47,13 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     }
     if let Some(line) = unlisted(&counted) {
         let _ = writeln!(text, "note: {line}");
+    }
+    let mut changes = report.changes().into_iter();
+    if let Some(counts) = changes.next() {
+        let _ = writeln!(text, "since the baseline: {counts}");
+    }
+    for line in changes {
+        let _ = writeln!(text, "  {line}");
     }
     text.push_str(&summary(report, &listed));
     text
@@ -160,40 +168,85 @@ fn grouped<'a>(sorted: &[&'a Case], separate: bool) -> Vec<Vec<&'a Case>> {
     groups
 }
 
-fn finding(f: &Case, alike: &[&Case], sources: &mut Sources<'_>) -> String {
+/// How wide notes may be, if they are wrapped.
+#[derive(Clone, Copy)]
+struct Room(Option<usize>);
+
+impl Room {
+    /// Breaks a message between words, so that it fits behind its name and the gutter.
+    fn wrap(self, name: &str, message: &str) -> String {
+        /// The widest gutter that is usual, with what follows the name.
+        const GUTTER: usize = 9;
+        let Some(width) = self.0 else { return message.to_owned() };
+        let room = width.max(NARROWEST).saturating_sub(GUTTER + name.len()).max(NARROWEST / 2);
+        let lines: Vec<String> = message.lines().map(|line| broken(line, room)).collect();
+        lines.join("\n")
+    }
+
+    fn note(self, message: &str) -> Element<'static> {
+        Level::NOTE.message(self.wrap("note", message)).into()
+    }
+
+    fn named(self, name: &'static str, message: &str) -> Element<'static> {
+        Level::NOTE.with_name(name).message(self.wrap(name, message)).into()
+    }
+}
+
+/// A line in pieces of at most `room` characters, as far as its words allow; further pieces keep its indentation.
+fn broken(line: &str, room: usize) -> String {
+    let indent = &line[..line.len() - line.trim_start().len()];
+    let mut text = indent.to_owned();
+    let mut used = indent.chars().count();
+    for (i, word) in line.split_whitespace().enumerate() {
+        let len = word.chars().count();
+        if i > 0 && used + 1 + len > room {
+            text.push('\n');
+            text.push_str(indent);
+            used = indent.chars().count();
+        } else if i > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += len;
+    }
+    text
+}
+
+fn finding(f: &Case, alike: &[&Case], sources: &mut Sources<'_>, room: Room) -> String {
     let level = if f.status >= Status::Observed { Level::ERROR } else { Level::WARNING };
     let title = format!("{} ({})", words::summary(f), words::standing(f));
     let mut group = level.primary_title(title).id(f.id.to_string()).elements(places(f, sources));
     for held in f.places.iter().flat_map(words::acquisitions) {
-        group = group.element(Level::NOTE.message(held));
+        group = group.element(room.note(&held));
     }
     for place in &f.places {
         if let Some(stack) = stack(place) {
             let name = if place.stack_likely { "likely stack" } else { "stack" };
-            group = group.element(Level::NOTE.with_name(name).message(stack));
+            group = group.element(room.named(name, &stack));
         }
     }
     for state in &f.states {
-        group = group.element(Level::NOTE.message(words::state(state)));
+        group = group.element(room.note(&words::state(state)));
     }
     for line in f.serial.iter().flat_map(words::serial) {
         group = group.element(Level::NOTE.with_name("serial").message(line));
     }
     for note in &f.notes {
-        group = group.element(Level::NOTE.message(words::note(note)));
+        group = group.element(room.note(&words::note(note)));
     }
     if let Some(why) = advice::why(f) {
-        group = group.element(Level::NOTE.with_name("why").message(why));
+        group = group.element(room.named("why", why));
     }
     if let Some(missing) = advice::missing(f) {
-        group = group.element(Level::HELP.message(missing));
+        group = group.element(Level::HELP.message(room.wrap("help", &missing)));
     }
     for (name, line) in controlled(f) {
-        group = group.element(Level::NOTE.with_name(name).message(line));
+        group = group.element(room.named(name, &line));
     }
-    group = group.element(Level::NOTE.message(provenance(f)));
+    group = group.element(room.note(&provenance(f)));
     if !alike.is_empty() {
-        group = group.element(Level::NOTE.message(folded(alike)));
+        group = group.element(room.note(&folded(alike)));
     }
     Renderer::styled().decor_style(DecorStyle::Unicode).render(&[group])
 }
@@ -237,7 +290,7 @@ fn stack(place: &Place) -> Option<String> {
     }
     let mut text = format!("of thread {}:", place.thread);
     for frame in frames.iter().take(SHOWN) {
-        let function = if frame.function.is_empty() { "?" } else { &*frame.function };
+        let function = words::short(if frame.function.is_empty() { "?" } else { &frame.function });
         text.push_str(&format!("\n  {function} {}", Line(frame)));
     }
     if frames.len() > SHOWN {
@@ -331,4 +384,21 @@ fn schedules(effort: &Effort) -> String {
     let rate = effort.schedules as f64 / effort.seconds.max(0.001);
     let many = count(effort.schedules, "schedule");
     format!("{all}{many} in {:.1} s, {rate:.0} per second", effort.seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_fit_the_terminal() {
+        let message = "nothing orders the two accesses: which one comes first is open\n  f (a.c:1)";
+        let wrapped = Room(Some(40)).wrap("note", message);
+        assert_eq!(
+            wrapped,
+            "nothing orders the two\naccesses: which one comes\nfirst is open\n  f (a.c:1)"
+        );
+        assert_eq!(Room(None).wrap("note", message), message);
+        assert_eq!(broken("  averylongwordindeed x", 8), "  averylongwordindeed\n  x");
+    }
 }

@@ -3,8 +3,8 @@
 
 use selvedge_model::{
     Blocked, CondId, Ended, Failure, Finding, Held, Kind, LockId, Mode, Object, Place, Range,
-    Region, RegionId, RegionKind, Role, SemaphoreId, Site, SiteId, Status, Subject, Symbols,
-    Target, ThreadId, Verdict, Waiter,
+    Region, RegionId, RegionKind, Role, Scalar, SemaphoreId, Site, SiteId, Status, Subject,
+    Symbols, Target, ThreadId, Values, Verdict, Waiter,
 };
 use selvedge_report::{
     Act, Bound, Case, Control, Diverged, Effort, Elided, End, Format, Given, Harm, Holder, How,
@@ -263,7 +263,13 @@ pub(crate) fn interleaving() -> Interleaving {
         preemptions: 1,
         threads: vec!["main".into(), "T1 (deposit)".into()],
         rows: vec![
-            Row::Does { thread: 0, act: write(), site: site(), critical: true },
+            Row::Does {
+                thread: 0,
+                act: write(),
+                site: site(),
+                critical: true,
+                values: Values { found: Some(Scalar::Signed(0)), left: Some(Scalar::Signed(10)) },
+            },
             Row::Stopped { thread: 1, before: write(), site: site() },
             Row::Elided(Elided::Count(7)),
             Row::Waits { thread: 0, to: lock, site: site(), holder },
@@ -315,7 +321,7 @@ pub(crate) fn shown(format: &str, width: usize) -> String {
     let stats = Stats { bounds: bounds(), control: Some(control), ..Stats::default() };
     let report = Report { cases: cases(), stats, ..Report::default() };
     let sources = Sources::new(|file| (file == "bank.c").then(|| SOURCE.to_owned()));
-    let mut view = View { sources, width, all: true };
+    let mut view = View { sources, width, wraps: false, all: true };
     let format = Format::named(format).expect("a format");
     let text = format.show(&report, &mut view);
     strip(&text)

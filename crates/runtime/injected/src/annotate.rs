@@ -75,7 +75,7 @@ fn mode(flags: u32) -> u8 {
 }
 
 unsafe extern "C" fn post_lock(addr: usize, flags: u32, _recursion: c_int, pc: usize) {
-    ignore_end();
+    inside_end();
     if flags & TRY_FAILED != 0 {
         return;
     }
@@ -84,7 +84,7 @@ unsafe extern "C" fn post_lock(addr: usize, flags: u32, _recursion: c_int, pc: u
 
 unsafe extern "C" fn pre_unlock(addr: usize, flags: u32, pc: usize) -> c_int {
     primitives::said_releasing(addr, mode(flags), pc);
-    ignore_begin();
+    inside_begin();
     0
 }
 
@@ -110,6 +110,30 @@ fn ignore_end() {
     }
 }
 
+fn ignore_sync_begin() {
+    if let Some(t) = thread::me() {
+        t.ignore_sync += 1;
+    }
+}
+
+fn ignore_sync_end() {
+    if let Some(t) = thread::me() {
+        t.ignore_sync = t.ignore_sync.saturating_sub(1);
+    }
+}
+
+/// The code of a lock of the program's own making begins: neither its accesses nor its synchronization count.
+fn inside_begin() {
+    ignore_begin();
+    ignore_sync_begin();
+}
+
+/// It ends.
+fn inside_end() {
+    ignore_end();
+    ignore_sync_end();
+}
+
 macro_rules! simply {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $body:block)*) => {$(
         $(#[$doc])*
@@ -120,12 +144,12 @@ macro_rules! simply {
 
 simply! {
     fn __tsan_mutex_create(_addr: usize, _flags: u32) {}
-    fn __tsan_mutex_pre_lock(_addr: usize, _flags: u32) { ignore_begin() }
-    fn __tsan_mutex_post_unlock(_addr: usize, _flags: u32) { ignore_end() }
-    fn __tsan_mutex_pre_signal(_addr: usize, _flags: u32) { ignore_begin() }
-    fn __tsan_mutex_post_signal(_addr: usize, _flags: u32) { ignore_end() }
-    fn __tsan_mutex_pre_divert(_addr: usize, _flags: u32) { ignore_end() }
-    fn __tsan_mutex_post_divert(_addr: usize, _flags: u32) { ignore_begin() }
+    fn __tsan_mutex_pre_lock(_addr: usize, _flags: u32) { inside_begin() }
+    fn __tsan_mutex_post_unlock(_addr: usize, _flags: u32) { inside_end() }
+    fn __tsan_mutex_pre_signal(_addr: usize, _flags: u32) { inside_begin() }
+    fn __tsan_mutex_post_signal(_addr: usize, _flags: u32) { inside_end() }
+    fn __tsan_mutex_pre_divert(_addr: usize, _flags: u32) { inside_end() }
+    fn __tsan_mutex_post_divert(_addr: usize, _flags: u32) { inside_begin() }
     fn __tsan_ignore_thread_begin() { ignore_begin() }
     fn __tsan_ignore_thread_end() { ignore_end() }
     fn selvedge_ignore_begin() { ignore_begin() }
@@ -134,6 +158,33 @@ simply! {
     fn AnnotateIgnoreReadsEnd(_file: *const c_char, _line: c_int) { ignore_end() }
     fn AnnotateIgnoreWritesBegin(_file: *const c_char, _line: c_int) { ignore_begin() }
     fn AnnotateIgnoreWritesEnd(_file: *const c_char, _line: c_int) { ignore_end() }
+    fn AnnotateIgnoreSyncBegin(_file: *const c_char, _line: c_int) { ignore_sync_begin() }
+    fn AnnotateIgnoreSyncEnd(_file: *const c_char, _line: c_int) { ignore_sync_end() }
+    fn AnnotateEnableRaceDetection(_file: *const c_char, _line: c_int, on: c_int) {
+        if on == 0 { ignore_begin() } else { ignore_end() }
+    }
+    fn AnnotateThreadName(_file: *const c_char, _line: c_int, name: *const u8) {
+        // SAFETY: the program's string.
+        unsafe { crate::interpose::pthread::named(name, 0) };
+    }
+    // What follows says nothing that matters here: such annotations are for other tools.
+    fn AnnotateFlushState(_file: *const c_char, _line: c_int) {}
+    fn AnnotateNewMemory(_file: *const c_char, _line: c_int, _at: usize, _len: usize) {}
+    fn AnnotateNoOp(_file: *const c_char, _line: c_int, _at: usize) {}
+    fn AnnotateFlushExpectedRaces(_file: *const c_char, _line: c_int) {}
+    fn AnnotateExpectRace(_file: *const c_char, _line: c_int, _at: usize, _why: *const c_char) {}
+    fn AnnotateCondVarSignal(_file: *const c_char, _line: c_int, _cond: usize) {}
+    fn AnnotateCondVarSignalAll(_file: *const c_char, _line: c_int, _cond: usize) {}
+    fn AnnotateCondVarWait(_file: *const c_char, _line: c_int, _cond: usize, _lock: usize) {}
+    fn AnnotateMutexIsNotPHB(_file: *const c_char, _line: c_int, _lock: usize) {}
+    fn AnnotateMutexIsUsedAsCondVar(_file: *const c_char, _line: c_int, _lock: usize) {}
+    fn AnnotatePCQCreate(_file: *const c_char, _line: c_int, _queue: usize) {}
+    fn AnnotatePCQDestroy(_file: *const c_char, _line: c_int, _queue: usize) {}
+    fn AnnotatePCQPut(_file: *const c_char, _line: c_int, _queue: usize) {}
+    fn AnnotatePCQGet(_file: *const c_char, _line: c_int, _queue: usize) {}
+    fn AnnotatePublishMemoryRange(_file: *const c_char, _line: c_int, _at: usize, _len: usize) {}
+    fn AnnotateUnpublishMemoryRange(_file: *const c_char, _line: c_int, _at: usize, _len: usize) {}
+    fn AnnotateTraceMemory(_file: *const c_char, _line: c_int, _at: usize) {}
 }
 
 unsafe extern "C" fn happens_before(_file: *const c_char, _line: c_int, addr: usize, pc: usize) {
@@ -198,6 +249,8 @@ simply! {
 with_pc! {
     AnnotateHappensBefore => happens_before, "rcx";
     AnnotateHappensAfter => happens_after, "rcx";
+    WTFAnnotateHappensBefore => happens_before, "rcx";
+    WTFAnnotateHappensAfter => happens_after, "rcx";
 }
 
 unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {

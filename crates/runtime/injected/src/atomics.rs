@@ -28,7 +28,7 @@ fn releases(mo: u8) -> bool {
 
 /// The reading half: an acquire learns at once, a relaxed one for the next acquire fence.
 fn after_read(t: &mut Thread, object: Option<&mut Object>, mo: u8) {
-    let Some(object) = object else { return };
+    let Some(object) = object.filter(|_| t.ignore_sync == 0) else { return };
     if acquires(mo) {
         object.acquire(t);
     } else if !object.clock.is_empty() {
@@ -40,6 +40,9 @@ fn after_read(t: &mut Thread, object: Option<&mut Object>, mo: u8) {
 
 /// The writing half: a store replaces what was released here, an update continues it.
 fn before_write(t: &mut Thread, object: &mut Object, mo: u8, update: bool) {
+    if t.ignore_sync != 0 {
+        return;
+    }
     if releases(mo) {
         if update { object.release_also(t) } else { object.release(t) }
     } else if !t.fence_released.is_empty() {
@@ -103,7 +106,7 @@ fn load_unrecorded<T>(
         // release whose value has not been stored yet.
         None => sync::with_existing(t, addr, |t, object| {
             let value = operation();
-            let acquired = acquires(mo) || object.is_none();
+            let acquired = acquires(mo) && t.ignore_sync == 0 || object.is_none();
             after_read(t, object, mo);
             let version = sync::version(addr);
             *t.seen(addr) = Seen { addr, version, acquired, epoch: 0, words: (0, 0) };

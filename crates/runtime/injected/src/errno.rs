@@ -10,10 +10,15 @@ unsafe extern "C" {
 pub struct Errno(c_int);
 
 impl Errno {
+    /// What the program sees.
+    pub fn get() -> c_int {
+        // SAFETY: the pointer is valid, and no other thread uses this thread's `errno`.
+        unsafe { __errno_location().read() }
+    }
+
     /// Remembers the current value.
     pub fn keep() -> Errno {
-        // SAFETY: the C library returns a valid pointer to the calling thread's own `errno`.
-        Errno(unsafe { __errno_location().read() })
+        Errno(Errno::get())
     }
 
     /// Sets what the program sees.

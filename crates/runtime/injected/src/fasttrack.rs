@@ -36,7 +36,7 @@ use crate::shadow::{
     is_racy, is_set,
 };
 use crate::thread::{Busy, Change, Thread};
-use full::{Here, change, check_again, in_full};
+use full::{Here, change, check_again, freed_twice, in_full};
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
 /// -1 for the slots that mark them.
@@ -44,6 +44,11 @@ use full::{Here, change, check_again, in_full};
 fn ordered(t: &Thread, word: u64) -> bool {
     let cell = Cell(word);
     t.clock.at[cell.slot() & 0x3ff] as i32 >= cell.clock() as i32
+}
+
+/// Whether a point, as in a cell, is in the thread's past.
+pub fn is_past(t: &Thread, epoch: u64) -> bool {
+    ordered(t, epoch)
 }
 
 /// Whether the word has no byte but these.
@@ -247,7 +252,7 @@ fn atomic_part(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) 
     let cell = t.epoch | bytes | ATOMIC | places::field(t, pc);
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
     let (word, mine) = if write { (&g.write, w) } else { (&g.read, r) };
-    if (mine ^ cell) & EPOCH == 0 && mine & bytes == bytes {
+    if (mine ^ cell) & EPOCH == 0 && mine & bytes == bytes && r != FREED {
         return;
     }
     if w | r == 0 {
@@ -310,19 +315,26 @@ pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize)
 
 /// Memory is about to be freed: that conflicts with every access that is not ordered before it, and
 /// with every later access that is not ordered after it.
-pub fn free(t: &mut Thread, addr: usize, len: usize, pc: usize) {
+/// Of a block of the `heap`, every access is misuse from then on, also of a thread that knows of the free. Its cells
+/// are marked as atomic, which keeps the filters from taking such an access for known.
+pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) {
     const CHECKED: usize = 1 << 15;
     if t.ignore != 0 {
         return shadow::forget(addr, len);
     }
     let checked = len.min(CHECKED);
+    if heap && granule(addr).read.load(Ordering::Relaxed) == FREED {
+        freed_twice(t, addr, pc);
+        return;
+    }
     let recording = (t.record_accesses, t.record_racy);
     t.set_record_accesses(false);
     t.record_racy = false;
     range(t, addr, checked, true, pc);
     t.set_record_accesses(recording.0);
     t.record_racy = recording.1;
-    let cell = t.epoch | 0xff | places::field(t, pc);
+    let mark = if heap { ATOMIC } else { 0 };
+    let cell = t.epoch | 0xff | mark | places::field(t, pc);
     for at in (addr..addr + checked).step_by(8) {
         let g = granule(at);
         g.write.store(cell, Ordering::Relaxed);

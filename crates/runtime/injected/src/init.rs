@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::control;
 use crate::interpose;
 use crate::layout;
+use crate::misuse;
 use crate::regions;
 use crate::report;
 use crate::rings;
@@ -87,6 +88,71 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     write_maps();
     regions::wait_for_functions();
     UP.store(true, Ordering::Release);
+    if let Some(shared) = shared {
+        tell_defaults(shared);
+    }
+}
+
+// What ThreadSanitizer asks the program for, if the program has it.
+core::arch::global_asm!(".weak __tsan_default_options", ".weak __tsan_default_suppressions");
+
+/// The address of a function that may not be there.
+macro_rules! weak {
+    ($name:literal) => {{
+        let at: usize;
+        // SAFETY: loads the address of a symbol, null if no module defines it.
+        unsafe {
+            core::arch::asm!(concat!("mov {at}, qword ptr [rip + ", $name, "@GOTPCREL]"),
+                at = out(reg) at, options(nostack, pure, readonly, preserves_flags));
+        }
+        at
+    }};
+}
+
+/// Passes the program's default options and suppressions on.
+fn tell_defaults(shared: &Shared) {
+    const LONGEST: usize = 1 << 16;
+    let told = [
+        (weak!("__tsan_default_options"), &shared.header.options),
+        (weak!("__tsan_default_suppressions"), &shared.header.suppressions),
+    ];
+    for (function, place) in told.into_iter().filter(|(function, _)| *function != 0) {
+        // SAFETY: the function of that name has this type, and returns null or a terminated string.
+        let text =
+            unsafe { core::mem::transmute::<usize, extern "C" fn() -> *const u8>(function)() };
+        let mut len = 0;
+        // SAFETY: within the string.
+        while !text.is_null() && len < LONGEST && unsafe { text.add(len).read() } != 0 {
+            len += 1;
+        }
+        if len != 0
+            && let Some(at) = regions::copy_name(text as usize, len)
+        {
+            place.store((at as u64) << 32 | len as u64, Ordering::Release);
+        }
+    }
+}
+
+/// `main` has returned, or the program calls `exit`: threads that still do something get time to finish it. Threads
+/// that wait do not count, because they may wait for ever.
+pub fn linger() {
+    const STEP: u64 = 1_000_000;
+    let Some(shared) = rings::shared().filter(|_| !rings::is_stopped() && !control::is_on()) else {
+        return;
+    };
+    let Some(t) = thread::me() else { return };
+    let is_busy = |other: &thread::Thread| {
+        other.index != t.index
+            && other.start.0 != 0
+            && other.state.load(Ordering::Acquire) == thread::state::LIVE
+            && other.waits_for.load(Ordering::Acquire) == 0
+    };
+    for _ in 0..shared.header.linger.load(Ordering::Relaxed) {
+        if !thread::all().any(is_busy) {
+            return;
+        }
+        sys::pause(STEP);
+    }
 }
 
 fn no_address_space(header: Option<&Header>) -> ! {
@@ -223,7 +289,14 @@ pub fn after_fork() {
 unsafe extern "C" fn fini() {
     // Under control the host knows the map since before `main`.
     if !control::is_on() {
+        misuse::at_end();
         write_maps();
+    }
+    let misuse = report::UNREPORTED_MISUSE.load(Ordering::Relaxed);
+    if misuse != 0 {
+        sys::complain(b"selvedge: misuse seen at ");
+        sys::complain_number(u64::from(misuse));
+        sys::complain(b" places; `selvedge run` shows them\n");
     }
     let races = report::UNREPORTED.load(Ordering::Relaxed);
     // Races across ranks, and in memory of windows, are the business of the library for MPI programs.

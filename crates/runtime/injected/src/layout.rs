@@ -44,6 +44,19 @@ pub const CLOCKS: usize = 0x4200_0000_0000;
 /// Size of the above.
 pub const CLOCKS_LEN: usize = 1 << 36;
 
+/// Numbers of descriptors, by which they are found as synchronization objects and in the shadow. No memory is there.
+pub const DESCRIPTORS: usize = 0x4300_0000_0000;
+/// Size of the above.
+pub const DESCRIPTORS_LEN: usize = KEY << 16;
+/// How far apart they are.
+pub const KEY: usize = 16;
+
+/// The descriptor of an address, if the address stands for one.
+pub fn descriptor_at(addr: usize) -> Option<u32> {
+    let is_one = (DESCRIPTORS..DESCRIPTORS + DESCRIPTORS_LEN).contains(&addr);
+    is_one.then(|| ((addr - DESCRIPTORS) / KEY) as u32)
+}
+
 /// The part of an address that the tables are indexed with.
 #[inline(always)]
 pub fn index(addr: usize) -> usize {

@@ -15,8 +15,11 @@
 //! | [`thread`] | threads, their slots, thread-local words |
 //! | [`regions`] | marked regions, and functions that are regions |
 //! | [`values`] | what the program hands over in deterministic blocks |
+//! | [`judges`] | where predicates that are functions of the program run |
 //! | [`primitives`] | what locks, conditions, barriers and the like do, observed or controlled |
+//! | [`misuse`] | what no schedule allows, of synchronization objects, signal handlers and threads |
 //! | [`control`] | controlled executions: one thread at a time |
+//! | [`custom`] | fibers, external objects and unaligned accesses that the program announces itself |
 //! | [`interpose`] | functions of the C library that synchronize, allocate or copy |
 //! | [`spmd`] | loads and stores for the library for MPI programs |
 //! | [`rings`], [`report`] | events and races on their way to the host |
@@ -29,11 +32,14 @@ pub mod annotate;
 pub mod atomics;
 pub mod clock;
 pub mod control;
+pub mod custom;
 pub mod errno;
 pub mod fasttrack;
 pub mod init;
 pub mod interpose;
+pub mod judges;
 pub mod layout;
+pub mod misuse;
 pub mod places;
 pub mod primitives;
 pub mod regions;

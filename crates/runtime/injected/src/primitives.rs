@@ -11,6 +11,7 @@
 //! - Under control the model says that the real call succeeds at once, or there is none.
 
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::clock::Clock;
 use crate::control::{self, ops};
@@ -20,9 +21,25 @@ use crate::sync::{self, Object};
 use crate::thread::{self, Busy, Thread};
 use crate::wire::{ALL, FUTEX, JOIN, OF_STD, RecordKind, SHARED};
 
+/// Where the code of a library begins and ends that says itself what its synchronization means.
+static INFORMED: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// The locks and conditions that this code uses itself mean nothing more than it says.
+pub fn is_informed(start: usize, end: usize) {
+    INFORMED[0].store(start, Ordering::Relaxed);
+    INFORMED[1].store(end, Ordering::Relaxed);
+}
+
+/// The current thread, if a lock or condition that code at `pc` uses means anything. Under control all of them
+/// do: they block.
+fn user(pc: usize) -> Option<&'static mut Thread> {
+    let [start, end] = [&INFORMED[0], &INFORMED[1]].map(|w| w.load(Ordering::Relaxed));
+    thread::me().filter(|t| !(start..end).contains(&pc) || control::of(t).is_some())
+}
+
 /// The thread has acquired a lock that excludes all others.
 pub fn acquired(lock: usize, pc: usize) {
-    let Some(t) = thread::me() else { return };
+    let Some(t) = user(pc) else { return };
     match control::of(t) {
         Some(c) => {
             ops::acquired(c, t, lock, false);
@@ -35,7 +52,7 @@ pub fn acquired(lock: usize, pc: usize) {
 
 /// The thread is about to wait for a lock that another one holds. Under control the model knows that.
 pub fn blocks(lock: usize, shared: bool, pc: usize) {
-    if let Some(t) = thread::me().filter(|t| control::of(t).is_none()) {
+    if let Some(t) = user(pc).filter(|t| control::of(t).is_none()) {
         rings::blocks(t, u8::from(shared) * SHARED, pc, lock);
     }
 }
@@ -49,7 +66,7 @@ pub fn joins(other: &Thread, pc: usize) {
 
 /// The thread is about to release a lock that excludes all others.
 pub fn releasing(lock: usize, pc: usize) {
-    let Some(t) = thread::me() else { return };
+    let Some(t) = user(pc) else { return };
     if let Some(c) = control::of(t) {
         ops::before_release(c, t, lock, pc);
         return give_back(c, t, lock, pc);
@@ -160,7 +177,7 @@ pub fn made(lock: usize, pc: usize) {
 /// The thread was woken from waiting on a condition variable. Waking up orders nothing by itself (it may
 /// be spurious); the mutex does.
 pub fn woken(condition: usize, pc: usize) {
-    if let Some(t) = thread::me() {
+    if let Some(t) = user(pc) {
         rings::record(t, RecordKind::Wake, 0, pc, condition, 0);
     }
 }
@@ -189,7 +206,7 @@ pub fn wait_on_condition(
 
 /// Waiters of a condition variable are about to be woken.
 pub fn notifying(condition: usize, all: bool, pc: usize) {
-    let Some(t) = thread::me() else { return };
+    let Some(t) = user(pc) else { return };
     let flags = u8::from(all) * ALL;
     let c = control::of(t);
     if let Some(c) = c {

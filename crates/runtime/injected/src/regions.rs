@@ -5,7 +5,8 @@
 //! runtime records its entry only when something else is recorded in it: just before that record, it
 //! records all functions of the call stack that are regions and are not recorded yet, outermost first. A
 //! function in which nothing is recorded is never recorded itself. Nothing is lost by that, since its
-//! thread recorded nothing after the entry.
+//! thread recorded nothing after the entry. Where globals are states of blocks, a function is also recorded before its
+//! first write to memory, because the block begins with what was there before.
 //!
 //! Ground rules:
 //! - An entry of the call stack is two words: the return address of the function and a place in it. The
@@ -28,7 +29,8 @@ use crate::layout;
 use crate::rings;
 use crate::sys;
 use crate::thread::{self, Busy, ENTRY, STACK_LEN, Thread};
-use crate::wire::{self, RecordKind};
+use crate::values;
+use crate::wire::{self, RecordKind, call};
 
 /// At most so many nested regions of a thread are recorded.
 const DEPTH: usize = 64;
@@ -127,6 +129,16 @@ pub fn tell(t: &mut Thread) {
     }
 }
 
+/// The thread is about to write: blocks that are functions begin before that, if globals are their states.
+#[inline]
+pub fn tell_before_write(t: &mut Thread) {
+    let with_globals =
+        |s: &wire::Shared| s.header.globals.load(Ordering::Relaxed) != 0 && t.ring.is_open();
+    if rings::shared().is_some_and(with_globals) {
+        tell(t);
+    }
+}
+
 fn tell_functions(t: &mut Thread) {
     let _busy = Busy::new(t);
     let base = layout::THREADS + t.index as usize * layout::THREAD_LEN;
@@ -186,6 +198,9 @@ fn enter(t: &mut Thread, open: Open) -> bool {
     t.regions.open[len] = open;
     t.regions.len = len + 1;
     write_enter(t, &open);
+    if open.flags & wire::DETERMINISTIC != 0 {
+        values::globals(t, 0, open.pc);
+    }
     watch_innermost(t);
     true
 }
@@ -203,7 +218,10 @@ fn write_exit(t: &mut Thread, pc: usize) {
 /// Leaves the region with that number, and for a moment those inside it.
 fn leave(t: &mut Thread, number: usize, pc: usize) {
     let len = t.regions.len;
-    for _ in number..len {
+    for i in (number..len).rev() {
+        if i == number && t.regions.open[i].flags & wire::DETERMINISTIC != 0 {
+            values::globals(t, call::AFTER, pc);
+        }
         write_exit(t, pc);
     }
     t.regions.open.copy_within(number + 1..len, number);
@@ -295,7 +313,7 @@ fn shared_name(name: usize, len: usize) -> (usize, usize) {
 }
 
 /// Copies a name, if there is room.
-fn copy_name(name: usize, len: usize) -> Option<usize> {
+pub fn copy_name(name: usize, len: usize) -> Option<usize> {
     let shared = rings::shared()?;
     let at = shared.header.texts_len.fetch_add(len as u32, Ordering::Relaxed) as usize;
     if at + len > wire::TEXTS {

@@ -1,13 +1,14 @@
-//! Races found inline become records in shared memory, each pair of places once.
+//! Races and misuse found inline become records in shared memory, each pair of places once.
 //!
 //! Without a host the pairs are only counted, and the count is printed when the program ends.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::layout;
 use crate::rings;
 use crate::shadow::Cell;
 use crate::thread::{self, Thread};
-use crate::wire::{self, AccessKind, FRAMES, PAST, Raced, Side};
+use crate::wire::{self, AccessKind, FRAMES, MisuseKind, PAST, Raced, Side};
 
 const PAIRS: usize = 1 << 13;
 
@@ -17,6 +18,8 @@ static SEEN: [AtomicU64; PAIRS] = [const { AtomicU64::new(0) }; PAIRS];
 static RECORD: [AtomicU32; PAIRS] = [const { AtomicU32::new(0) }; PAIRS];
 /// Pairs found in a process without a host.
 pub static UNREPORTED: AtomicU32 = AtomicU32::new(0);
+/// Misuse found in a process without a host.
+pub static UNREPORTED_MISUSE: AtomicU32 = AtomicU32::new(0);
 
 /// Memory on which the program says that races do no harm: first address, and first address after it.
 static ALLOWED: [(AtomicUsize, AtomicUsize); 256] =
@@ -87,6 +90,14 @@ pub fn race(
         return;
     }
     let owner = thread::owner(earlier.cell.slot(), earlier.cell.clock());
+    if let Some(fd) = layout::descriptor_at(addr) {
+        let part =
+            |kind| if kind == AccessKind::Write { AccessKind::Close } else { AccessKind::Use };
+        let other =
+            Other { thread: owner, kind: part(earlier.kind), pc: earlier.pc, cell: earlier.cell };
+        let what = Misused { kind: MisuseKind::ClosedInUse, detail: fd, addr, part: part(later) };
+        return misuse(t, &what, Some(&other), pc);
+    }
     let race = Raced {
         number: None,
         addr: addr as u64,
@@ -96,19 +107,68 @@ pub fn race(
         earlier: earlier.kind,
         later,
     };
-    let number = enter(t, &race, earlier.pc, pc);
+    let first_side = side(race.thread, race.earlier, earlier.pc, race.epoch, (race.addr, len));
+    let second_side = side(t.number, later, pc as u64, own_epoch(t), (race.addr, len));
+    let number = enter(t, (0, 0), first_side, second_side);
     if first {
         rings::raced(t, &Raced { number, ..race }, pc);
     }
 }
 
-/// Enters a race into the table, or counts it if its two places are there: its number.
-fn enter(t: &Thread, race: &Raced, earlier_pc: u64, pc: usize) -> Option<usize> {
-    let (a, b) = (earlier_pc, pc as u64 & ((1 << wire::SHADOW_PC_BITS) - 1));
-    let key = a.min(b) << 24 | a.max(b) | 1 << 63;
+/// A misuse: what, of what, and the part of the thread that found it.
+pub struct Misused {
+    /// How.
+    pub kind: MisuseKind,
+    /// See [`wire::Race::detail`].
+    pub detail: u32,
+    /// Where it lies, if it lies in memory.
+    pub addr: usize,
+    /// What the thread does.
+    pub part: AccessKind,
+}
+
+/// Another thread's part in a misuse, or an earlier one of the same thread.
+pub struct Other {
+    /// The thread's number.
+    pub thread: u32,
+    /// What it did.
+    pub kind: AccessKind,
+    /// Where.
+    pub pc: u64,
+    /// When, if that is known.
+    pub cell: Cell,
+}
+
+/// Reports a misuse. Each pair of places is kept once.
+#[cold]
+pub fn misuse(t: &mut Thread, what: &Misused, other: Option<&Other>, pc: usize) {
+    let at = (what.addr as u64, 1);
+    let earlier = match other {
+        Some(o) => side(o.thread, o.kind, o.pc, thread::short_epoch(o.cell), at),
+        None => Side { kind: 0, ..side(u32::MAX, AccessKind::Use, 0, 0, at) },
+    };
+    let later = side(t.number, what.part, pc as u64, own_epoch(t), at);
+    enter(t, (what.kind as u32, what.detail), earlier, later);
+}
+
+fn own_epoch(t: &Thread) -> u64 {
+    thread::short_epoch(Cell(t.epoch))
+}
+
+fn side(thread: u32, kind: AccessKind, pc: u64, epoch: u64, (addr, len): (u64, u32)) -> Side {
+    let (frames, stack) = (0, [0; FRAMES]);
+    Side { thread, kind: kind as u32, pc, addr, len, frames, epoch, stack }
+}
+
+/// Enters a race or a misuse into the table, or counts it if its two places are there: its number.
+fn enter(t: &Thread, (misuse, detail): (u32, u32), first: Side, mut second: Side) -> Option<usize> {
+    let low = |pc: u64| pc & ((1 << wire::SHADOW_PC_BITS) - 1);
+    let (a, b) = (low(first.pc), low(second.pc));
+    let key = a.min(b) << 24 | a.max(b) | u64::from(misuse) << 48 | 1 << 63;
     let (at, new) = entry(key)?;
     let Some(shared) = rings::shared() else {
-        UNREPORTED.fetch_add(u32::from(new), Ordering::Relaxed);
+        let unreported = if misuse == 0 { &UNREPORTED } else { &UNREPORTED_MISUSE };
+        unreported.fetch_add(u32::from(new), Ordering::Relaxed);
         return None;
     };
     if !new {
@@ -120,21 +180,17 @@ fn enter(t: &Thread, race: &Raced, earlier_pc: u64, pc: usize) -> Option<usize> 
     if number >= wire::RACES {
         return None;
     }
-    let side = |thread: u32, kind: AccessKind, pc: u64, epoch: u64| {
-        let &Raced { addr, len, .. } = race;
-        let (len, frames, stack) = (len as u32, 0, [0; FRAMES]);
-        Side { thread, kind: kind as u32, pc, addr, len, frames, epoch, stack }
-    };
-    let first = side(race.thread, race.earlier, a, race.epoch);
-    let mut second = side(t.number, race.later, pc as u64, thread::short_epoch(Cell(t.epoch)));
     second.frames = t.stack(thread::stack_top(), &mut second.stack);
+    let past = past(first.thread);
     let place = (&raw const shared.races[number]).cast_mut();
     // SAFETY: the number was given to us alone, and the host looks only after `done`.
     unsafe {
         (&raw mut (*place).stamp).write(shared.header.stamp.0.load(Ordering::Acquire));
+        (&raw mut (*place).misuse).write(misuse);
+        (&raw mut (*place).detail).write(detail);
         (&raw mut (*place).earlier).write(first);
         (&raw mut (*place).later).write(second);
-        (&raw mut (*place).past).write(past(race.thread));
+        (&raw mut (*place).past).write(past);
     }
     shared.races[number].count.store(1, Ordering::Relaxed);
     shared.races[number].done.store(1, Ordering::Release);

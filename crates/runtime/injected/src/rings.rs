@@ -148,7 +148,7 @@ pub fn record(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: us
         if happens_in_regions(kind) {
             regions::tell(thread);
         }
-        if kind == RecordKind::Fork {
+        if matches!(kind, RecordKind::Fork | RecordKind::Destroy) {
             record_callers(thread);
         }
         write(thread, true, kind, flags, pc, a, b);

@@ -229,6 +229,9 @@ impl Object {
     /// The thread learns what was released here.
     #[inline]
     pub fn acquire(&mut self, t: &mut Thread) {
+        if t.ignore_sync != 0 {
+            return;
+        }
         if self.last != 0 {
             let last = crate::shadow::Cell(self.last);
             if t.clock.at[last.slot() & 0x3ff] >= last.clock() {
@@ -241,6 +244,9 @@ impl Object {
     /// What was released here before is replaced by what the thread knows. The caller ticks.
     #[inline]
     pub fn release(&mut self, t: &Thread) {
+        if t.ignore_sync != 0 {
+            return;
+        }
         self.clock.assign(t.clock.known());
         self.last = t.release_mark();
     }
@@ -248,7 +254,7 @@ impl Object {
     /// What the thread knows is added. The caller ticks.
     #[inline]
     pub fn release_also(&mut self, t: &Thread) {
-        if self.clock.is_empty() {
+        if t.ignore_sync != 0 || self.clock.is_empty() {
             return self.release(t);
         }
         let covered = self.last != 0 && {

@@ -13,7 +13,7 @@ macro_rules! numbers {
 numbers! {
     READ = 0; WRITE = 1; OPEN = 2; CLOSE = 3; FSTAT = 5; MMAP = 9; MUNMAP = 11; SIGACTION = 13; SIGPROCMASK = 14; MSYNC = 26; MADVISE = 28;
     YIELD = 24; GETPID = 39; EXIT_GROUP = 231; KILL = 62; GETTID = 186; FUTEX = 202;
-    GETRLIMIT = 97; PERSONALITY = 135; NANOSLEEP = 35;
+    FCNTL = 72; GETRLIMIT = 97; PERSONALITY = 135; NANOSLEEP = 35;
 }
 
 /// A raw system call.
@@ -71,6 +71,14 @@ pub fn is_mapped(at: usize) -> bool {
 pub fn map_shared(fd: usize, len: usize) -> usize {
     // SAFETY: a fresh mapping chosen by the kernel.
     let got = unsafe { call(MMAP, [0, len, PROT_READ_WRITE, MAP_SHARED, fd, 0]) };
+    if got < 0 && got > -4096 { 0 } else { got as usize }
+}
+
+/// Maps zeroed memory of this process; 0 on failure.
+pub fn map_private(len: usize) -> usize {
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    // SAFETY: a fresh mapping chosen by the kernel.
+    let got = unsafe { call(MMAP, [0, len, PROT_READ_WRITE, flags, usize::MAX, 0]) };
     if got < 0 && got > -4096 { 0 } else { got as usize }
 }
 

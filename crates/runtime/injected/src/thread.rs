@@ -10,6 +10,7 @@
 //! - Threads that were not created through an interposed function have no [`Thread`]; everything they
 //!   do is ignored, because what orders them is unknown and a false alarm is worse than a miss.
 
+mod fiber;
 mod recent;
 
 use core::arch::{asm, global_asm};
@@ -84,9 +85,13 @@ pub struct Thread {
     pub epoch: u64,
     /// The thread looks at no access while this is not 0.
     pub ignore: u32,
+    /// What the thread synchronizes with orders nothing while this is not 0.
+    pub ignore_sync: u32,
     /// Accesses are ignored, recorded or controlled: the fast forms leave them to the full one.
     // invariant: true if `ignore != 0 || record_accesses || control::is_on()`.
     pub unusual: bool,
+    /// The thread combines a reduction by code of the program (see `openmp::reduction`).
+    pub combines: bool,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
     /// The thread is inside a library whose synchronization says nothing while this is not 0 (see `spmd`).
@@ -129,6 +134,20 @@ pub struct Thread {
     pub detached: AtomicU32,
     /// Its `pthread_t`, 0 until known.
     pub pthread: AtomicUsize,
+    /// The kernel's number of it.
+    pub tid: u32,
+    /// What it waits for, 0 if it does not, and where.
+    pub waits_for: AtomicUsize,
+    /// See `waits_for`.
+    pub waits_at: AtomicUsize,
+    /// The signal whose handler it runs, if that may have interrupted anything; else 0.
+    pub handles: u32,
+    /// It is in a call during which handlers may do what they like while this is not 0.
+    pub expects_signal: u32,
+    /// Of a fiber that does not run: the top of its call stack.
+    pub saved_top: usize,
+    /// Where it was started.
+    pub started_at: usize,
     /// Function to run, with its argument and the size of its stack.
     pub start: (usize, usize, usize),
     /// One-time initialisation in progress: control, function, program counter.
@@ -550,6 +569,7 @@ impl Thread {
     /// Makes this the current thread.
     pub fn begin(&mut self) {
         set_current(self);
+        self.tid = crate::sys::tid();
         set_stack_top(layout::THREADS + self.index as usize * layout::THREAD_LEN);
         self.new_epoch();
     }
@@ -574,15 +594,7 @@ impl Thread {
     /// The thread ends: nothing that it does from now on is seen.
     pub fn end(&mut self) {
         self.leave();
-        let (slot, tick) = (self.slot as usize, self.tick);
-        if !self.shares_slot {
-            with_slots(|s| {
-                s.list[slot].last = tick;
-                s.list[slot].taken = false;
-            });
-        }
-        self.fence_released.release();
-        self.fence_acquired.release();
+        self.retire();
         self.state.store(state::ENDED, Ordering::Release);
         if self.detached.load(Ordering::Acquire) != 0 {
             self.state.store(state::FREE, Ordering::Release);
@@ -628,6 +640,8 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.epoch = Cell::epoch_of(slot, tick);
     thread.known = [NOTHING_KNOWN; KNOWN];
     thread.ignore = 0;
+    thread.combines = false;
+    thread.ignore_sync = 0;
     thread.set_record_accesses(false);
     thread.record_racy = false;
     thread.record_atomics = false;
@@ -639,6 +653,9 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.joined_as = 0;
     thread.pending = 0;
     thread.end_rounds = 0;
+    thread.waits_for.store(0, Ordering::Relaxed);
+    thread.handles = 0;
+    thread.expects_signal = 0;
     thread.pthread.store(0, Ordering::Relaxed);
     thread.detached.store(0, Ordering::Relaxed);
     Some(thread)
@@ -713,6 +730,15 @@ pub fn find(pthread: usize) -> Option<&'static Thread> {
     all.max_by_key(|&(number, _)| number).map(|(_, thread)| thread)
 }
 
+/// Every thread that is alive, or has ended and was not joined. Only its atomics and what its creator wrote may be
+/// looked at.
+pub fn all() -> impl Iterator<Item = &'static Thread> {
+    let used = BLOCKS.load(Ordering::Acquire).min(layout::MAX_THREADS);
+    // SAFETY: blocks are mapped for good, and all contents are valid.
+    let blocks = (0..used).map(|i| unsafe { &*block(i) });
+    blocks.filter(|thread| thread.state.load(Ordering::Acquire) != state::FREE)
+}
+
 /// The thread with that number, if its block is still its own.
 pub fn by_number(number: u32) -> Option<&'static Thread> {
     let used = BLOCKS.load(Ordering::Acquire).min(layout::MAX_THREADS);
@@ -748,6 +774,7 @@ pub fn after_fork(current: Option<&mut Thread>) {
     }
     if let Some(t) = current {
         t.record_nothing();
+        t.tid = crate::sys::tid();
         // SAFETY: no memory involved.
         t.pthread.store(unsafe { pthread_self() }, Ordering::Relaxed);
         crate::interpose::signal::after_fork(t);

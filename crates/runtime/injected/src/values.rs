@@ -17,9 +17,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::with_pc;
 use crate::control;
+use crate::judges;
 use crate::regions;
 use crate::rings;
-use crate::sys::SpinLock;
+use crate::sys::{self, SpinLock};
 use crate::thread::{self, Busy, Thread};
 use crate::wire::{self, Chunk, RecordKind, call};
 
@@ -38,6 +39,10 @@ pub struct Handed {
     same: usize,
 }
 
+/// The predicate that is a function of the program, in `selvedge.h`.
+const SAME: u32 = 6;
+/// The stored form of a value of Rust, which says itself when it changes.
+const ENCODED: u32 = 18;
 /// Longest name, in bytes.
 const NAME: usize = 4096;
 
@@ -57,8 +62,11 @@ unsafe extern "C" fn hand_over(handed: *const Handed, pc: usize) {
     let handed = unsafe { *handed };
     let Some(t) = thread::me().filter(|t| t.ring.is_open()) else { return };
     let pc = if handed.place == 0 { pc } else { handed.place };
+    if handed.predicate == SAME {
+        judges::offer(t, handed.same, pc);
+    }
     write(t, &handed, 0, pc);
-    if handed.call & call::KIND == call::STATE {
+    if handed.call & (call::KIND | call::AFTER) == call::STATE && handed.kind != ENCODED {
         remember(t, &handed, pc);
     }
 }
@@ -86,6 +94,13 @@ unsafe extern "C" fn block_join(token: u64, pc: usize) {
     }
 }
 
+/// The thread leaves the block that it has joined.
+unsafe extern "C" fn block_leave(pc: usize) {
+    if let Some(t) = thread::me() {
+        rings::record(t, RecordKind::BlockJoin, 0, pc, 0, 0);
+    }
+}
+
 /// The thread enters the block of a token.
 pub fn join(t: &mut Thread, token: u64, pc: usize) {
     if token != 0 {
@@ -103,19 +118,20 @@ with_pc! {
     selvedge_hand_over => hand_over, "rsi";
     selvedge_block_token => block_token, "rdi";
     selvedge_block_join => block_join, "rsi";
+    selvedge_block_leave => block_leave, "rdi";
 }
 
 /// Copies a value and records it.
 fn write(t: &mut Thread, handed: &Handed, flag: u32, pc: usize) {
     let (at, len) = {
         let _busy = Busy::new(t);
-        copy(handed, flag).unwrap_or((wire::NO_ROOM, 0))
+        copy(handed, flag, Trust::Program).unwrap_or((wire::NO_ROOM, 0))
     };
     rings::record(t, RecordKind::Value, 0, pc, at, len);
 }
 
 /// Where the copy is and how long, if there is room.
-fn copy(handed: &Handed, flag: u32) -> Option<(usize, usize)> {
+fn copy(handed: &Handed, flag: u32, trust: Trust) -> Option<(usize, usize)> {
     let shared = rings::shared()?;
     let mut name_len = 0;
     // SAFETY: a string constant of the program.
@@ -131,7 +147,7 @@ fn copy(handed: &Handed, flag: u32) -> Option<(usize, usize)> {
         shared.header.values_len.store(wire::VALUES as u64, Ordering::Relaxed);
         return None;
     }
-    let chunk = Chunk {
+    let mut chunk = Chunk {
         call: handed.call | flag,
         kind: handed.kind,
         predicate: handed.predicate,
@@ -140,16 +156,83 @@ fn copy(handed: &Handed, flag: u32) -> Option<(usize, usize)> {
         same: handed.same as u64,
         bytes: bytes as u64,
     };
+    let mut len = len;
     // SAFETY: a part of the shared memory that was given to us alone, aligned to eight bytes; the program's
     // name and its `count` elements. The host reads it after the record that names it.
     unsafe {
-        let to = ((&raw const shared.values) as *mut u8).add(at as usize);
-        to.cast::<Chunk>().write_volatile(chunk);
-        let to = to.add(size_of::<Chunk>());
+        let chunk_at = ((&raw const shared.values) as *mut u8).add(at as usize);
+        let to = chunk_at.add(size_of::<Chunk>());
         core::ptr::copy_nonoverlapping(handed.name, to, name_len);
-        core::ptr::copy_nonoverlapping(handed.data, to.add(name_len), bytes);
+        let to = to.add(name_len);
+        if trust == Trust::Program {
+            core::ptr::copy_nonoverlapping(handed.data, to, bytes);
+        } else if bytes == 0 || !read_memory(handed.data as usize, to as usize, bytes) {
+            len -= bytes;
+            chunk.bytes = 0;
+        }
+        chunk_at.cast::<Chunk>().write_volatile(chunk);
     }
     Some((at as usize, len))
+}
+
+/// Hands over the locations that are states of every block, as a block begins, or with [`call::AFTER`] as it ends.
+/// It may be called while a record is made.
+pub fn globals(t: &mut Thread, flag: u32, pc: usize) {
+    let Some(shared) = rings::shared() else { return };
+    let len = shared.header.globals.load(Ordering::Acquire) as usize;
+    for global in shared.globals.iter().take(len) {
+        let name = (&raw const shared.global_names) as usize;
+        let at = target(global);
+        let handed = Handed {
+            name: (name + global.name.load(Ordering::Relaxed) as usize % wire::GLOBAL_NAMES)
+                as *const u8,
+            data: at.unwrap_or(0) as *const u8,
+            count: if at.is_some() { global.count.load(Ordering::Relaxed) as usize } else { 0 },
+            place: pc,
+            call: call::STATE | global.array.load(Ordering::Relaxed),
+            kind: global.kind.load(Ordering::Relaxed),
+            predicate: 0,
+            bound: 0.0,
+            same: 0,
+        };
+        let (at, len) = copy(&handed, flag, Trust::Nothing).unwrap_or((wire::NO_ROOM, 0));
+        rings::region(t, RecordKind::Value, 0, pc, at, len);
+    }
+}
+
+/// Where a location is now, if all pointers on the way to it point to memory.
+fn target(global: &wire::Global) -> Option<usize> {
+    let len = global.path_len.load(Ordering::Relaxed) as usize;
+    let mut path = global.path.iter().take(len).map(|step| step.load(Ordering::Relaxed) as usize);
+    let mut at = path.next()?;
+    for offset in path {
+        let mut pointer = 0usize;
+        let to = (&raw mut pointer) as usize;
+        if !read_memory(at, to, size_of::<usize>()) || pointer == 0 {
+            return None;
+        }
+        at = pointer.wrapping_add(offset);
+    }
+    Some(at)
+}
+
+/// Copies memory that may not be there; false if it is not.
+fn read_memory(from: usize, to: usize, len: usize) -> bool {
+    const PROCESS_VM_READV: usize = 310;
+    let (local, remote) = ([to, len], [from, len]);
+    let pid = sys::pid() as usize;
+    let args = [pid, local.as_ptr() as usize, 1, remote.as_ptr() as usize, 1, 0];
+    // SAFETY: our own memory of that length is written; whether the other one exists is the kernel's to check.
+    unsafe { sys::call(PROCESS_VM_READV, args) == len as isize }
+}
+
+/// Whether the memory of a value exists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// The program says so.
+    Program,
+    /// Perhaps not: then the value has no elements.
+    Nothing,
 }
 
 /// A state of a block that has not ended.

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 11;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -52,6 +52,20 @@ pub const TEXTS: usize = 1 << 20;
 pub const VALUES: usize = 1 << 36;
 /// Instead of a place in [`Shared::values`]: there was no room.
 pub const NO_ROOM: usize = usize::MAX;
+
+/// Functions of the program that may be predicates.
+pub const JUDGES: usize = 64;
+/// The descriptor of a judge by which it is asked: the lengths of two values as 64-bit numbers, then their bytes.
+pub const JUDGE_ASK: u32 = 4;
+/// The descriptor of a judge by which it answers: a byte, 1 if the values are the same.
+pub const JUDGE_ANSWER: u32 = 5;
+
+/// Locations that are states of every block.
+pub const GLOBALS: usize = 1 << 12;
+/// Bytes for their names, each ended by a zero.
+pub const GLOBAL_NAMES: usize = 1 << 20;
+/// Pointers on the way to a location, and one more.
+pub const GLOBAL_PATH: usize = 16;
 
 /// Flag of [`Header::flags`]: synchronization and atomics are recorded.
 pub const RECORD_SYNC: u32 = 1;
@@ -143,6 +157,15 @@ pub struct Header {
     pub processes: AtomicU32,
     /// The process that appends to [`Shared::maps`], 0 if none does.
     pub mapping: AtomicU32,
+    /// Valid entries of [`Shared::globals`]; fixed before `main`.
+    pub globals: AtomicU32,
+    /// How long the end of the program waits for threads that still do something, in milliseconds.
+    pub linger: AtomicU32,
+    /// Where in [`Shared::texts`] the program's default options are (upper half) and how long they are; 0 if there
+    /// are none.
+    pub options: AtomicU64,
+    /// The same for its default suppressions.
+    pub suppressions: AtomicU64,
     /// Bytes of [`Shared::values`] that are given out.
     pub values_len: AtomicU64,
     /// The last stamp given out.
@@ -288,6 +311,8 @@ kinds! {
     /// Waits for lock `a`, which another thread holds, for as long as it takes; `flags` [`SHARED`]. Or with
     /// [`JOIN`] for the end of thread number `a`.
     Block = 37,
+    /// Process `b` waits to call the predicate at `a`, see [`Seat`].
+    Judge = 38,
 }
 
 impl RecordKind {
@@ -394,31 +419,91 @@ impl Record {
 
 const PC_MASK: u64 = (1 << 48) - 1;
 
-/// How one side of a race accessed memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-#[allow(missing_docs)]
-pub enum AccessKind {
-    Read = 1,
-    Write = 2,
-    AtomicRead = 3,
-    AtomicWrite = 4,
-    Free = 5,
+macro_rules! numbered {
+    ($(#[$doc:meta])* $type:ident { $($(#[$inner:meta])* $name:ident = $value:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u32)]
+        #[allow(missing_docs)]
+        pub enum $type { $($(#[$inner])* $name = $value,)* }
+
+        impl $type {
+            /// The meaning of a number, if it has one.
+            pub fn from_number(number: u32) -> Option<$type> {
+                match number { $($value => Some($type::$name),)* _ => None }
+            }
+        }
+    };
 }
 
-impl AccessKind {
-    /// The meaning of a number, if it has one.
-    pub fn from_number(number: u32) -> Option<AccessKind> {
-        Some(match number {
-            1 => AccessKind::Read,
-            2 => AccessKind::Write,
-            3 => AccessKind::AtomicRead,
-            4 => AccessKind::AtomicWrite,
-            5 => AccessKind::Free,
-            _ => return None,
-        })
+numbered! {
+    /// How one side of a race accessed memory, or what a thread did that takes part in a misuse.
+    AccessKind {
+        Read = 1,
+        Write = 2,
+        AtomicRead = 3,
+        AtomicWrite = 4,
+        Free = 5,
+        Use = 6,
+        Destroy = 7,
+        Lock = 8,
+        Unlock = 9,
+        WaitFor = 10,
+        Close = 11,
+        Open = 12,
+        Start = 13,
+        Install = 14,
+        Handle = 15,
+        Call = 16,
     }
 }
+
+numbered! {
+    /// How something was misused, as the model has it.
+    MisuseKind {
+        DestroyedHeld = 1,
+        DestroyedAwaited = 2,
+        UsedDestroyed = 3,
+        UsedUninitialised = 4,
+        UnlockedByOther = 5,
+        UnlockedFree = 6,
+        ClosedInUse = 7,
+        UsedReused = 8,
+        UsedFreed = 9,
+        FreedTwice = 10,
+        ChangedErrno = 11,
+        UnsafeCall = 12,
+        NeverJoined = 13,
+    }
+}
+
+numbered! {
+    /// What kind of synchronization object was misused: [`Race::detail`] of the first six.
+    ObjectKind {
+        Mutex = 1,
+        RwLock = 2,
+        Spinlock = 3,
+        Condition = 4,
+        Barrier = 5,
+        Semaphore = 6,
+    }
+}
+
+/// Functions that are not async-signal-safe and that the runtime sees, by number.
+pub const UNSAFE: [&str; 12] = [
+    "malloc",
+    "free",
+    "pthread_mutex_lock",
+    "pthread_mutex_unlock",
+    "pthread_rwlock_lock",
+    "pthread_rwlock_unlock",
+    "pthread_cond_signal",
+    "printf",
+    "puts",
+    "fputs",
+    "exit",
+    "syslog",
+];
 
 /// What a [`RecordKind::Raced`] says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -492,17 +577,23 @@ pub struct Side {
     pub stack: [u64; FRAMES],
 }
 
-/// One race between two places in the program.
+/// One race between two places in the program, or one misuse.
 #[repr(C, align(64))]
 pub struct Race {
     /// 1 when the record is complete.
     pub done: AtomicU32,
     /// How often the two places raced.
     pub count: AtomicU32,
+    /// The [`MisuseKind`] as a number; 0 for a race.
+    pub misuse: u32,
+    /// Of a misuse: the [`ObjectKind`], the descriptor, or the signal, with the number of an [`UNSAFE`]
+    /// function above the lowest byte.
+    pub detail: u32,
     /// The last stamp given out when the race was found: what its thread held and what memory was
     /// what is known from the events up to here.
     pub stamp: u64,
-    /// The access that was there first.
+    /// The access that was there first. Of a misuse the other thread's part, kind 0 if it is not known here;
+    /// its program counter is whole, unless it comes from shadow memory.
     pub earlier: Side,
     /// The access that found it.
     pub later: Side,
@@ -552,6 +643,35 @@ pub mod call {
     pub const AFTER: u32 = 32;
 }
 
+/// A function of the program that is a predicate.
+#[repr(C)]
+pub struct Seat {
+    /// Its address; 0 in a seat that is free.
+    pub function: AtomicU64,
+    /// 1 once a process was made that calls it.
+    pub taken: AtomicU32,
+    /// That process, once it listens.
+    pub process: AtomicU32,
+}
+
+/// A location that is a state of every block, although the program does not say so.
+#[repr(C)]
+pub struct Global {
+    /// Where its name begins in [`Shared::global_names`].
+    pub name: AtomicU32,
+    /// Type of its elements.
+    pub kind: AtomicU32,
+    /// [`call::ARRAY`], or 0.
+    pub array: AtomicU32,
+    /// Valid entries of `path`.
+    pub path_len: AtomicU32,
+    /// How many elements it has.
+    pub count: AtomicU64,
+    /// An address; of a pointer that lies there, unless it is the last one, the next entry is the offset from where
+    /// it points.
+    pub path: [AtomicU64; GLOBAL_PATH],
+}
+
 /// Where a thread was when a signal came that ends the process.
 #[repr(C)]
 pub struct Crash {
@@ -599,6 +719,8 @@ pub struct Shared {
     /// and leave them here, but record no events.
     pub processes: [AtomicU32; PROCESSES],
     #[allow(missing_docs)]
+    pub judges: [Seat; JUDGES],
+    #[allow(missing_docs)]
     pub lanes: [Lane; LANES],
     #[allow(missing_docs)]
     pub races: [Race; RACES],
@@ -609,6 +731,10 @@ pub struct Shared {
     pub texts: [u8; TEXTS],
     /// Which functions are regions: two tables, one in use and one to be filled.
     pub functions: [[Functions; FUNCTIONS]; 2],
+    /// Locations that are states of every block.
+    pub globals: [Global; GLOBALS],
+    /// Their names.
+    pub global_names: [u8; GLOBAL_NAMES],
     #[allow(missing_docs)]
     pub rings: [[Record; RING]; LANES],
     /// Values, one [`Chunk`] after the other, each at a multiple of eight bytes.

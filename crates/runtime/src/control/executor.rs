@@ -7,6 +7,8 @@ use selvedge_engine::{Ask, Executor, Nondeterminism, Noted, Points};
 use selvedge_explore::{Replay, Rng, Strategy};
 use selvedge_model::{Site, SiteId, Symbols, Uncontrolled};
 
+use selvedge_specs::Judge;
+
 use super::output::{self, Written};
 use super::outside::cause;
 use super::{CodePlace, Controlled, Execution, Outcome};
@@ -86,6 +88,7 @@ impl Executor for Controlled {
         }
         (self.seed, self.releases) = (ask.seed, ask.releases);
         self.settings.accesses = ask.noted == Noted::Accesses;
+        self.settings.values = ask.noted == Noted::Events;
         let limit = self.settings.time;
         self.settings.time = ask.time.map_or(limit, |t| t.min(limit));
         for written in &self.settings.ensured {
@@ -146,6 +149,10 @@ impl Executor for Controlled {
             (site.clone(), WatchList::new(codes.iter().map(watched).collect()))
         };
         self.places.executed().iter().map(list).collect()
+    }
+
+    fn judge(&self) -> Box<dyn Judge> {
+        Box::new(self.settings.judges.clone())
     }
 
     fn repeat(

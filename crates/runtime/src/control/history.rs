@@ -6,12 +6,15 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use selvedge_explore::{Abstraction, Fairness, Pending, Step, Strategy};
-use selvedge_model::{Event, Held, Op, SiteId, ThreadId};
+use selvedge_model::{
+    Event, Held, Op, SiteId, ThreadId, accesses, allocation, conditions, regions, rendezvous,
+};
 use selvedge_specs::ThreadName;
 
 use super::wire::{self, Control, Line};
 use crate::blocks::Blocks;
 use crate::decode::Decoder;
+use crate::judges::Judges;
 use crate::names::{Names as Recognised, origin};
 use crate::places::{Callers, Names};
 use crate::values::Handed;
@@ -50,6 +53,8 @@ pub struct History {
     pub steps: u64,
     /// The deterministic blocks.
     pub blocks: Blocks,
+    /// The events whose values were kept, each with their number in [`Control::seen`].
+    pub(super) seen: Vec<(usize, usize)>,
     names: Recognised,
 }
 
@@ -61,7 +66,7 @@ fn callers(line: &Line) -> Callers {
 
 impl History {
     /// The history of a new execution, whose names go to `names`.
-    pub fn new(names: &Recognised) -> History {
+    pub fn new(names: &Recognised, judges: &Judges) -> History {
         names.begin();
         let objects = Objects { decoder: Decoder::numbering(), begins: Vec::new() };
         History {
@@ -71,7 +76,8 @@ impl History {
             events: Vec::new(),
             held: Vec::new(),
             steps: 0,
-            blocks: Blocks::default(),
+            blocks: Blocks::new(judges),
+            seen: Vec::new(),
             names: names.clone(),
         }
     }
@@ -105,6 +111,12 @@ impl History {
                 Phase::Event => {
                     let first = self.events.len();
                     self.happened(thread, &record, callers(line), lookup);
+                    // Atomic operations of a lock become events without values.
+                    if let (Some(number), [event]) = (line.seen(), &self.events[first..])
+                        && matches!(event.op, Op::Read(_) | Op::Write(_) | Op::Atomic(..))
+                    {
+                        self.seen.push((first, number));
+                    }
                     for at in first..self.events.len() {
                         let event = self.events[at];
                         self.note(&event);
@@ -207,23 +219,15 @@ impl History {
                 }
             }
             Op::End => self.pending[at].step = Step::Ended,
-            Op::Read(_)
-            | Op::Write(_)
-            | Op::Atomic(..)
+            accesses!()
             | Op::Fence(_)
             | Op::Fork(_)
             | Op::Join(_)
             | Op::Begin
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => {}
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => {}
         }
     }
 

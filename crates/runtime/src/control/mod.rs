@@ -29,12 +29,14 @@ use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId, Uncontrol
 
 use crate::blocks::BlocksSeen;
 use crate::crash::{self, Crash};
+use crate::judges::Judges;
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
 use crate::places::{Names as CodeNames, Places};
 use crate::session::{Error, refusal};
 use crate::shm::{RegionTable, Shm};
 
+mod contents;
 mod ending;
 mod executor;
 mod gdb;
@@ -52,6 +54,7 @@ pub use executor::{WatchList, Watched};
 pub use output::{Written, WrittenFile};
 pub use selvedge_injected::control::wire;
 
+use contents::Contents;
 use history::Objects;
 use memory::{Memory, OneProcessor};
 
@@ -71,6 +74,8 @@ pub struct Settings {
     pub time: Duration,
     /// Whether plain accesses of instrumented code become events, and memory that is allocated and freed.
     pub accesses: bool,
+    /// Whether what accesses find and leave in memory is kept.
+    pub values: bool,
     /// Whether functions are regions: those that [`Resolve::regions`] names.
     pub function_regions: bool,
     /// Runs the program under gdb, which has the terminal. Then there is one execution, and no limit of
@@ -80,6 +85,8 @@ pub struct Settings {
     pub ensured: Vec<Written>,
     /// The directory in which the program runs; that of this process if there is none.
     pub directory: Option<PathBuf>,
+    /// Calls the predicates that are functions of the program.
+    pub judges: Judges,
     /// An execution ends early, with [`Error::Interrupted`], once one of these is true.
     pub interrupts: Vec<Arc<AtomicBool>>,
 }
@@ -92,10 +99,12 @@ impl Default for Settings {
             records: 1_000_000,
             time: Duration::from_secs(10),
             accesses: false,
+            values: false,
             function_regions: false,
             debugger: None,
             ensured: Vec::new(),
             directory: None,
+            judges: Judges::default(),
             interrupts: Vec::new(),
         }
     }
@@ -218,6 +227,8 @@ pub struct Controlled {
     names: Names,
     /// What the ids of the execution that ran last stand for.
     last: Objects,
+    /// What the accesses of that execution found and left.
+    contents: Vec<Contents>,
 }
 
 impl Controlled {
@@ -257,6 +268,7 @@ impl Controlled {
             asked: Default::default(),
             names: Names::default(),
             last: Objects::default(),
+            contents: Vec::new(),
         })
     }
 
@@ -371,6 +383,10 @@ impl Controlled {
         self.maps_len = 0;
         self.read_maps();
         self.maps_before_main = self.maps_len;
+        let Controlled { shm, modules, resolver, .. } = self;
+        if let Some(shm) = shm {
+            shm.set_globals(&resolver.globals(modules));
+        }
         let texts = self.shm.as_ref().map(|s| s.shared().header.texts_len.load(Ordering::Acquire));
         self.texts_before_main = texts.unwrap_or(0);
         let values =

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use selvedge_model::{Access, CondId, Event, Op, Range, Site, SiteId, Symbols};
 
-use super::Controlled;
+use super::{Controlled, contents};
 use crate::numbering::GRANULE;
 
 impl Controlled {
@@ -21,6 +21,7 @@ impl Controlled {
         self.name_threads(&mut symbols);
         self.name_objects(&mut symbols);
         self.name_variables(events, &mut symbols);
+        symbols.values = contents::typed(&self.contents, self.resolver.as_mut(), &self.modules);
         self.symbols.sites = symbols.sites.clone();
         symbols
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use selvedge_explore::{Choice, Driver, Strategy};
 use selvedge_model::{ThreadId, Uncontrolled};
 
+use super::contents;
 use super::history::{History, Lookup};
 use super::memory;
 use super::outside::system_call;
@@ -54,6 +55,7 @@ pub(super) fn execute(
         (program.settings.fork, wire::FORK),
         (program.releases, wire::RELEASES),
         (program.settings.accesses, wire::ACCESSES),
+        (program.settings.values, wire::VALUES),
     ] {
         flags |= if wanted { flag } else { 0 };
     }
@@ -66,7 +68,7 @@ pub(super) fn execute(
     c.go.store(program.runs, Ordering::Release);
     memory::wake(&c.go);
     let now = Instant::now();
-    let history = History::new(&program.names);
+    let history = History::new(&program.names, &program.settings.judges);
     let mut run = Run {
         program,
         strategy,
@@ -86,6 +88,7 @@ pub(super) fn execute(
     let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
     let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
     program.last = history.objects;
+    program.contents = contents::read(program.memory.control(), &history.seen);
     let blocks = history.blocks.finish();
     let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
     let (stdout, stderr) = program.take_output();
@@ -320,6 +323,8 @@ impl Run<'_> {
 
     /// Chooses the number that the program asks for.
     fn number(&mut self) {
+        // The strategy shall know which thread asks.
+        self.read();
         let c = self.program.memory.control();
         let below = c.number.load(Ordering::Relaxed).max(1);
         let number = self.driver.number(self.strategy, below);

@@ -20,10 +20,10 @@ use selvedge_model::{
 };
 
 use crate::epoch::{Epoch, Past};
+use crate::misuse::role;
 use crate::modules::{LockPart, LockStep};
 use crate::numbering::Numbering;
 use crate::places::{Callers, Code, Names};
-use crate::races::role;
 use crate::rust_locks::RustLocks;
 use crate::wire::{
     self, ALL, FUTEX, JOIN, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind, SHARED, order,
@@ -499,6 +499,7 @@ impl Decoder {
             | RecordKind::Enroll
             | RecordKind::Free
             | RecordKind::FutexWait
+            | RecordKind::Judge
             | RecordKind::Made
             | RecordKind::Name
             | RecordKind::Raced

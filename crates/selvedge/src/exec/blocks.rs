@@ -238,9 +238,9 @@ pub(crate) fn say(
     }
 }
 
-/// The current thread reaches its linearization point.
+/// The current thread reaches its linearization point. Whether a check runs here.
 #[track_caller]
-pub(crate) fn point() {
+pub(crate) fn point() -> bool {
     let here = Location::caller();
     let go = with(|e| {
         let place = e.place(here);
@@ -253,17 +253,17 @@ pub(crate) fn point() {
     if go == Some(Go::Switch) {
         switch();
     }
+    go.is_some()
 }
 
-/// The accesses that the current thread makes are distinguished from now on, or no longer.
-pub(crate) fn distinguish(on: bool) {
-    with(|e| e.speech.atomic.distinguish(e.current, on));
+/// The accesses that the current thread makes are distinguished from now on, or no longer. Whether a check runs here.
+pub(crate) fn distinguish(on: bool) -> bool {
+    with(|e| e.speech.atomic.distinguish(e.current, on)).is_some()
 }
 
-/// The innermost block of the current thread.
-pub(crate) fn token() -> Token {
+/// The innermost block of the current thread, if a check runs here.
+pub(crate) fn token() -> Option<Token> {
     with(|e| Token { token: e.speech.recorder.token(e.current), generation: e.generation })
-        .unwrap_or(Token { token: selvedge_specs::Token::from_number(0), generation: 0 })
 }
 
 /// The current thread enters the block of the token.
@@ -286,11 +286,12 @@ pub(crate) fn join(token: Token) {
     }
 }
 
-/// The current thread leaves the block that it has joined.
-pub(crate) fn leave() {
+/// The current thread leaves the block that it has joined. Whether a check runs here.
+pub(crate) fn leave() -> bool {
     with(|e| {
         let nowhere = Site::Label("".into());
         let none = selvedge_specs::Token::from_number(0);
         let _ = e.speech.recorder.join(e.current, none, nowhere);
-    });
+    })
+    .is_some()
 }

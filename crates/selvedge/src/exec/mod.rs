@@ -41,6 +41,7 @@ use selvedge_engine::Heartbeat;
 use selvedge_explore::{Abstraction, Choice, Driver, Pending, Rng, Step, Strategy, fairness};
 use selvedge_model::{
     Access, Event, Failure, Finding, Kind, LockId, Op, RegionKind, Site, SiteId, Symbols, ThreadId,
+    allocation, conditions, rendezvous, threads,
 };
 
 use blocks::Speech;
@@ -594,19 +595,11 @@ impl Exec {
                 }
                 Op::Atomic(..)
                 | Op::Fence(_)
-                | Op::Fork(_)
-                | Op::Join(_)
-                | Op::Begin
-                | Op::End
-                | Op::Arrive(..)
-                | Op::Leave(..)
-                | Op::Post(_)
-                | Op::Wait(_)
-                | Op::Notify(..)
-                | Op::Wake(_)
+                | threads!()
+                | rendezvous!()
+                | conditions!()
                 | Op::RegionExit(_)
-                | Op::Alloc(_)
-                | Op::Free(_) => {}
+                | allocation!() => {}
             }
             self.log.push(*event);
             if self.log.len() >= LONG_LOG && !self.keep {

@@ -24,7 +24,10 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashSet;
 use selvedge_analyses::Analysis;
 use selvedge_explore::{Pending, Step};
-use selvedge_model::{Access, Event, Finding, Findings, Kind, Op, Status, Subject, ThreadId};
+use selvedge_model::{
+    Access, Event, Finding, Findings, Kind, Op, Status, Subject, ThreadId, allocation, conditions,
+    locks, regions, rendezvous,
+};
 
 /// What is known about who owns what, in one execution.
 #[derive(Default, Debug)]
@@ -158,24 +161,14 @@ fn owner_and_cell(race: &Finding) -> Option<(ThreadId, u64)> {
 fn refutes(event: &Event, (owner, cell): (ThreadId, u64)) -> Option<bool> {
     let refuted = match event.op {
         Op::Read(access) | Op::Write(access) => event.thread != owner && access.addr == cell,
-        Op::Fork(_)
-        | Op::Join(_)
-        | Op::Arrive(..)
-        | Op::Leave(..)
-        | Op::Post(_)
-        | Op::Wait(_)
-        | Op::Notify(..)
-        | Op::Wake(_) => event.thread == owner,
+        Op::Fork(_) | Op::Join(_) | rendezvous!() | conditions!() => event.thread == owner,
         Op::Atomic(..)
         | Op::Fence(_)
-        | Op::Acquire(..)
-        | Op::Release(..)
+        | locks!()
         | Op::Begin
         | Op::End
-        | Op::RegionEnter(..)
-        | Op::RegionExit(_)
-        | Op::Alloc(_)
-        | Op::Free(_) => false,
+        | regions!()
+        | allocation!() => false,
     };
     refuted.then_some(true)
 }

@@ -195,7 +195,8 @@ impl Check {
             | Subject::Locks(_)
             | Subject::Region(_)
             | Subject::Value { .. }
-            | Subject::Observed(_) => true,
+            | Subject::Observed(_)
+            | Subject::Misused(..) => true,
         };
         let plan = self.phase.unwrap_or(self.options.plan);
         let how = format!("strategy {plan}, seed {}", self.options.seed);

@@ -12,8 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use selvedge_specs::{Value, Word};
 
 use super::{Linearizable, Scenario};
-use crate::values::Rule;
-use crate::{AtomicBlock, exec, thread};
+use crate::{AtomicBlock, exec, thread, values};
 
 /// What an operation came to.
 pub(super) enum Outcome<R> {
@@ -126,7 +125,7 @@ impl<T: Linearizable> Results<T> {
             _ => Err("a result is a text".to_owned()),
         };
         let known = format!("results of {name} in check {}", self.number);
-        let predicate = Rule::Own(known.into(), Arc::new(same)).predicate();
+        let predicate = values::known_by(known.into(), Arc::new(same));
         exec::blocks::say(Word::Observe, &name, predicate, Ok(Value::Text(text)), self.here);
     }
 

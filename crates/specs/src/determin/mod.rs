@@ -4,7 +4,7 @@
 //! this location is the same by that predicate in both executions" ([`Conjunct`]). The postcondition is the strongest
 //! that holds for every two executions which begin alike (algorithms 1 and 2); the precondition is a weakest one that
 //! implies it: of those that occur between two executions (algorithm 4, the default) or of all (algorithm 3).
-//! [`Study`] has these algorithms, `simplify` the three heuristics of §4.5.
+//! [`Study`] has these algorithms, `simplify` the three heuristics of §4.5, [`Promise`] what later executions are held to.
 //!
 //! We deviate in four points. Line 11 of algorithm 4 needs a strict subset, or it returns nothing. By definition 8 a
 //! precondition occurs between two *different* executions. Without two executions that begin alike nothing is inferred
@@ -18,15 +18,17 @@
 
 mod columns;
 mod pairs;
+mod promise;
 mod set;
 mod simplify;
 mod study;
 mod table;
 mod weakest;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
+pub use promise::Promise;
 pub use set::Set;
 pub use study::Study;
 pub use table::{BadRow, Row, Table};
@@ -35,7 +37,7 @@ pub use weakest::Found;
 use crate::Predicate;
 
 /// "The value of this location is the same by this predicate in both executions."
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Conjunct {
     /// The location.
     pub name: Box<str>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::{BlockExecution, Value, Word};
+use crate::{BlockExecution, Call, Value, Word};
 
 /// One execution, as a line of a file of executions has it.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -24,20 +24,25 @@ impl Row {
     /// many locations.
     pub fn of<S>(execution: &BlockExecution<S>) -> Row {
         let side = |word| {
-            let calls = execution.calls_of(word).filter_map(|c| Some((c, c.value.value.clone()?)));
-            let mut values = BTreeMap::new();
-            for (call, value) in calls {
-                let nth = (1..).map(|n| match n {
-                    1 => call.key.name.clone(),
-                    n => format!("{} ({n})", call.key.name).into(),
-                });
-                let free = nth.into_iter().find(|name| !values.contains_key(name));
-                values.extend(free.map(|name| (name, value)));
-            }
-            values
+            let calls = named(execution, word).into_iter();
+            calls.filter_map(|(name, call)| Some((name, call.value.value.clone()?))).collect()
         };
         Row { block: execution.block.clone(), pre: side(Word::Before), post: side(Word::After) }
     }
+}
+
+/// The states that an execution recorded, by location.
+pub(super) fn named<S>(execution: &BlockExecution<S>, word: Word) -> BTreeMap<Box<str>, &Call<S>> {
+    let mut calls = BTreeMap::new();
+    for call in execution.calls_of(word).filter(|c| c.value.value.is_some()) {
+        let nth = (1..).map(|n| match n {
+            1 => call.key.name.clone(),
+            n => format!("{} ({n})", call.key.name).into(),
+        });
+        let free = nth.into_iter().find(|name| !calls.contains_key(name));
+        calls.extend(free.map(|name| (name, call)));
+    }
+    calls
 }
 
 /// An execution does not fit to the others.

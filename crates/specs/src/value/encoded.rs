@@ -73,6 +73,13 @@ impl Value {
         bytes
     }
 
+    /// How many bytes the stored form has.
+    pub fn encoded_len(&self) -> usize {
+        let mut len = size_of_val(&VERSION);
+        emit(self, &mut |part| len += part.len(), false);
+        len
+    }
+
     /// The digest.
     pub fn digest(&self) -> Digest {
         // The tag and the longest number; a hasher has a buffer that is not worth its allocation for so little.

@@ -9,7 +9,8 @@ use selvedge_specs::determin::{
 };
 use serde::Serialize;
 
-use super::{observed, paste};
+use super::observed::{self, Observed};
+use super::paste;
 use crate::args::{InferDeterminism, InferFormat, Precondition};
 use crate::exit::{Exit, Failure};
 use crate::input::for_each_line;
@@ -18,12 +19,12 @@ use crate::messages::error_label;
 /// Infers a specification for each block and prints it. A block of which nothing can be inferred is named, and the exit
 /// code says so.
 pub(crate) fn run(args: &InferDeterminism) -> Result<Exit, Failure> {
-    let tables = match &args.executions {
-        Some(file) => read(file)?,
+    let mut observed = match &args.executions {
+        Some(file) => Observed::unnamed(read(file)?),
         None if args.store => observed::stored()?,
         None => observed::executed(args)?,
     };
-    let tables = selected(tables, args)?;
+    let tables = selected(std::mem::take(&mut observed.tables), args)?;
     let weakest = match args.precondition {
         Precondition::Wlop => Weakest::Occurring,
         Precondition::Wlp => Weakest::Any,
@@ -32,7 +33,10 @@ pub(crate) fn run(args: &InferDeterminism) -> Result<Exit, Failure> {
     let mut inferred = Vec::new();
     for table in &tables {
         match determin::infer(table, weakest) {
-            Ok(specification) => inferred.push((specification, table)),
+            Ok(specification) => {
+                observed.keep(&specification)?;
+                inferred.push((specification, table));
+            }
             Err(why) => {
                 anstream::eprintln!(
                     "{}: nothing can be inferred about the block {:?}: {why}",

@@ -1,5 +1,6 @@
 //! Executions to infer determinism from: of a program under control, or in the store.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -9,43 +10,96 @@ use selvedge_explore::rng::derive;
 use selvedge_explore::{RandomWalk, Rng};
 use selvedge_model::Site;
 use selvedge_specs::BlockExecution;
-use selvedge_specs::determin::{Row, Table};
+use selvedge_specs::determin::{Promise, Row, Specification, Table};
 
 use crate::args::InferDeterminism;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
+use crate::program::claims::RegionOptions;
+use crate::progress::Schedules;
 use crate::store::{self, Store};
 
 /// Executions of one content that are looked at; more would only add to the evidence.
 const OF_A_CONTENT: u64 = 1000;
 
-/// The tables of the blocks in the store, of the last build of each.
-pub(super) fn stored() -> Result<Vec<Table>, Failure> {
+/// Executions to infer from, by block, and the build of the program that they are of.
+#[derive(Default)]
+pub(super) struct Observed {
+    pub(super) tables: Vec<Table>,
+    executions: Vec<BlockExecution<Site>>,
+    builds: BTreeMap<Box<str>, String>,
+}
+
+impl Observed {
+    /// Executions of no program that is known.
+    pub(super) fn unnamed(tables: Vec<Table>) -> Observed {
+        Observed { tables, ..Observed::default() }
+    }
+
+    /// Stores what was inferred, so that later executions can be compared with it. Without a store nothing is kept.
+    pub(super) fn keep(&self, specification: &Specification) -> Result<(), Failure> {
+        let promise = Promise::from(specification);
+        let Some(build) = self.builds.get(&promise.block) else { return Ok(()) };
+        let of_block = |e: &&BlockExecution<Site>| e.block == promise.block;
+        let executions: Vec<_> = self.executions.iter().filter(of_block).cloned().collect();
+        let directory = store::directory(&std::env::current_dir()?);
+        if let Some(mut store) = store::open(&directory) {
+            store.keep_promise(&promise, build, &executions)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, execution: &BlockExecution<Site>, build: &str) -> Result<(), Failure> {
+        add(&mut self.tables, execution)?;
+        self.builds.insert(execution.block.clone(), build.to_owned());
+        if !self.executions.contains(execution) {
+            self.executions.push(execution.clone());
+        }
+        Ok(())
+    }
+
+    fn some(self, otherwise: &str) -> Result<Observed, Failure> {
+        match self.tables.is_empty() {
+            true => Err(Failure::Undecided(otherwise.to_owned())),
+            false => Ok(self),
+        }
+    }
+}
+
+/// The blocks in the store, of the last build of each.
+pub(super) fn stored() -> Result<Observed, Failure> {
     let store = Store::open(&store::directory(&std::env::current_dir()?))?;
-    let mut tables = Vec::new();
+    let mut observed = Observed::default();
     for block in store.blocks()? {
         for content in store.contents_of_last_build(&block.block)? {
+            let build = content.builds.first().map_or("", String::as_str);
             for _ in 0..content.executions.min(OF_A_CONTENT) {
-                add(&mut tables, &content.execution)?;
+                observed.add(&content.execution, build)?;
             }
         }
     }
-    some(tables, "no states of blocks are stored; SELVEDGE_STATE records them")
+    observed.some("no states of blocks are stored; SELVEDGE_STATE records them")
 }
 
-/// The tables of the blocks that a program executes.
-pub(super) fn executed(args: &InferDeterminism) -> Result<Vec<Table>, Failure> {
+/// The blocks that a program executes.
+pub(super) fn executed(args: &InferDeterminism) -> Result<Observed, Failure> {
     let deadline = Deadline::new(None)?;
     let alone = [String::new()];
     let inputs = if args.inputs.is_empty() { &alone[..] } else { &args.inputs };
-    let mut tables = Vec::new();
+    let regions =
+        RegionOptions { deterministic: args.deterministic.clone(), ..RegionOptions::default() };
+    let claims = regions.claims();
+    let mut observed = Observed::default();
+    let mut progress = Schedules::new("infer", args.runs * inputs.len() as u64);
     for (number, input) in (0..).zip(inputs) {
         let mut command = args.command.clone();
         command.extend(words(input)?.into_iter().map(OsString::from));
         let program = ControlledProgram::find(&command, args.patience)?;
-        let mut executor = Native::new(&program, &deadline).executor()?;
+        let native = Native::new(&program, &deadline).claiming(claims.clone());
+        let mut executor = native.with_globals(args.globals.depth()).executor()?;
         for run in 0..args.runs {
+            progress.advance(number * args.runs + run, 0, &deadline);
             let rng = Rng::new(derive(derive(args.seed, number), run));
             let ask = Ask { seed: args.seed, ..Ask::default() };
             let execution = execute(&mut executor, &mut RandomWalk::default(), rng, &ask)?;
@@ -53,14 +107,14 @@ pub(super) fn executed(args: &InferDeterminism) -> Result<Vec<Table>, Failure> {
             if let Some(wrong) = &blocks.wrong {
                 return Err(Failure::Usage(wrong.to_string()));
             }
-            blocks.executions.iter().try_for_each(|execution| add(&mut tables, execution))?;
+            let build = &program.setup.build;
+            blocks.executions.iter().try_for_each(|e| observed.add(e, build))?;
         }
     }
-    some(tables, "no block of the program recorded a state; SELVEDGE_STATE records one")
-}
-
-fn some(tables: Vec<Table>, otherwise: &str) -> Result<Vec<Table>, Failure> {
-    if tables.is_empty() { Err(Failure::Undecided(otherwise.to_owned())) } else { Ok(tables) }
+    progress.clear();
+    observed.some(
+        "no block of the program recorded a state; SELVEDGE_STATE records one, and --globals all globals",
+    )
 }
 
 fn add(tables: &mut Vec<Table>, execution: &BlockExecution<Site>) -> Result<(), Failure> {

@@ -6,8 +6,10 @@
 
 mod ending;
 mod held_before;
+mod misuse;
 pub(crate) mod observe;
 mod ranks;
+mod record;
 pub(crate) mod signals;
 mod waiting;
 mod watch;
@@ -19,7 +21,7 @@ use std::process::{Command, ExitCode};
 
 use selvedge_model::Symbols;
 use selvedge_report::{Bound, FORMATS};
-use selvedge_runtime::{Form, Outcome, Session};
+use selvedge_runtime::{Form, Judges, Outcome, Session};
 use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::{Output, Run};
@@ -35,6 +37,7 @@ use crate::program::toolbox::Toolbox;
 use crate::store::states::About;
 use crate::store::{self, Journal};
 use crate::terminal;
+use record::Recording;
 use watch::Watch;
 
 /// Runs the program and reports. The exit code is 1 if there are findings, else the program's own.
@@ -57,7 +60,12 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         Journal::begin(store::open(&directory), &words(&args.command), mode(form), &sight);
     let claims = args.options.regions.claims();
     let analyses = analyses.needing(checking.is_some());
-    let options = analyses.options(!claims.is_empty());
+    let mut options = analyses.options(!claims.is_empty());
+    options.linger = args.options.linger;
+    let record = args.record.as_deref().map(Recording::create).transpose()?;
+    if record.is_some() {
+        (options.accesses, options.atomics) = (true, true);
+    }
     let symbolizer = SharedSymbolizer::new(&root).claiming(claims.clone());
     let mut source = args.options.source.clone();
     source.push(root);
@@ -67,9 +75,11 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
         across_builds: args.options.across_builds,
         ..About::default()
     };
+    let judges = Judges::default();
     let mut watch = Watch::new(analyses.recorded, symbolizer.clone(), suppressions, journal)
         .checking(checking)
-        .comparing(about)
+        .comparing(about, judges.clone())
+        .recording(record)
         .live();
 
     let mut command = Command::new(&program.path);
@@ -82,6 +92,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let signals = signals::hold().map_err(Failure::Output)?;
     let session = Session::start(command, form, &toolbox.libraries, options)
         .inspect_err(|_| watch.was_not_observed())?;
+    let session = session.judged(judges);
     signals.forward_to(session.pid());
     let mut symbols = Symbols::default();
     let mut resolver = symbolizer.clone();

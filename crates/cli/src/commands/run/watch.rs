@@ -7,25 +7,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
-use selvedge_engine::{Differing, Origin, Wrong};
+use selvedge_engine::{Anomaly, Differing, Origin, Wrong};
 use selvedge_model::{
-    Ended, Event, Finding, FindingId, FirstRace, Kind, Op, Site, SiteId, Symbols, ThreadId,
+    Ended, Event, Finding, FindingId, FirstRace, Kind, Misuse, Op, Site, SiteId, Subject, Symbols,
+    ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
 use selvedge_runtime::decode::Wait;
 use selvedge_runtime::{
-    BlocksSeen, Epoch, Modules, NativeRace, Object, Observe, Outcome, crash, races,
+    BlocksSeen, Epoch, Judges, Modules, NativeRace, Object, Observe, Outcome, crash, races,
 };
 use selvedge_specs::BlockExecution;
 use selvedge_specs::states::Checked;
 
 use super::ending;
 use super::held_before::HeldBefore;
+use super::misuse::Objects;
+use super::record::Recording;
 use super::waiting::Waiting;
 use crate::checking::NativeChecking;
 use crate::commands::check;
 use crate::control::determinism;
-use crate::program::heap::Heap;
+use crate::program::heap::{Block, Heap};
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::{self, SharedSymbolizer};
 use crate::store::Journal;
@@ -54,6 +57,10 @@ pub(super) struct Watch {
     threads: BTreeMap<ThreadId, Thread>,
     synchronized: bool,
     waiting: Waiting,
+    objects: Objects,
+    /// What is wrong with the program's own suppressions.
+    warnings: Vec<String>,
+    record: Option<Recording>,
     /// A user watches: what keeps the program from ending is told at once.
     is_live: bool,
     /// Set when threads wait for each other for ever.
@@ -62,8 +69,13 @@ pub(super) struct Watch {
     races: BTreeMap<usize, FindingId>,
     /// What is stored with executions of blocks.
     about: About,
+    /// Calls the predicates that are functions of the program.
+    judges: Judges,
     /// Why there is no verdict over blocks.
     wrong: Option<Wrong>,
+    /// Conflicts in deterministic regions, by the name of the region. What a block ensures says whether its conflicts
+    /// matter, so they wait until it is known what ensures something.
+    conflicts: Vec<(Box<str>, Case)>,
     /// Executions of blocks that ensure something, by the block; how many could be compared.
     compared: BTreeMap<Box<str>, (u64, u64)>,
 }
@@ -97,11 +109,16 @@ impl Watch {
             threads: BTreeMap::from([(ThreadId(0), Thread::default())]),
             synchronized: false,
             waiting: Waiting::default(),
+            objects: Objects::default(),
+            warnings: Vec::new(),
+            record: None,
             is_live: false,
             stuck: Arc::default(),
             races: BTreeMap::new(),
             about: About::default(),
+            judges: Judges::default(),
             wrong: None,
+            conflicts: Vec::new(),
             compared: BTreeMap::new(),
         }
     }
@@ -111,9 +128,14 @@ impl Watch {
         Watch { checking, ..self }
     }
 
+    /// Also writes a trace.
+    pub(super) fn recording(self, record: Option<Recording>) -> Watch {
+        Watch { record, ..self }
+    }
+
     /// Compares deterministic blocks with the executions that are stored.
-    pub(super) fn comparing(self, about: About) -> Watch {
-        Watch { about, ..self }
+    pub(super) fn comparing(self, about: About, judges: Judges) -> Watch {
+        Watch { about, judges, ..self }
     }
 
     /// What could not be decided about blocks, in words; an error if the program does not use them as it should.
@@ -188,6 +210,12 @@ impl Watch {
     pub(super) fn finish(mut self, symbols: &Symbols, outcome: &Outcome) -> Watched {
         self.pipeline.finish();
         self.report_new(symbols);
+        for (block, case) in std::mem::take(&mut self.conflicts) {
+            match self.compared.contains_key(&block) {
+                true => self.report.stats.conflicts += 1,
+                false => self.add(case, &[]),
+            }
+        }
         if let Some(checking) = self.checking.take() {
             let (name, cases) = checking.finish();
             self.report.stats.analyses.push(name.to_owned());
@@ -201,7 +229,10 @@ impl Watch {
         stats.bounds.extend(self.pipeline.bounds().map(|b| check::bound(b, None)));
         let ended = self.ended.unwrap_or(Ended::Code(0));
         self.journal.finish(&words::ended(ended), &self.report.stats);
-        let mut remarks = Vec::new();
+        let mut remarks = std::mem::take(&mut self.warnings);
+        if let Some(record) = self.record.take() {
+            remarks.extend(record.finish(symbols));
+        }
         if ended != Ended::Code(0) {
             remarks.push(words::program_ended(ended));
         }
@@ -242,7 +273,14 @@ impl Watch {
         };
         let new: Vec<Finding> = self.pipeline.news().filter(possible).cloned().collect();
         for finding in new {
-            self.add(self.with_names(Case::new(&finding, symbols), &finding), &[]);
+            let case = self.with_names(Case::new(&finding, symbols), &finding);
+            match finding.subject {
+                Subject::Region(region) if finding.kind == Kind::DeterminismViolation => {
+                    let name = symbols.region(region).map_or("".into(), |r| r.name.clone());
+                    self.conflicts.push((name, case));
+                }
+                _ => self.add(case, &[]),
+            }
         }
     }
 
@@ -287,17 +325,61 @@ impl Watch {
         Lock::all(self.held.locks(set), symbols)
     }
 
+    /// Adds what the events know of a misuse and the program does not: another thread's part, and where a thread was
+    /// started. Returns how many places are in front of those of the record.
+    fn complete(&self, race: &NativeRace, finding: &mut Finding) -> usize {
+        let Some(misuse) = &race.misuse else { return 0 };
+        let last = self.threads.keys().next_back().copied().unwrap_or(ThreadId(0));
+        let other = self.objects.other(misuse, race.later.range.start, &self.held, last);
+        let others = other.iter().len();
+        finding.places.splice(..0, other);
+        others
+    }
+
+    /// The calls that led to the places of a race, and the locks that were held there.
+    fn add_stacks<'a>(
+        &self,
+        race: &NativeRace,
+        places: impl Iterator<Item = &'a mut report::Place>,
+        symbols: &Symbols,
+        modules: &Modules,
+    ) {
+        let mut symbolizer = self.symbolizer.borrow_mut();
+        for (place, side) in places.zip(race.earlier.iter().chain([&race.later])) {
+            place.stack = symbolizer.stack(&side.stack, modules);
+            if std::ptr::eq(side, &race.later) {
+                place.held = Some(self.locks(self.held.set(side.thread), symbols));
+                continue;
+            }
+            let calls = symbolizer.likely_calls(side.pc, &race.past, modules);
+            place.stack = symbolizer.stack(&calls, modules);
+            place.stack_likely = !place.stack.is_empty();
+            place.approximate = !race.certain;
+            let before = self.held_before.at(side.thread, side.epoch);
+            place.held = before.map(|set| self.locks(set, symbols));
+        }
+    }
+
+    /// The heap block that a race or a misuse is about. One that is used too late is not there any more.
+    fn block(&self, race: &NativeRace) -> Option<&Block> {
+        let addr = race.later.range.start;
+        match race.misuse {
+            Some(Misuse::UsedFreed | Misuse::FreedTwice) => self.heap.was_at(addr),
+            _ => self.heap.at(addr),
+        }
+    }
+
     /// Notes about a race: the heap block, and where its threads were started.
     fn notes(&self, race: &NativeRace, symbols: &Symbols) -> Vec<Note> {
         let mut notes = Vec::new();
-        if let Some(block) = self.heap.at(race.later.range.start) {
+        if let Some(block) = self.block(race) {
             notes.push(Note::HeapBlock {
                 byte: race.later.range.start - block.range.start,
                 thread: self.thread_name(block.thread),
                 at: Some(symbols.site(block.site)).filter(is_users),
             });
         }
-        for side in [&race.earlier, &race.later] {
+        for side in race.earlier.iter().chain([&race.later]) {
             let started = self.threads.get(&side.thread).and_then(|t| t.started.as_ref());
             if let Some((by, site)) = started {
                 notes.push(Note::StartedBy {
@@ -317,7 +399,7 @@ impl Watch {
         if let Some(name) = self.symbolizer.borrow_mut().variable(addr, modules) {
             return Memory::Named(name);
         }
-        match self.heap.at(addr).map(|block| symbols.site(block.site)) {
+        match self.block(race).map(|block| symbols.site(block.site)) {
             Some(site) => Memory::Heap { from: Some(site).filter(is_users) },
             None => Memory::Unnamed,
         }
@@ -327,6 +409,9 @@ impl Watch {
 impl Observe for Watch {
     fn event(&mut self, event: &Event, symbols: &Symbols) {
         self.report.stats.events += 1;
+        if let Some(record) = &mut self.record {
+            record.event(event, symbols);
+        }
         match event.op {
             Op::Begin | Op::End => {}
             Op::Alloc(range) => self.heap.allocated(range, event.thread, event.site),
@@ -350,27 +435,20 @@ impl Observe for Watch {
     }
 
     fn race(&mut self, race: &NativeRace, symbols: &mut Symbols, modules: &Modules) {
-        let finding = race.finding(symbols, modules, &mut self.symbolizer.clone());
+        let mut finding = race.finding(symbols, modules, &mut self.symbolizer.clone());
+        let others = self.complete(race, &mut finding);
         let mut reported = self.with_names(Case::new(&finding, symbols), &finding);
-        reported.subject = report::Subject::Memory(self.subject(race, symbols, modules));
-        reported.notes = self.notes(race, symbols);
-        let mut symbolizer = self.symbolizer.borrow_mut();
-        for (place, side) in reported.places.iter_mut().zip([&race.earlier, &race.later]) {
-            place.stack = symbolizer.stack(&side.stack, modules);
+        let memory = self.subject(race, symbols, modules);
+        match &mut reported.subject {
+            report::Subject::Misused { of, .. } => *of = memory,
+            subject => *subject = report::Subject::Memory(memory),
         }
-        if let Some(earlier) = reported.places.first_mut() {
-            let calls = symbolizer.likely_calls(race.earlier.pc, &race.past, modules);
-            earlier.stack = symbolizer.stack(&calls, modules);
-            earlier.stack_likely = !earlier.stack.is_empty();
+        if race.misuse != Some(Misuse::NeverJoined) {
+            reported.notes = self.notes(race, symbols);
         }
+        let places = reported.places.iter_mut().skip(others);
+        self.add_stacks(race, places, symbols, modules);
         let files = modules_of(race, modules);
-        drop(symbolizer);
-        if let [earlier, later] = reported.places.as_mut_slice() {
-            earlier.approximate = !race.certain;
-            let before = self.held_before.at(race.earlier.thread, race.earlier.epoch);
-            earlier.held = before.map(|set| self.locks(set, symbols));
-            later.held = Some(self.locks(self.held.set(race.later.thread), symbols));
-        }
         self.races.insert(race.number, reported.id);
         self.add(reported, &files);
     }
@@ -386,7 +464,14 @@ impl Observe for Watch {
         self.held_before.change(thread, from, self.held.set(thread));
     }
 
+    fn destroyed(&mut self, addr: u64, thread: ThreadId, site: SiteId) {
+        self.objects.destroyed(addr, thread, site);
+    }
+
     fn object(&mut self, object: Object, addr: u64, site: SiteId) {
+        if let Object::Lock(lock) = object {
+            self.objects.lock(lock, addr);
+        }
         if let Some(checking) = &mut self.checking {
             checking.object(object, addr, site);
         }
@@ -400,7 +485,7 @@ impl Observe for Watch {
 
     fn block(&mut self, execution: BlockExecution<SiteId>, symbols: &Symbols) {
         let execution = execution.map(|site| symbols.site(site));
-        let checked = match self.journal.check_block(&execution, &self.about) {
+        let checked = match self.journal.check_block(&execution, &self.about, &mut self.judges) {
             None => return,
             Some(Err(trouble)) => {
                 self.wrong.get_or_insert(Wrong::Predicate(*trouble));
@@ -408,6 +493,11 @@ impl Observe for Watch {
             }
             Some(Ok(checked)) => checked,
         };
+        if let Some((differing, earlier)) = self.journal.check_promise(&execution, &self.about) {
+            let block = execution.block.clone();
+            let anomaly = Anomaly { block, differing, earlier, schedule: None };
+            self.add(determinism::anomaly(anomaly), &[]);
+        }
         let (Checked { compared, violation }, build) = checked;
         if execution.ensures() {
             let counts = self.compared.entry(execution.block.clone()).or_default();
@@ -434,6 +524,18 @@ impl Observe for Watch {
         }
     }
 
+    fn default_options(&mut self, options: &str) {
+        if let Err(wrong) = self.suppressions.follow(options) {
+            self.warnings.push(wrong.to_string());
+        }
+    }
+
+    fn default_suppressions(&mut self, suppressions: &str) {
+        if let Err(wrong) = self.suppressions.add(suppressions, "__tsan_default_suppressions") {
+            self.warnings.push(wrong.to_string());
+        }
+    }
+
     fn named(&mut self, thread: ThreadId, name: &str) {
         self.threads.entry(thread).or_default().name = Some(name.to_owned());
     }
@@ -446,8 +548,8 @@ fn is_users(site: &Site) -> bool {
 
 /// The files whose code took part in a race.
 fn modules_of(race: &NativeRace, modules: &Modules) -> Vec<String> {
-    let sides = [&race.earlier, &race.later];
-    let pcs = sides.into_iter().flat_map(|s| std::iter::once(s.pc).chain(s.stack.iter().copied()));
+    let sides = race.earlier.iter().chain([&race.later]);
+    let pcs = sides.flat_map(|s| std::iter::once(s.pc).chain(s.stack.iter().copied()));
     let files: BTreeSet<String> = pcs
         .filter_map(|pc| modules.find(pc))
         .map(|m| m.path.to_string_lossy().into_owned())

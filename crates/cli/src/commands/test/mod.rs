@@ -56,7 +56,8 @@ fn test(
     journal: &mut Journal,
 ) -> Result<(Report, explore::Answer), Failure> {
     let claims = args.regions.claims();
-    let native = Native::new(program, deadline).claiming(claims.clone());
+    let native =
+        Native::new(program, deadline).claiming(claims.clone()).with_globals(args.globals.depth());
     let native = Arc::new(native);
     let (observation, predicted, mut report) =
         predict::predict(program, &native, args, suppressions, deadline)?;
@@ -68,6 +69,7 @@ fn test(
     let mut campaign = Campaign::new(Arc::clone(&native), budget);
     campaign.determinism = determinism::blocks(program, args.across_builds);
     campaign.besides = observation.executions;
+    let conflicts = observation.conflicts;
     if let Some((left, schedule)) = &observation.baseline {
         campaign.count_baseline(left, schedule);
     }
@@ -76,7 +78,7 @@ fn test(
     let mut watcher = Watcher {
         deadline,
         journal,
-        progress: Schedules::new(args.budget.schedules),
+        progress: Schedules::new("confirm", args.budget.schedules),
         predicted: &predicted,
         suppressions,
         by: "schedules",
@@ -100,37 +102,32 @@ fn test(
     report.cases = cases.into_iter().filter(Case::is_finding).chain(report.cases).collect();
     let search = explore::search(&campaign, points, observation.releases);
     if search.schedules > 0 && deadline.stopped().is_none() {
+        watcher.progress.turn_to("explore");
         let search = Search { witness: Some(args.serial.criterion()), ..search };
         let how = (false, &known[..], false);
         explore::undirected(&mut campaign, search, how, &mut watcher)?;
     }
     watcher.progress.clear();
     determinism::refuse(&campaign.determinism)?;
-    for violation in determinism::violations(&campaign, deadline, journal)? {
-        if !suppressions.match_finding(&violation, &[]) {
-            report.add(violation);
-        }
-    }
+    let mut differences = determinism::violations(&campaign, deadline, journal)?;
+    differences.extend(determinism::anomalies(&mut campaign, journal));
     linearity::refuse(&campaign)?;
     let criterion = args.serial.criterion();
-    for violation in linearity::violations(&campaign, &criterion, deadline, journal)? {
-        if !suppressions.match_finding(&violation, &[]) {
-            report.add(violation);
-        }
-    }
+    differences.extend(linearity::violations(&campaign, &criterion, deadline, journal)?);
+    let wanted = |case: &Case| !suppressions.match_finding(case, &[]);
+    differences.into_iter().filter(wanted).for_each(|case| report.add(case));
     let undecided = determinism::undecided(&campaign.determinism, false);
     let undecided: Vec<Remark> =
         undecided.into_iter().chain(linearity::undecided(&campaign)).collect();
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
-    for failure in failures {
-        if !suppressions.match_finding(&failure, &[]) {
-            journal.add(report.merge(failure, Keep::Second));
-        }
+    for failure in failures.into_iter().filter(wanted) {
+        journal.add(report.merge(failure, Keep::Second));
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
     report.stats.bounds.extend(claims.unmatched());
+    report.stats.conflicts = conflicts + campaign.determinism.conflicts;
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
     let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
     Ok((report, answer))

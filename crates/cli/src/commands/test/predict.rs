@@ -16,6 +16,7 @@ use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
 use crate::program::suppress::Suppressions;
+use crate::progress::Schedules;
 
 /// The number of controlled executions to observe.
 const OBSERVED: u64 = 3;
@@ -29,7 +30,9 @@ pub(super) fn predict(
     deadline: &Deadline,
 ) -> Result<(Observation<Controlled>, Vec<Predicted>, Report), Failure> {
     let mut seen = Report::default();
-    for _ in 0..args.observe {
+    let mut progress = Schedules::new("observe", args.observe + OBSERVED);
+    for number in 0..args.observe {
+        progress.advance(number, seen.cases.len(), deadline);
         let checking = args.discipline.as_deref().map(Checking::load).transpose()?;
         let one = observe_run(program, suppressions.clone(), deadline, checking)?;
         seen.stats.events += one.stats.events;
@@ -45,6 +48,8 @@ pub(super) fn predict(
     let mut executor = native.executor()?;
     let observed = observe(&mut executor, args.budget.seed, OBSERVED, (&analyses[..], settings));
     let observation = explore::in_time(observed, program, deadline)?;
+    progress.advance(args.observe + OBSERVED, seen.cases.len() + observation.seen.len(), deadline);
+    progress.clear();
     let mut report = Report { stats: seen.stats, ..Report::default() };
     report.stats.analyses = analyses.iter().map(|a| a.name.to_owned()).collect();
     report.stats.events += observation.events;

@@ -62,8 +62,8 @@ struct Compiler {
 /// Compiles or links. The exit code is the compiler's own.
 pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failure> {
     const OPTION: &str = "--selvedge-compiler=";
-    const INCLUDE: &str = "--selvedge-print-include-dir";
-    if args.iter().any(|a| a == INCLUDE) {
+    const INCLUDE: [&str; 2] = ["--print-include", "--selvedge-print-include-dir"];
+    if args.iter().any(|a| INCLUDE.iter().any(|name| a == name)) {
         println!("{}", Toolbox::unpack()?.include.display());
         return Ok(ExitCode::SUCCESS);
     }

@@ -11,7 +11,7 @@ use object::elf::FileHeader64;
 use object::read::elf::{ElfFile, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SymbolKind};
 use selvedge_model::Frame;
-use selvedge_runtime::Module;
+use selvedge_runtime::{Location, Module, Shape};
 
 use super::types::{Member, Types};
 
@@ -165,6 +165,12 @@ impl Binary {
         })
     }
 
+    /// The type of the data there, if it is one value of `len` bytes.
+    pub(super) fn shape(&self, address: u64, len: u64) -> Option<Shape> {
+        let (_, offset) = within(&self.variables, address)?;
+        self.types()?.shape(address - offset, offset, len)
+    }
+
     /// The memory of the variable around an address.
     pub(super) fn extent(&self, address: u64) -> Option<selvedge_model::Range> {
         let (symbol, offset) = within(&self.variables, address)?;
@@ -184,6 +190,11 @@ impl Binary {
     /// Where a variable or a member is declared.
     pub(super) fn declaration(&self, name: &str) -> Option<(PathBuf, u64)> {
         self.types()?.declaration(name)
+    }
+
+    /// The locations that the variables of the file lead to, see [`Types::locations`].
+    pub(super) fn locations(&self, depth: usize) -> Vec<Location> {
+        self.types().map(|types| types.locations(depth)).unwrap_or_default()
     }
 
     fn types(&self) -> Option<&Types> {

@@ -5,6 +5,7 @@
 //! may say less, but nothing wrong.
 
 mod binary;
+mod globals;
 mod likely_calls;
 mod locks;
 mod types;
@@ -16,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use selvedge_model::{Frame, Range, Site};
-use selvedge_runtime::{CallBefore, FunctionRegion, LockPart, Module, Modules, Registers, Resolve};
+use selvedge_runtime::{
+    CallBefore, FunctionRegion, Location, LockPart, Module, Modules, Registers, Resolve, Shape,
+};
 
 use crate::program::claims::Claims;
 
@@ -45,6 +48,8 @@ pub(crate) struct Symbolizer {
     claims: Claims,
     /// Objects are named down to the data that lies there.
     names_data: bool,
+    /// How many members and pointers are followed to locations that are states of blocks, if there are any.
+    depth: Option<usize>,
 }
 
 impl Symbolizer {
@@ -57,6 +62,7 @@ impl Symbolizer {
             tries: HashSet::new(),
             claims: Claims::default(),
             names_data: false,
+            depth: None,
         }
     }
 
@@ -139,6 +145,13 @@ impl Symbolizer {
         binary.data(addr.checked_sub(binary.bias(&module))?)
     }
 
+    /// The type of the data with static storage at `addr`, if it is one value of `len` bytes.
+    fn shape(&mut self, addr: u64, len: u64, modules: &Modules) -> Option<Shape> {
+        let module = modules.iter().filter(|m| m.base <= addr).max_by_key(|m| m.base)?.clone();
+        let binary = self.binary(&module);
+        binary.shape(addr.checked_sub(binary.bias(&module))?, len)
+    }
+
     /// The memory of the variable with static storage at `addr`.
     pub(crate) fn extent(&mut self, addr: u64, modules: &Modules) -> Option<Range> {
         let module = modules.iter().filter(|m| m.base <= addr).max_by_key(|m| m.base)?.clone();
@@ -152,8 +165,7 @@ impl Symbolizer {
     pub(crate) fn members(&mut self, modules: &Modules) -> Option<Structures> {
         let mut files = HashSet::new();
         let mut all: Option<Structures> = None;
-        let systems = |m: &Module| m.path.starts_with("/usr/lib") || m.path.starts_with("/lib");
-        for module in modules.iter().filter(|m| !systems(m) && files.insert(m.path.clone())) {
+        for module in modules.iter().filter(|m| !is_systems(m) && files.insert(m.path.clone())) {
             let binary = self.binary(module);
             if let Some(members) = binary.members() {
                 let all = all.get_or_insert_default();
@@ -189,6 +201,24 @@ impl Symbolizer {
             }
         }
         regions
+    }
+
+    /// The locations that can be reached from the globals of the program and its own libraries.
+    fn globals(&mut self, modules: &Modules) -> Vec<Location> {
+        let Some(depth) = self.depth else { return Vec::new() };
+        let mut files = HashSet::new();
+        let mut all = Vec::new();
+        for module in modules.iter().filter(|m| !is_systems(m) && files.insert(m.path.clone())) {
+            let binary = self.binary(module);
+            let bias = binary.bias(module);
+            for mut location in binary.locations(depth) {
+                if let Some(address) = location.path.first_mut() {
+                    *address = address.wrapping_add(bias);
+                }
+                all.push(location);
+            }
+        }
+        all
     }
 
     /// The name of the function that `pc` lies in, without parameters.
@@ -236,6 +266,12 @@ impl SharedSymbolizer {
         self
     }
 
+    /// Finds locations behind up to `depth` members and pointers from a global.
+    pub(crate) fn reaching(self, depth: Option<usize>) -> SharedSymbolizer {
+        self.borrow_mut().depth = depth;
+        self
+    }
+
     /// Names objects down to the data that lies there.
     pub(crate) fn naming_data(self) -> SharedSymbolizer {
         self.borrow_mut().names_data = true;
@@ -278,12 +314,20 @@ impl Resolve for SharedSymbolizer {
         self.borrow_mut().regions(modules)
     }
 
+    fn globals(&mut self, modules: &Modules) -> Vec<Location> {
+        self.borrow_mut().globals(modules)
+    }
+
     fn lock_step(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Option<LockPart<Site>> {
         self.borrow_mut().lock_step(pc, callers, modules)
     }
 
     fn is_library(&self, site: &Site) -> bool {
         site.frame().is_some_and(is_library)
+    }
+
+    fn shape(&mut self, addr: u64, len: u64, modules: &Modules) -> Option<Shape> {
+        self.borrow_mut().shape(addr, len, modules)
     }
 
     fn object(&mut self, addr: u64, modules: &Modules) -> Option<String> {
@@ -293,6 +337,11 @@ impl Resolve for SharedSymbolizer {
             false => symbolizer.variable(addr, modules),
         }
     }
+}
+
+/// Whether a file belongs to the system.
+fn is_systems(module: &Module) -> bool {
+    module.path.starts_with("/usr/lib") || module.path.starts_with("/lib")
 }
 
 /// What is known of an address without debug information: `libz.so.1(deflate+0x1f)`.
@@ -320,7 +369,10 @@ pub(crate) fn is_library(frame: &Frame) -> bool {
     let cxx = file.starts_with("/usr/") && file.contains("/c++/");
     let rust = file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/");
     // A method of a trait is `<type as trait>::method`.
-    let marks = frame.function.trim_start_matches('<').starts_with("selvedge::regions::");
+    let function = frame.function.trim_start_matches('<');
+    let marks = ["selvedge::regions::", "selvedge::blocks::", "selvedge::native::"]
+        .iter()
+        .any(|module| function.starts_with(module));
     cxx || rust || marks || file.contains("crates/runtime/injected/src/")
 }
 

@@ -16,14 +16,18 @@ use gimli::{
 };
 use object::{Object, ObjectSection};
 
+mod shapes;
+
 type Reader = EndianArcSlice<RunTimeEndian>;
 type Entry = DebuggingInformationEntry<Reader>;
 
 /// A type or variable: its unit, and where in it.
-type At = (usize, UnitOffset);
+pub(super) type At = (usize, UnitOffset);
 
+/// Bytes of a pointer.
+const POINTER: u64 = 8;
 /// Types within types that are followed.
-const DEPTH: usize = 16;
+pub(super) const DEPTH: usize = 16;
 
 /// The types of the variables of a file.
 pub(super) struct Types {
@@ -66,7 +70,7 @@ impl Member {
 const NESTED: usize = 3;
 
 /// Whether a type synchronizes, by its name: what is inside is of no interest.
-fn synchronizes(name: &str) -> bool {
+pub(super) fn synchronizes(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words = ["mutex", "rwlock", "spinlock", "sem_t", "barrier", "cond_t", "condvar", "atomic"];
     words.iter().any(|word| name.contains(word))
@@ -121,6 +125,46 @@ impl Types {
             Operation::AddressIndex { index } => self.dwarf.address(of, index).ok(),
             _ => None,
         }
+    }
+
+    /// The variables with static storage, by their address.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (u64, At)> {
+        self.variables.iter().map(|(&address, &at)| (address, at))
+    }
+
+    /// What a variable is called, also if only its declaration says so.
+    pub(super) fn variable_name(&self, at: At) -> Option<String> {
+        let declared = self.entry(at)?.attr_value(gimli::DW_AT_specification);
+        let declared = declared.and_then(|of| self.referred(at.0, &of));
+        self.name(at).or_else(|| self.name(declared?))
+    }
+
+    /// What a type or variable is.
+    pub(super) fn tag(&self, at: At) -> Option<gimli::DwTag> {
+        Some(self.entry(at)?.tag())
+    }
+
+    /// How the bits of a basic type are meant.
+    pub(super) fn encoding(&self, at: At) -> Option<gimli::DwAte> {
+        match self.entry(at)?.attr_value(gimli::DW_AT_encoding)? {
+            AttributeValue::Encoding(encoding) => Some(encoding),
+            _ => None,
+        }
+    }
+
+    /// The members of a structure that have a place of their own: name, offset and type.
+    pub(super) fn members_at(&self, at: At) -> Vec<(Option<String>, u64, At)> {
+        let member = |(tag, child): (gimli::DwTag, At)| {
+            let is_part = tag == gimli::DW_TAG_member || tag == gimli::DW_TAG_inheritance;
+            let entry = self.entry(child).filter(|_| is_part)?;
+            // A part of a byte has no address.
+            if entry.attr(gimli::DW_AT_bit_size).is_some() {
+                return None;
+            }
+            let offset = entry.attr(gimli::DW_AT_data_member_location)?.udata_value()?;
+            Some((self.name(child), offset, self.type_of(child)?))
+        };
+        self.children(at).into_iter().filter_map(member).collect()
     }
 
     /// What lies at an offset in the variable that begins at an address, to be read after its name.
@@ -355,7 +399,7 @@ impl Types {
     }
 
     /// The type without type definitions and qualifiers.
-    fn plain(&self, mut at: At) -> At {
+    pub(super) fn plain(&self, mut at: At) -> At {
         for _ in 0..DEPTH {
             let Some(entry) = self.entry(at) else { return at };
             match (entry.tag(), self.type_of(at)) {
@@ -372,7 +416,7 @@ impl Types {
         at
     }
 
-    fn name(&self, at: At) -> Option<String> {
+    pub(super) fn name(&self, at: At) -> Option<String> {
         let name = self.entry(at)?.attr_value(gimli::DW_AT_name)?;
         let name = self.dwarf.attr_string(&self.units[at.0], name).ok()?;
         Some(String::from_utf8_lossy(name.bytes()).into_owned())
@@ -441,7 +485,7 @@ impl Types {
     }
 
     /// How many elements an array has, outermost dimension first; 0 where that is not known.
-    fn counts(&self, array: At) -> Vec<u64> {
+    pub(super) fn counts(&self, array: At) -> Vec<u64> {
         let dimensions = self.children(array).into_iter();
         let dimensions = dimensions.filter(|(tag, _)| *tag == gimli::DW_TAG_subrange_type);
         let count = |at: At| {
@@ -453,10 +497,14 @@ impl Types {
         dimensions.map(|(_, at)| count(at).unwrap_or(0)).collect()
     }
 
-    fn size(&self, at: At, depth: usize) -> Option<u64> {
+    pub(super) fn size(&self, at: At, depth: usize) -> Option<u64> {
         let entry = self.entry(at)?;
         if let Some(size) = entry.attr(gimli::DW_AT_byte_size) {
             return size.udata_value();
+        }
+        // clang does not say how large a pointer is.
+        if matches!(entry.tag(), gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type) {
+            return Some(POINTER);
         }
         let of = self.type_of(at).filter(|_| depth > 0)?;
         let elements: u64 = match entry.tag() {
@@ -467,7 +515,7 @@ impl Types {
     }
 
     /// The type of a variable, member or type.
-    fn type_of(&self, at: At) -> Option<At> {
+    pub(super) fn type_of(&self, at: At) -> Option<At> {
         let entry = self.entry(at)?;
         if let Some(of) = entry.attr_value(gimli::DW_AT_type) {
             return self.referred(at.0, &of);
@@ -512,6 +560,7 @@ mod tests {
     use std::process::Command;
 
     use object::ObjectSymbol;
+    use selvedge_runtime::Shape;
 
     use super::super::binary::Binary;
     use super::*;
@@ -526,6 +575,13 @@ mod tests {
         typedef int row[3];
         row grid[4];
         union { int a; long b[2]; } choice;
+        _Bool flags[2];
+        double ratio = 1;
+        const char *who;
+        void *next;
+        _Atomic unsigned long size;
+        enum door { SHUT = -1, OPEN = 5 };
+        enum door door;
         int main(void) { static long seen[2]; seen[1] = queue.key; return (int)seen[1]; }";
 
     #[test]
@@ -560,6 +616,23 @@ mod tests {
             assert_eq!(part("late", 8), "late.pair", "declared before");
             assert_eq!(part("grid", 28), "grid[2][1]");
             assert_eq!(part("choice", 8), "choice+8");
+            let shape = |name: &str, offset: u64, len: u64| {
+                let is = |s: &object::Symbol<'_, '_>| s.name().is_ok_and(|n| n == name);
+                let symbol = symbols.symbols().find(is).expect(name);
+                binary.shape(symbol.address() + offset, len)
+            };
+            assert_eq!(shape("queue", 0, 4), Some(Shape::Signed), "the first member");
+            assert_eq!(shape("queue", 4, 4), None, "padding");
+            assert_eq!(shape("queue", 0, 8), None, "more than the member");
+            assert_eq!(shape("grid", 28, 4), Some(Shape::Signed));
+            assert_eq!(shape("choice", 0, 4), None, "either member");
+            assert_eq!(shape("flags", 1, 1), Some(Shape::Bool));
+            assert_eq!(shape("ratio", 0, 8), Some(Shape::Float));
+            assert_eq!(shape("who", 0, 8), Some(Shape::Text));
+            assert_eq!(shape("next", 0, 8), Some(Shape::Pointer));
+            assert_eq!(shape("size", 0, 8), Some(Shape::Unsigned));
+            let door = [(-1, "SHUT".to_owned()), (5, "OPEN".to_owned())];
+            assert_eq!(shape("door", 0, 4), Some(Shape::Constants(door.to_vec())));
         }
         std::fs::remove_file(&source).unwrap();
         std::fs::remove_file(&file).unwrap();

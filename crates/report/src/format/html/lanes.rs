@@ -3,7 +3,7 @@
 use super::{Excerpts, excerpt};
 use crate::interleaving::Weight;
 use crate::layout::place;
-use crate::{Elided, Interleaving, Row, Sources};
+use crate::{Elided, Interleaving, Row, Sources, words};
 
 pub(super) struct Lanes {
     pub(super) heading: String,
@@ -34,11 +34,17 @@ pub(super) struct Step {
     /// Where the pane finds the source around it.
     pub(super) file: String,
     pub(super) line: u32,
+    /// Whether the execution that it is compared with goes otherwise from here on.
+    pub(super) parts: bool,
+    /// The variable that it accesses, and the value of the variable afterwards.
+    pub(super) object: Option<(String, String)>,
 }
 
 impl Lanes {
+    /// `parts` is the row from which on another execution goes otherwise.
     pub(super) fn new(
         rows: &Interleaving,
+        parts: Option<usize>,
         sources: &mut Sources<'_>,
         excerpts: &mut Excerpts,
     ) -> Lanes {
@@ -59,6 +65,8 @@ impl Lanes {
                 chance: chance
                     .map(|c| (c.percent, format!("{} to {}% with 95% confidence", c.low, c.high))),
                 hidden: hidden(row, &rows.threads),
+                parts: parts == Some(number),
+                object: object(row),
                 number,
                 lane,
                 after: lanes.saturating_sub(lane.unwrap_or(0) + 1),
@@ -79,6 +87,13 @@ impl Lanes {
             arrows: rows.arrows(),
         }
     }
+}
+
+/// The variable that a row is about, with its value afterwards.
+fn object(row: &Row) -> Option<(String, String)> {
+    let Row::Does { act, values, .. } = row else { return None };
+    let value = values.left.as_ref().or(values.found.as_ref())?;
+    Some((act.object.clone(), words::scalar(value)))
 }
 
 /// The steps that a row stands for.

@@ -16,7 +16,7 @@ use selvedge_model::{Frame, Site, Status, Verdict};
 
 use super::{Format, View};
 use crate::words::{self, count};
-use crate::{Bound, Case, How, Report, Sources, advice};
+use crate::{Bound, Case, Control, How, Interleaving, Report, Sources, advice};
 use circle::Circle;
 use lanes::Lanes;
 
@@ -100,7 +100,10 @@ struct Finding {
     found_by: String,
     places: Vec<Place>,
     circle: Option<Circle>,
-    lanes: Option<Lanes>,
+    /// The interleaving, and before it one to compare it with.
+    lanes: Vec<Lanes>,
+    /// How many rows at the beginning are the same in both.
+    common: usize,
     /// The interleaving as an earlier version stored it.
     told: Option<String>,
 }
@@ -130,9 +133,9 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     let mut kinds: Vec<_> = cases.iter().map(|c| (c.kind.name(), words::kind(c.kind))).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let arrows: BTreeMap<&str, &[(usize, usize)]> = findings
+    let arrows: BTreeMap<&str, Vec<&[(usize, usize)]>> = findings
         .iter()
-        .filter_map(|f| Some((f.id.as_str(), f.lanes.as_ref()?.arrows.as_slice())))
+        .map(|f| (f.id.as_str(), f.lanes.iter().map(|l| l.arrows.as_slice()).collect()))
         .collect();
     let data = serde_json::json!({ "files": excerpts, "arrows": arrows });
     let page = Page {
@@ -170,10 +173,21 @@ fn heading(report: &Report) -> String {
 
 fn finding(case: &Case, sources: &mut Sources<'_>, excerpts: &mut Excerpts) -> Finding {
     let control = case.control.as_ref();
+    let mut common = 0;
     let (lanes, told) = match control.and_then(|c| c.how.as_ref()) {
-        Some(How::Rows(rows)) => (Some(Lanes::new(rows, sources, excerpts)), None),
-        Some(How::Told(text)) => (None, Some(without_colours(text))),
-        None => (None, None),
+        Some(How::Rows(rows)) => match control.and_then(Control::beside) {
+            Some([first, second]) => {
+                common = first.1.common(second.1);
+                let mut side = |(title, rows): (String, &Interleaving)| Lanes {
+                    heading: title,
+                    ..Lanes::new(rows, Some(common), sources, excerpts)
+                };
+                (vec![side(first), side(second)], None)
+            }
+            None => (vec![Lanes::new(rows, None, sources, excerpts)], None),
+        },
+        Some(How::Told(text)) => (Vec::new(), Some(without_colours(text))),
+        None => (Vec::new(), None),
     };
     let outcome = |o: &crate::Order| Sentence(format!("{}: {}", words::order(o), words::led_to(o)));
     let account = advice::account(case).join(" ");
@@ -195,6 +209,7 @@ fn finding(case: &Case, sources: &mut Sources<'_>, excerpts: &mut Excerpts) -> F
         places: case.places.iter().map(|p| place(case, p, sources)).collect(),
         circle: Circle::of(case),
         lanes,
+        common,
         told,
     }
 }

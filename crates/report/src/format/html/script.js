@@ -50,14 +50,17 @@
 
   // One interleaving that can be stepped through.
   class Steps {
-    constructor(article) {
-      this.arrows = data.arrows[article.id] ?? [];
+    constructor(article, arrows) {
+      this.arrows = arrows ?? [];
+      this.twin = null;
+      this.common = 0;
       this.split = article.querySelector(".split");
       this.scroll = article.querySelector(".scroll");
       this.layer = article.querySelector(".arrows");
       this.pane = article.querySelector(".pane");
       this.bar = article.querySelector(".steps");
       this.rows = [...article.querySelectorAll("tr[data-row]")];
+      this.article = article;
       this.steps = this.rows.filter((row) => !row.classList.contains("elided"));
       this.at = -1;
       this.bar.hidden = false;
@@ -71,15 +74,17 @@
       }
     }
 
-    go(index) {
+    // What two executions have in common is stepped through in both.
+    go(index, alone) {
       if (index < 0 || index >= this.steps.length) return;
+      if (!alone && this.twin && Number(this.steps[index].dataset.row) < this.common) this.twin.go(index, true);
       this.steps[this.at]?.removeAttribute("aria-current");
       this.at = index;
       const row = this.steps[index];
       row.setAttribute("aria-current", "step");
       this.split.classList.add("stepping");
       this.show(row);
-      row.querySelector(".lane").scrollIntoView({ block: "nearest", inline: "nearest" });
+      if (!alone) row.querySelector(".lane").scrollIntoView({ block: "nearest", inline: "nearest" });
       this.draw(row);
       const thread = row.closest("table").tHead.rows[0].cells[row.querySelector(".lane").cellIndex].textContent;
       this.bar.querySelector(".at").textContent = `${index + 1} of ${this.steps.length}: ${thread}: ${row.querySelector(".lane").textContent}`;
@@ -92,10 +97,11 @@
 
     // The source around the step.
     show(row) {
-      const lines = data.files[row.dataset.file];
+      const lines = data.files[row.dataset.file] ?? {};
       const current = Number(row.dataset.line);
-      this.pane.hidden = !lines;
-      if (!lines) return;
+      this.values(row);
+      this.pane.hidden = !row.dataset.file && !this.pane.querySelector("dt");
+      if (this.pane.hidden) return;
       this.pane.querySelector(".site").textContent = `${row.dataset.file}:${current}`;
       const source = this.pane.querySelector(".source");
       source.replaceChildren();
@@ -108,6 +114,24 @@
         number.textContent = n;
         line.append(number, lines[n]);
         source.append(line, "\n");
+      }
+    }
+
+    // The value of every variable that has been seen so far.
+    values(row) {
+      const now = new Map();
+      for (const one of this.rows) {
+        if (one.dataset.object) now.set(one.dataset.object, [one.dataset.value, one === row]);
+        if (one === row) break;
+      }
+      const list = this.pane.querySelector(".values");
+      list.replaceChildren();
+      for (const [name, [value, current]] of now) {
+        const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
+        dt.textContent = name;
+        dd.textContent = value;
+        if (current) dd.className = "now";
+        list.append(dt, dd);
       }
     }
 
@@ -136,7 +160,15 @@
 
   const all = new Map();
   for (const article of articles) {
-    if (article.querySelector(".lanes")) all.set(article, new Steps(article));
+    const hows = [...article.querySelectorAll(".how")];
+    const steps = hows.map((how, i) => new Steps(how, data.arrows[article.id]?.[i]));
+    if (steps.length === 2) {
+      const common = Number(article.querySelector(".hows").dataset.common);
+      steps.forEach((one, i) => Object.assign(one, { twin: steps[1 - i], common }));
+    }
+    hows.forEach((how, i) => all.set(how, steps[i]));
+    // Outside of an interleaving, keys step through the one that shows the finding.
+    if (steps.length) all.set(article, steps[steps.length - 1]);
   }
 
   // Keys: j and k (or the arrows inside a table) step, n goes to the next step that makes the finding.
@@ -144,7 +176,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea")) return;
     const here = event.target.closest("article") ?? articles.find((a) => !a.hidden && all.has(a) && a.getBoundingClientRect().bottom > innerHeight / 3);
-    const steps = all.get(here);
+    const steps = all.get(event.target.closest(".how")) ?? all.get(here);
     if (!steps) return;
     const inTable = event.target.closest(".scroll");
     const key = event.key;

@@ -21,6 +21,7 @@ use crate::sys;
 use crate::thread::{self, Busy, Thread};
 
 pub mod ops;
+pub mod seen;
 pub mod server;
 pub mod sources;
 pub mod time;
@@ -165,12 +166,14 @@ fn callers(t: &Thread) -> Callers {
     })
 }
 
-fn log(c: &Control, phase: Phase, thread: usize, record: &Record, callers: Callers) {
+/// Returns where the line stands.
+fn log(c: &Control, phase: Phase, thread: usize, record: &Record, callers: Callers) -> usize {
     let at = c.log_len.fetch_add(1, Relaxed) as usize;
     if at >= wire::LOG || at as u32 >= c.limit.load(Relaxed) {
         too_much(c, thread);
     }
     c.log[at].put(phase, thread, record, callers);
+    at
 }
 
 /// This has happened. Memory that comes and goes matters only where accesses are looked at.
@@ -178,7 +181,12 @@ pub fn happened(t: &Thread, record: &Record) {
     let Some(c) = control() else { return };
     let memory = matches!(record.kind(), Some(RecordKind::Alloc | RecordKind::Free));
     if !memory || c.flags.load(Relaxed) & wire::ACCESSES != 0 {
-        log(c, Phase::Event, number(t), record, callers(t));
+        let slot = &c.slots[number(t)];
+        seen::finish(c, slot);
+        let at = log(c, Phase::Event, number(t), record, callers(t));
+        if seen::is_wanted(c) {
+            seen::happened(c, slot, at, record);
+        }
     }
 }
 
@@ -275,6 +283,7 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
     regions::tell(t);
     let me = number(t);
     let slot = &c.slots[me];
+    seen::finish(c, slot);
     loop {
         state(c, t, want);
         let busy = Busy::new(t);
@@ -296,6 +305,9 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
         slot.cancelled.store(0, Relaxed);
     }
     log(c, Phase::Step, me, &want.record, NO_CALLERS);
+    if seen::is_wanted(c) {
+        seen::about_to(slot, &want.record);
+    }
 }
 
 /// A number below `below` that the host chooses; 0 if nothing is controlled.
@@ -380,8 +392,10 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     let Some((c, t)) = me() else { return };
     INSTRUMENTED.store(true, Relaxed);
+    seen::finish(c, &c.slots[number(t)]);
     if write {
         changed(c, t);
+        regions::tell_before_write(t);
     }
     let watched = c.watched_len.load(Relaxed) as usize;
     let is_watched = c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64);

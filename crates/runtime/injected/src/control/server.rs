@@ -20,7 +20,6 @@ static MAIN: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
     fn fflush(stream: usize) -> c_int;
-    fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
 }
 
 /// `__libc_start_main`
@@ -52,7 +51,9 @@ unsafe extern "C" fn before_main(
     crate::interpose::signal::crash::watch();
     let main = MAIN.load(Ordering::Acquire);
     // SAFETY: the program's own `main`, with its arguments.
-    unsafe { core::mem::transmute::<usize, Main>(main)(argc, argv, envp) }
+    let code = unsafe { core::mem::transmute::<usize, Main>(main)(argc, argv, envp) };
+    crate::init::linger();
+    code
 }
 
 /// Returns in a process in which the next execution is to take place.
@@ -99,8 +100,11 @@ fn serve(c: &Control) -> bool {
         return true;
     }
     let mut status = 0;
-    // SAFETY: the status is written here.
-    while pid > 0 && unsafe { waitpid(pid, &raw mut status, 0) } != pid {}
+    // Not by our own entry, which would take the status for memory of the program.
+    let wait = |status: *mut c_int| {
+        real!(waitpid(pid, status, 0) as fn(c_int, *mut c_int, c_int) -> c_int)
+    };
+    while pid > 0 && wait(&raw mut status) != pid {}
     c.exit.store(if pid > 0 { status as u32 } else { u32::MAX }, Relaxed);
     c.ended.fetch_add(1, Ordering::Release);
     wake_host(c);

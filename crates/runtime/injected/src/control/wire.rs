@@ -14,7 +14,7 @@ use crate::wire::{Phase, Record, RecordKind, SHARED, TRY};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -27,6 +27,9 @@ pub const LOG: usize = 1 << 21;
 /// Places in the code whose accesses are scheduling points.
 pub const WATCHED: usize = 256;
 
+/// Accesses of one execution whose values are kept.
+pub const SEEN: usize = 1 << 18;
+
 /// Callers that a record names.
 pub const CALLERS: usize = 4;
 
@@ -36,6 +39,8 @@ pub const FORK: u32 = 1;
 pub const RELEASES: u32 = 2;
 /// Flag: plain accesses of instrumented code, and memory that is allocated and freed, become events.
 pub const ACCESSES: u32 = 4;
+/// Flag: what accesses find and leave in memory is kept.
+pub const VALUES: u32 = 8;
 
 /// [`Control::turn`] while the host decides.
 pub const HOST: u32 = u32::MAX;
@@ -83,7 +88,8 @@ pub mod status {
 /// cache line.
 #[repr(C, align(64))]
 pub struct Line {
-    /// Phase in the top byte, then the thread (16 bits).
+    /// Phase in the top byte, then the thread (16 bits); in the lower half the number of the [`Seen`], plus
+    /// one, if there is one.
     head: AtomicU64,
     what: AtomicU64,
     a: AtomicU64,
@@ -104,6 +110,16 @@ impl Line {
         }
     }
 
+    /// Adds the number of the values of the access.
+    pub fn see(&self, number: u32) {
+        self.head.fetch_or(u64::from(number) + 1, Relaxed);
+    }
+
+    /// The number of the values of the access, if there are some.
+    pub fn seen(&self) -> Option<usize> {
+        (self.head.load(Relaxed) as u32).checked_sub(1).map(|n| n as usize % SEEN)
+    }
+
     /// Phase and thread, if they make sense.
     pub fn head(&self) -> Option<(Phase, usize)> {
         let head = self.head.load(Relaxed);
@@ -122,6 +138,37 @@ impl Line {
         core::array::from_fn(|i| self.callers[i].load(Relaxed))
     }
 }
+
+/// Bytes that may be known: 16, in two words.
+pub type Words = [AtomicU64; 2];
+
+/// What an access found in memory, and what it left there.
+#[repr(C)]
+pub struct Seen {
+    /// Where.
+    pub addr: AtomicU64,
+    /// How many bytes.
+    pub len: AtomicU32,
+    /// [`FOUND`], [`LEFT`], [`FOUND_POINTS`], [`LEFT_POINTS`].
+    pub known: AtomicU32,
+    /// What it found.
+    pub found: Words,
+    /// What it left.
+    pub left: Words,
+    /// Where what it found points, if that can be read.
+    pub found_points: Words,
+    /// Where what it left points, if that can be read.
+    pub left_points: Words,
+}
+
+/// Flag of [`Seen::known`].
+pub const FOUND: u32 = 1;
+/// Flag of [`Seen::known`].
+pub const LEFT: u32 = 2;
+/// Flag of [`Seen::known`].
+pub const FOUND_POINTS: u32 = 4;
+/// Flag of [`Seen::known`].
+pub const LEFT_POINTS: u32 = 8;
 
 /// Flag of what is pending, above those of its record: the thread asks that others run.
 pub const YIELDS: u32 = 1 << 8;
@@ -160,6 +207,12 @@ pub struct Slot {
     pub b: AtomicU64,
     /// Virtual time at which it stops waiting; 0 never.
     pub deadline: AtomicU64,
+    /// The number of the [`Seen`] of a write that may not have left its value yet, plus one.
+    pub unfinished: AtomicU32,
+    /// Whether `before` is known.
+    pub before_known: AtomicU32,
+    /// What is in memory where the thread is about to do something atomic.
+    pub before: Words,
 }
 
 /// One lock, condition variable, semaphore, barrier or futex.
@@ -192,7 +245,7 @@ pub struct Control {
     pub magic: AtomicU64,
     /// [`VERSION`].
     pub version: AtomicU32,
-    /// [`FORK`], [`RELEASES`].
+    /// [`FORK`], [`RELEASES`], [`ACCESSES`], [`VALUES`].
     pub flags: AtomicU32,
     /// Process that attached, 0 before.
     pub program: AtomicU32,
@@ -230,6 +283,8 @@ pub struct Control {
     pub dying: AtomicU32,
     /// See [`source`].
     pub sources: AtomicU32,
+    /// Entries of `seen` that are given out; may be more than there are.
+    pub seen_len: AtomicU32,
     /// Entries of `watched`.
     pub watched_len: AtomicU32,
     /// Virtual time in nanoseconds since the start.
@@ -246,6 +301,8 @@ pub struct Control {
     pub objects: [Object; OBJECTS],
     /// The history.
     pub log: [Line; LOG],
+    /// The values of accesses, in the order of the history.
+    pub seen: [Seen; SEEN],
 }
 
 impl Control {
@@ -261,6 +318,7 @@ impl Control {
         self.threads.store(1, Relaxed);
         self.generation.fetch_add(1, Relaxed);
         self.log_len.store(0, Relaxed);
+        self.seen_len.store(0, Relaxed);
         self.tried.store(0, Relaxed);
         self.sources.store(0, Relaxed);
         self.dying.store(0, Relaxed);
@@ -395,6 +453,8 @@ impl Slot {
         self.signalled.store(0, Relaxed);
         self.cancelled.store(0, Relaxed);
         self.deadline.store(0, Relaxed);
+        self.unfinished.store(0, Relaxed);
+        self.before_known.store(0, Relaxed);
     }
 }
 

@@ -3,14 +3,14 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::places;
-use crate::report::{self, Earlier};
+use crate::report::{self, Earlier, Misused, Other};
 use crate::rings;
 use crate::shadow::{
     self, ATOMIC, Cell, Cells, FREED, Granule, granule, is_cell, is_private, is_racy, is_set,
 };
 use crate::spmd;
-use crate::thread::{Busy, Change, Memo, Thread};
-use crate::wire::AccessKind;
+use crate::thread::{self, Busy, Change, Memo, Thread};
+use crate::wire::{AccessKind, MisuseKind};
 
 use super::ordered;
 
@@ -71,10 +71,13 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
     let freed = r == FREED;
     let mut writes = Cells::new();
-    writes.fill(w);
+    // See `free`: the mark is not a property of the access.
+    let from_heap = freed && w & ATOMIC != 0 && is_cell(w);
+    writes.fill(if from_heap { w & !ATOMIC } else { w });
     let was_racy = t.record_racy && is_racy(w);
     if write
         && !was_racy
+        && !freed
         && let Some(mine) = writes.iter().find(|c| c.covers(cell))
     {
         known(t, w, mine);
@@ -92,6 +95,16 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
         };
         raced |= conflicts(t, c, earlier, here);
     }
+    if from_heap {
+        if !raced {
+            used_freed(t, Cell(w), here);
+        }
+        // One report is enough.
+        if g.write.compare_exchange(w, w & !ATOMIC, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return false;
+        }
+    }
+    let w = if from_heap { w & !ATOMIC } else { w };
     let racy = was_racy || t.record_racy && raced;
     if !write {
         let new = if freed { cell } else { add(t, r, None, cell, false) };
@@ -131,6 +144,37 @@ fn attempt(t: &mut Thread, g: &Granule, here: &Here) -> bool {
         let _ = g.read.compare_exchange(r, rest, Ordering::Relaxed, Ordering::Relaxed);
     }
     true
+}
+
+/// The thread accesses memory that it knows to be freed.
+#[cold]
+fn used_freed(t: &mut Thread, free: Cell, here: &Here) {
+    let byte = (here.cell & 0xff).trailing_zeros();
+    let addr = (here.addr & !7) + byte as usize;
+    freed(t, MisuseKind::UsedFreed, free, addr, here.kind(), here.pc);
+}
+
+/// The thread frees a block that was freed before.
+#[cold]
+pub(super) fn freed_twice(t: &mut Thread, addr: usize, pc: usize) {
+    let _busy = Busy::new(t);
+    let free = Cell(granule(addr).write.load(Ordering::Relaxed));
+    if ordered(t, free.0) {
+        freed(t, MisuseKind::FreedTwice, free, addr, AccessKind::Free, pc);
+    } else {
+        let earlier = Earlier { cell: free, pc: places::of_byte(free, 0), kind: AccessKind::Free };
+        report::race(t, &earlier, AccessKind::Free, (addr & !7, 8), pc, false);
+    }
+}
+
+fn freed(t: &mut Thread, kind: MisuseKind, free: Cell, addr: usize, part: AccessKind, pc: usize) {
+    let other = Other {
+        thread: thread::owner(free.slot(), free.clock()),
+        kind: AccessKind::Free,
+        pc: places::of_byte(free, (addr & 7) as u32),
+        cell: free,
+    };
+    report::misuse(t, &Misused { kind, detail: 0, addr, part }, Some(&other), pc);
 }
 
 /// What is left to say of the reads in `old` after a write: a plain one makes those redundant that it is
@@ -219,6 +263,17 @@ pub(super) struct Here {
     pub(super) pc: usize,
 }
 
+impl Here {
+    fn kind(&self) -> AccessKind {
+        match (self.write, self.cell & ATOMIC != 0) {
+            (true, false) => AccessKind::Write,
+            (true, true) => AccessKind::AtomicWrite,
+            (false, false) => AccessKind::Read,
+            (false, true) => AccessKind::AtomicRead,
+        }
+    }
+}
+
 /// Whether an earlier access races with this one; if so it is reported.
 #[inline]
 fn conflicts(t: &mut Thread, c: Cell, earlier: AccessKind, here: &Here) -> bool {
@@ -226,12 +281,7 @@ fn conflicts(t: &mut Thread, c: Cell, earlier: AccessKind, here: &Here) -> bool 
     if both == 0 || c.0 & here.cell & ATOMIC != 0 || ordered(t, c.0) {
         return false;
     }
-    let later = match (here.write, here.cell & ATOMIC != 0) {
-        (true, false) => AccessKind::Write,
-        (true, true) => AccessKind::AtomicWrite,
-        (false, false) => AccessKind::Read,
-        (false, true) => AccessKind::AtomicRead,
-    };
+    let later = here.kind();
     // A cell's bytes may have been touched from different places: each is a race of its own.
     let mut left = both;
     while left != 0 {

@@ -7,6 +7,7 @@ use core::ffi::{c_int, c_void};
 use super::{cond, mutex, real, waits_for};
 use crate::abi::with_pc;
 use crate::control::time;
+use crate::misuse;
 use crate::primitives::{acquired, destroying, notifying, releasing};
 
 const SUCCESS: c_int = 0;
@@ -25,17 +26,19 @@ fn locked(lock: usize, result: c_int, pc: usize) {
 }
 
 waits_for! {
-    lock mtx_lock() gate, locked, unless mtx_trylock is 1, mutex::waits;
-    trylock mtx_trylock() mutex::try_gate, locked;
-    timedlock mtx_timedlock(time) gate, locked;
+    lock mtx_lock() [mutex::locks] gate, locked, unless mtx_trylock is 1, mutex::waits;
+    trylock mtx_trylock() [mutex::locks] mutex::try_gate, locked;
+    timedlock mtx_timedlock(time) [mutex::locks] gate, locked;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
+    misuse::mutex_unlocks(lock, pc);
     releasing(lock, pc);
     real!(mtx_unlock(lock) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn destroy(lock: usize, pc: usize) {
+    misuse::mutex_destroys(lock, pc);
     destroying(lock, pc);
     real!(mtx_destroy(lock) as fn(usize) -> ());
 }
@@ -55,16 +58,19 @@ unsafe extern "C" fn timedwait(condition: usize, lock: usize, time: usize, pc: u
 }
 
 unsafe extern "C" fn signal(condition: usize, pc: usize) -> c_int {
+    cond::notifies(condition, false, pc);
     notifying(condition, false, pc);
     real!(cnd_signal(condition) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn broadcast(condition: usize, pc: usize) -> c_int {
+    cond::notifies(condition, true, pc);
     notifying(condition, true, pc);
     real!(cnd_broadcast(condition) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn cond_destroy(condition: usize, pc: usize) {
+    misuse::condition_destroys(condition, pc);
     destroying(condition, pc);
     real!(cnd_destroy(condition) as fn(usize) -> ());
 }

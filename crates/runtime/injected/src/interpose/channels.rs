@@ -8,6 +8,11 @@
 //! socket pair, and an event counter, a timer or a poll set by itself. All files together are one channel, and so are
 //! all other sockets: which of them reach each other, perhaps through another process, cannot be seen.
 //!
+//! Misuse: closing a descriptor conflicts with every use of it that is not ordered with it, as freeing memory does with
+//! accesses; a thread that knows of the closing and uses the number, without knowing that it was given out again,
+//! uses another file than it believes. Both go by what orders threads; a number that is handed over by a relaxed
+//! atomic does not count as ordered.
+//!
 //! Guarantee: order is only added, never lost, as far as descriptors are used through these functions.
 //! May miss: races between threads that happen to write and read unrelated files or sockets; numbers
 //! above 65,535 count as one.
@@ -15,19 +20,27 @@
 //! Cost: two look-ups and two short locks for each call, beside the system call's own.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use super::memory;
+use crate::fasttrack;
+use crate::layout;
 use crate::primitives::{happens_after, happens_before};
+use crate::report::{self, Misused, Other};
+use crate::rings;
+use crate::shadow::Cell;
 use crate::sys;
+use crate::thread::{self, Thread};
+use crate::wire::{AccessKind, MisuseKind};
 
 /// How many descriptors are distinguished; larger numbers are not.
-const TABLE: usize = 1 << 16;
+const TABLE: usize = layout::DESCRIPTORS_LEN / KEY;
 /// Synchronization objects are found by address; the program has no memory at these addresses.
-const NUMBERS: usize = 0x4300_0000_0000;
+const NUMBERS: usize = layout::DESCRIPTORS;
 const CHANNELS: usize = 0x4380_0000_0000;
 /// How far apart they are. Under control the host numbers memory in pieces of that size: whether two keys
 /// share one must not depend on the inodes of pipes.
-const KEY: usize = 16;
+const KEY: usize = layout::KEY;
 
 /// What is known of a descriptor.
 struct Descriptor {
@@ -35,10 +48,22 @@ struct Descriptor {
     channel: AtomicU32,
     /// The poll set that it is in, plus one.
     polled_by: AtomicU32,
+    /// Slot and clock of the thread that closed it last, 0 if none has.
+    closed: AtomicU64,
+    /// Slot and clock of the thread that got the number since then, 0 if none has, and where.
+    opened: AtomicU64,
+    opened_at: AtomicUsize,
 }
 
-static DESCRIPTORS: [Descriptor; TABLE] =
-    [const { Descriptor { channel: AtomicU32::new(0), polled_by: AtomicU32::new(0) } }; TABLE];
+static DESCRIPTORS: [Descriptor; TABLE] = [const {
+    Descriptor {
+        channel: AtomicU32::new(0),
+        polled_by: AtomicU32::new(0),
+        closed: AtomicU64::new(0),
+        opened: AtomicU64::new(0),
+        opened_at: AtomicUsize::new(0),
+    }
+}; TABLE];
 
 const FILES: u32 = 1;
 const SOCKETS: u32 = 2;
@@ -94,6 +119,68 @@ fn is_tracked(fd: c_int) -> bool {
     fd >= 0 && crate::init::is_up()
 }
 
+/// Whether misuse of the descriptor is looked for. A child process has descriptors of its own.
+fn is_checked(fd: c_int) -> bool {
+    is_tracked(fd) && index(fd) < TABLE - 1 && !rings::is_stopped()
+}
+
+/// The thread is about to use a descriptor that it did not close just now: that conflicts with closing it.
+pub fn used(fd: c_int, pc: usize) {
+    if !is_checked(fd) {
+        return;
+    }
+    let known = descriptor(fd);
+    if known.closed.load(Ordering::Acquire) != 0 {
+        if known.opened.load(Ordering::Acquire) == 0 && is_open(fd) {
+            // By a function that is out of sight: what orders that is not known.
+            return;
+        }
+        if is_stale(fd, AccessKind::Use, pc) {
+            return;
+        }
+    }
+    memory::uses(number_key(fd), pc);
+}
+
+/// Whether the thread knows that the descriptor was closed, and not that the number was given out again. That is
+/// reported.
+fn is_stale(fd: c_int, part: AccessKind, pc: usize) -> bool {
+    let known = descriptor(fd);
+    let closed = known.closed.load(Ordering::Acquire);
+    let opened = known.opened.load(Ordering::Acquire);
+    if closed == 0 || opened == 0 || !super::instrumented(pc) {
+        return false;
+    }
+    let Some(t) = thread::me() else { return false };
+    if !fasttrack::is_past(t, closed) || fasttrack::is_past(t, opened) {
+        return false;
+    }
+    reused(t, fd, opened, part, pc);
+    true
+}
+
+#[cold]
+fn reused(t: &mut Thread, fd: c_int, opened: u64, part: AccessKind, pc: usize) {
+    let cell = Cell(opened);
+    let other = Other {
+        thread: thread::owner(cell.slot(), cell.clock()),
+        kind: AccessKind::Open,
+        pc: descriptor(fd).opened_at.load(Ordering::Relaxed) as u64,
+        cell,
+    };
+    let what =
+        Misused { kind: MisuseKind::UsedReused, detail: fd as u32, addr: number_key(fd), part };
+    report::misuse(t, &what, Some(&other), pc);
+}
+
+/// Whether the kernel knows the number.
+#[cold]
+fn is_open(fd: c_int) -> bool {
+    const GET_FLAGS: usize = 1;
+    // SAFETY: no memory involved.
+    unsafe { sys::call(sys::FCNTL, [fd as usize, GET_FLAGS, 0, 0, 0, 0]) >= 0 }
+}
+
 /// Something is about to be written, or its end announced.
 pub fn outgoing(fd: c_int, pc: usize) {
     if !is_tracked(fd) {
@@ -119,6 +206,10 @@ pub fn created(fd: c_int, pc: usize) -> c_int {
         descriptor(fd).channel.store(0, Ordering::Relaxed);
         descriptor(fd).polled_by.store(0, Ordering::Relaxed);
         happens_after(number_key(fd), pc);
+        if let Some(t) = thread::me() {
+            descriptor(fd).opened_at.store(pc, Ordering::Relaxed);
+            descriptor(fd).opened.store(t.epoch, Ordering::Release);
+        }
     }
     fd
 }
@@ -127,6 +218,13 @@ pub fn created(fd: c_int, pc: usize) -> c_int {
 pub fn closing(fd: c_int, pc: usize) {
     if is_tracked(fd) {
         outgoing(fd, pc);
+        if is_checked(fd) && !is_stale(fd, AccessKind::Close, pc) {
+            memory::destroys(number_key(fd), pc);
+        }
+        if let Some(t) = thread::me() {
+            descriptor(fd).opened.store(0, Ordering::Relaxed);
+            descriptor(fd).closed.store(t.epoch, Ordering::Release);
+        }
         happens_before(number_key(fd), pc);
         descriptor(fd).channel.store(0, Ordering::Relaxed);
         descriptor(fd).polled_by.store(0, Ordering::Relaxed);

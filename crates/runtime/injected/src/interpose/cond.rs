@@ -6,11 +6,14 @@
 #![allow(missing_docs)] // The names are the C library's.
 
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::{memory, real};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
+use crate::misuse;
 use crate::primitives::{self, acquired, destroying, notifying, releasing};
+use crate::wire::AccessKind;
 
 #[repr(C)]
 struct Cleanup {
@@ -34,11 +37,14 @@ struct Waiting {
     cond: usize,
     mutex: usize,
     pc: usize,
+    /// No other thread has woken it: it was cancelled, or the time is over.
+    unasked: AtomicBool,
 }
 
 unsafe extern "C" fn woken(waiting: *mut c_void) {
     // SAFETY: registered with a `Waiting` that lives in the frame of `wait`.
     let waiting = unsafe { &*waiting.cast::<Waiting>() };
+    misuse::condition_waited(waiting.cond, waiting.unasked.load(Ordering::Relaxed));
     primitives::woken(waiting.cond, waiting.pc);
     acquired(waiting.mutex, waiting.pc);
 }
@@ -60,12 +66,14 @@ pub fn wait(
         unsafe { pthread_testcancel() };
         return if notified || deadline == 0 { 0 } else { timed_out };
     }
+    misuse::condition_waits(cond, pc);
     releasing(mutex, pc);
-    let mut waiting = Waiting { cond, mutex, pc };
+    let mut waiting = Waiting { cond, mutex, pc, unasked: AtomicBool::new(true) };
     let mut cleanup = Cleanup { routine: 0, arg: core::ptr::null_mut(), kind: 0, previous: 0 };
     // SAFETY: both structures outlive the wait; the handler is popped before they go.
     unsafe { _pthread_cleanup_push(&raw mut cleanup, woken, (&raw mut waiting).cast()) };
     let result = real();
+    waiting.unasked.store(result != 0, Ordering::Relaxed);
     // SAFETY: pushed above. Executing it is what normal wake-up needs as well.
     unsafe { _pthread_cleanup_pop(&raw mut cleanup, 1) };
     result
@@ -122,14 +130,26 @@ unsafe extern "C" fn clockwait(
     })
 }
 
+/// Waiters are about to be woken.
+pub fn notifies(cond: usize, all: bool, pc: usize) {
+    const SIGNAL: u32 = 6;
+    misuse::calls_unsafe(SIGNAL, pc);
+    misuse::condition_used(cond, AccessKind::Use, pc);
+    if !crate::control::is_on() {
+        misuse::condition_notified(cond, all);
+    }
+}
+
 unsafe extern "C" fn signal(cond: usize, pc: usize) -> c_int {
     memory::uses(cond, pc);
+    notifies(cond, false, pc);
     notifying(cond, false, pc);
     real!(pthread_cond_signal @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn broadcast(cond: usize, pc: usize) -> c_int {
     memory::uses(cond, pc);
+    notifies(cond, true, pc);
     notifying(cond, true, pc);
     real!(pthread_cond_broadcast @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)
 }
@@ -139,6 +159,7 @@ unsafe extern "C" fn init(cond: usize, attr: usize, _pc: usize) -> c_int {
 }
 
 unsafe extern "C" fn destroy(cond: usize, pc: usize) -> c_int {
+    misuse::condition_destroys(cond, pc);
     memory::destroys(cond, pc);
     destroying(cond, pc);
     real!(pthread_cond_destroy @ "GLIBC_2.3.2" (cond) as fn(usize) -> c_int)

@@ -5,9 +5,10 @@
 
 use core::ffi::c_int;
 
-use super::channels::{closing, copied, created, incoming, outgoing, paired, polled};
+use super::channels::{closing, copied, created, incoming, outgoing, paired, polled, used};
 use super::{memory, real};
 use crate::abi::with_pc;
+use crate::misuse::ExpectsSignal;
 
 /// The parts of memory that a vector of buffers names, as far as `limit` bytes.
 unsafe fn each_buffer(vector: usize, count: usize, limit: usize, mut f: impl FnMut(usize, usize)) {
@@ -44,10 +45,11 @@ macro_rules! transfers {
         // SAFETY: the program's own buffers.
         #[allow(unused_unsafe)]
         unsafe { $buffers };
+        used($fd, $pc);
         outgoing($fd, $pc);
     };
     (@after writes $fd:ident $pc:ident $result:ident $buffers:expr) => {};
-    (@before reads $fd:ident $pc:ident $result:ident $buffers:expr) => {};
+    (@before reads $fd:ident $pc:ident $result:ident $buffers:expr) => { used($fd, $pc); };
     (@after reads $fd:ident $pc:ident $result:ident $buffers:expr) => {
         if $result >= 0 {
             incoming($fd, $pc);
@@ -93,6 +95,7 @@ transfers! {
 macro_rules! announces {
     ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
         unsafe extern "C" fn $imp(fd: c_int, $($arg: usize,)* pc: usize) -> c_int {
+            used(fd, pc);
             outgoing(fd, pc);
             real!($name(fd $(, $arg)*) as fn(c_int $(, announces!(@type $arg))*) -> c_int)
         }
@@ -112,6 +115,7 @@ announces! {
 macro_rules! awaits {
     ($($imp:ident $name:ident($($arg:ident),*);)*) => {$(
         unsafe extern "C" fn $imp(fd: c_int, $($arg: usize,)* pc: usize) -> c_int {
+            used(fd, pc);
             let come = real!($name(fd $(, $arg)*) as fn(c_int $(, awaits!(@type $arg))*) -> c_int);
             if come > 0 {
                 incoming(fd, pc);
@@ -135,6 +139,8 @@ unsafe extern "C" fn do_sendfile(
     len: usize,
     pc: usize,
 ) -> isize {
+    used(to, pc);
+    used(from, pc);
     outgoing(to, pc);
     let moved = real!(sendfile(to, from, at, len) as fn(c_int, c_int, usize, usize) -> isize);
     if moved >= 0 {
@@ -185,6 +191,7 @@ creates! {
 }
 
 unsafe extern "C" fn do_accept(fd: c_int, address: usize, len: usize, pc: usize) -> c_int {
+    used(fd, pc);
     accepted(fd, real!(accept(fd, address, len) as fn(c_int, usize, usize) -> c_int), pc)
 }
 
@@ -195,6 +202,7 @@ unsafe extern "C" fn do_accept4(
     flags: c_int,
     pc: usize,
 ) -> c_int {
+    used(fd, pc);
     let new = real!(accept4(fd, address, len, flags) as fn(c_int, usize, usize, c_int) -> c_int);
     accepted(fd, new, pc)
 }
@@ -208,6 +216,7 @@ fn accepted(fd: c_int, new: c_int, pc: usize) -> c_int {
 
 /// A listener exists before a thread connects to it, and a connection begins before it is accepted.
 unsafe extern "C" fn do_connect(fd: c_int, address: usize, len: usize, pc: usize) -> c_int {
+    used(fd, pc);
     outgoing(fd, pc);
     let result = real!(connect(fd, address, len) as fn(c_int, usize, usize) -> c_int);
     incoming(fd, pc);
@@ -256,6 +265,7 @@ unsafe extern "C" fn do_socketpair(
 }
 
 unsafe extern "C" fn do_dup(old: c_int, pc: usize) -> c_int {
+    used(old, pc);
     copied(old, real!(dup(old) as fn(c_int) -> c_int), pc)
 }
 
@@ -303,6 +313,8 @@ unsafe extern "C" fn do_epoll_ctl(
     pc: usize,
 ) -> c_int {
     const DELETE: c_int = 2;
+    used(set, pc);
+    used(fd, pc);
     outgoing(set, pc);
     polled(fd, (op != DELETE).then_some(set));
     real!(epoll_ctl(set, op, fd, event) as fn(c_int, c_int, c_int, usize) -> c_int)
@@ -320,6 +332,7 @@ unsafe extern "C" fn do_ppoll(
     mask: usize,
     pc: usize,
 ) -> c_int {
+    let _expected = (mask != 0).then(ExpectsSignal::begin);
     let ready = real!(ppoll(list, count, time, mask) as fn(usize, usize, usize, usize) -> c_int);
     after_poll(list, count, ready, pc)
 }

@@ -8,6 +8,7 @@ use core::sync::atomic::AtomicUsize;
 
 use super::look_up;
 use crate::control::{self, ops, time};
+use crate::misuse;
 use crate::primitives::{Futex, futex_wait, futex_wake, happens_after, happens_before};
 
 const FUTEX: usize = crate::sys::FUTEX;
@@ -75,8 +76,13 @@ unsafe extern "C" fn perform(
     if matches!(operation, WAKE | WAKE_BITSET | WAKE_OP | REQUEUE | CMP_REQUEUE) {
         happens_before(a, 0);
     }
+    let waits = matches!(operation, WAIT | WAIT_BITSET);
+    if waits {
+        misuse::waits(a, pc);
+    }
     let result = call();
-    if matches!(operation, WAIT | WAIT_BITSET) {
+    if waits {
+        misuse::waited();
         happens_after(a, 0);
     }
     result

@@ -11,6 +11,7 @@ use core::ffi::c_int;
 use core::sync::atomic::AtomicUsize;
 
 use super::{look_up, real};
+use crate::misuse;
 use crate::regions;
 use crate::thread;
 
@@ -31,9 +32,9 @@ fn note(buffer: usize, known: &AtomicUsize, name: &'static str) -> usize {
 }
 
 fn restore(buffer: usize) {
-    if let Some(t) = thread::me()
-        && let Some(&(_, height)) = t.jumps.iter().find(|j| j.0 == buffer)
-    {
+    let Some(t) = thread::me() else { return };
+    misuse::jumps(t);
+    if let Some(&(_, height)) = t.jumps.iter().find(|j| j.0 == buffer) {
         regions::jump_to(t, height);
     }
 }

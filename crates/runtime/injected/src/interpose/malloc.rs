@@ -15,6 +15,7 @@ use core::ffi::c_int;
 use super::{instrumented, real};
 use crate::abi::with_pc;
 use crate::fasttrack;
+use crate::misuse;
 use crate::rings;
 use crate::shadow;
 use crate::sync;
@@ -50,13 +51,22 @@ fn allocated(block: usize, pc: usize) -> usize {
     if block == 0 || !crate::init::is_up() {
         return block;
     }
+    appeared(block, usable(block), pc)
+}
+
+/// A block of so many bytes was made, by whatever allocator.
+pub fn appeared(block: usize, len: usize, pc: usize) -> usize {
+    if block == 0 || !crate::init::is_up() {
+        return block;
+    }
     let _errno = super::Errno::keep();
-    let len = usable(block);
     shadow::forget(block, len);
-    if let Some(t) = thread::me()
-        && t.ring.is_open()
-    {
-        rings::record(t, RecordKind::Alloc, 0, pc, block, len);
+    if let Some(t) = thread::me() {
+        const MALLOC: u32 = 0;
+        misuse::calls(t, MALLOC, pc);
+        if t.ring.is_open() {
+            rings::record(t, RecordKind::Alloc, 0, pc, block, len);
+        }
     }
     block
 }
@@ -66,11 +76,14 @@ fn freeing(block: usize, pc: usize) {
     if block == 0 || !crate::init::is_up() {
         return;
     }
-    gone(block, usable(block), pc);
+    const FREE: u32 = 1;
+    misuse::calls_unsafe(FREE, pc);
+    gone(block, usable(block), true, pc);
 }
 
-/// Memory is about to vanish.
-fn gone(addr: usize, len: usize, pc: usize) {
+/// Memory is about to vanish. What is mapped where a mapping of the program was may be out of sight; a block of the
+/// heap is handed out again by our functions only.
+pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) {
     let _errno = super::Errno::keep();
     match thread::me() {
         Some(t) => {
@@ -82,7 +95,7 @@ fn gone(addr: usize, len: usize, pc: usize) {
                 rings::record(t, RecordKind::Free, flags, pc, addr, len);
             }
             if seen {
-                fasttrack::free(t, addr, len, pc);
+                fasttrack::free(t, addr, len, heap, pc);
             } else {
                 shadow::forget(addr, len);
             }
@@ -167,7 +180,7 @@ unsafe extern "C" fn do_valloc(size: usize, pc: usize) -> usize {
 
 unsafe extern "C" fn do_munmap(addr: usize, len: usize, pc: usize) -> c_int {
     if crate::init::is_up() {
-        gone(addr, len, pc);
+        gone(addr, len, false, pc);
     }
     real!(munmap(addr, len) as fn(usize, usize) -> c_int)
 }

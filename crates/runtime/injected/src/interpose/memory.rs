@@ -94,7 +94,7 @@ with_pc! {
     __tsan_memset => set, "rcx";
 }
 
-fn length(s: usize) -> usize {
+pub fn length(s: usize) -> usize {
     real!(strlen(s) as fn(usize) -> usize)
 }
 

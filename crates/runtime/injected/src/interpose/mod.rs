@@ -17,8 +17,10 @@ pub mod c11;
 pub mod channels;
 pub mod cond;
 pub mod fd;
+pub mod format;
 pub mod futex;
 pub mod jump;
+pub mod library;
 pub mod malloc;
 pub mod memory;
 pub mod mutex;
@@ -133,6 +135,13 @@ pub fn is_mixed() -> bool {
     at != 0
 }
 
+/// The library around `pc` says itself what its synchronization means.
+pub fn inform(pc: usize) {
+    if let Some(found) = module_of(pc) {
+        crate::primitives::is_informed(found.start, found.end);
+    }
+}
+
 /// The module around `pc` is instrumented. A constructor that ends by jumping to us leaves an address
 /// in the C library or the loader; then it is the program itself.
 pub fn add_module(pc: usize) {
@@ -176,13 +185,15 @@ pub fn instrumented(pc: usize) -> bool {
 pub type Gate = fn(object: usize, time: [usize; 2], pc: usize) -> Result<(), c_int>;
 
 /// Functions that wait for an object, which is their first argument, perhaps until a time, which is the last
-/// one, perhaps on a clock, which is the one before: a [`Gate`], the real function, and what to do with its
+/// one, perhaps on a clock, which is the one before: what finds its misuse, a [`Gate`], the real function, and what to do with its
 /// result. Those that wait for as long as it takes may name a function that does not wait but returns `busy`,
 /// and what to do before waiting then.
 macro_rules! waits_for {
-    ($($imp:ident $name:ident($($arg:ident),*) $gate:expr, $then:expr
+    ($($imp:ident $name:ident($($arg:ident),*) [$uses:expr] $gate:expr, $then:expr
         $(, unless $try:ident is $busy:literal, $blocks:expr)?;)*) => {$(
         unsafe extern "C" fn $imp(object: usize, $($arg: usize,)* pc: usize) -> core::ffi::c_int {
+            let uses: fn(usize, usize) = $uses;
+            uses(object, pc);
             let gate: $crate::interpose::Gate = $gate;
             let arguments: &[usize] = &[0, 0, $($arg),*];
             let time = [arguments[arguments.len() - 2], arguments[arguments.len() - 1]];
@@ -201,8 +212,10 @@ macro_rules! waits_for {
                 let blocks: fn(usize, usize) = $blocks;
                 blocks(object, pc);
             )?
+            $crate::misuse::waits(object, pc);
             let result = $crate::interpose::real!($name(object $(, $arg)*)
                 as fn(usize $(, $crate::interpose::waits_for!(@ $arg))*) -> core::ffi::c_int);
+            $crate::misuse::waited();
             let then: fn(usize, core::ffi::c_int, usize) = $then;
             then(object, result, pc);
             result

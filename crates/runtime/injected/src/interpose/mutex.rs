@@ -7,7 +7,9 @@ use core::ffi::c_int;
 use super::{memory, real, waits_for};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
+use crate::misuse;
 use crate::primitives::{acquired, blocks, destroying, made, releasing};
+use crate::wire::AccessKind;
 
 /// The result of acquiring a lock whose owner died: the thread holds it nevertheless.
 const OWNER_DEAD: c_int = 130;
@@ -54,22 +56,31 @@ pub fn waits(lock: usize, pc: usize) {
     }
 }
 
+/// A mutex is about to be locked.
+pub fn locks(lock: usize, pc: usize) {
+    const LOCK: u32 = 2;
+    misuse::calls_unsafe(LOCK, pc);
+    misuse::mutex_locks(lock, pc);
+}
+
 waits_for! {
-    lock pthread_mutex_lock() mutex_gate, locked, unless pthread_mutex_trylock is 16, waits;
-    trylock pthread_mutex_trylock() try_gate, locked;
-    timedlock pthread_mutex_timedlock(time) mutex_gate, locked;
-    clocklock pthread_mutex_clocklock(clock, time) mutex_gate, locked;
-    spin_lock pthread_spin_lock() spin_gate, locked;
-    spin_trylock pthread_spin_trylock() try_gate, locked;
+    lock pthread_mutex_lock() [locks] mutex_gate, locked, unless pthread_mutex_trylock is 16, waits;
+    trylock pthread_mutex_trylock() [locks] try_gate, locked;
+    timedlock pthread_mutex_timedlock(time) [locks] mutex_gate, locked;
+    clocklock pthread_mutex_clocklock(clock, time) [locks] mutex_gate, locked;
+    spin_lock pthread_spin_lock() [|_, _| {}] spin_gate, locked;
+    spin_trylock pthread_spin_trylock() [|_, _| {}] try_gate, locked;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
+    misuse::mutex_unlocks(lock, pc);
     memory::uses(lock, pc);
     releasing(lock, pc);
     real!(pthread_mutex_unlock(lock) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn spin_unlock(lock: usize, pc: usize) -> c_int {
+    misuse::spinlock(lock, AccessKind::Unlock, pc);
     memory::uses(lock, pc);
     releasing(lock, pc);
     real!(pthread_spin_unlock(lock) as fn(usize) -> c_int)
@@ -84,6 +95,7 @@ unsafe extern "C" fn init(lock: usize, attributes: usize, pc: usize) -> c_int {
 }
 
 unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
+    misuse::mutex_destroys(lock, pc);
     memory::destroys(lock, pc);
     let result = real!(pthread_mutex_destroy(lock) as fn(usize) -> c_int);
     if result == 0 {
@@ -93,6 +105,7 @@ unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
 }
 
 unsafe extern "C" fn spin_destroy(lock: usize, pc: usize) -> c_int {
+    misuse::spinlock(lock, AccessKind::Destroy, pc);
     memory::destroys(lock, pc);
     destroying(lock, pc);
     real!(pthread_spin_destroy(lock) as fn(usize) -> c_int)

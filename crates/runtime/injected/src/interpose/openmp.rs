@@ -2,98 +2,49 @@
 //! then our callbacks (OpenMP 5.0, chapter 4, "OMPT"). gcc's runtime does not.
 //!
 //! Threads of a team begin after the construct that starts it, and the construct ends after they have.
-//! A thread that leaves a barrier comes after all that arrived. Critical sections, locks and ordered
-//! sections are locks. A task begins after it was made, and a thread that waits for it (taskwait,
-//! taskgroup, a barrier) goes on after it has ended. A flush is a fence. What the library does to combine
-//! a reduction is not checked.
+//! A thread that leaves a barrier comes after all that arrived, and after the tasks that had to end there.
+//! Critical sections, locks and ordered sections are locks. A task begins after it was made and after the tasks
+//! that it depends on (`dependences`); a thread that waits for it (taskwait, taskgroup) goes on after it has
+//! ended. A detached task ends after its event was fulfilled. An iteration that waits for another one
+//! (`depend(sink)`) comes after what that one did before `depend(source)`. A flush is a fence. What the library
+//! does to combine a reduction is not checked; what the program does is ([`reduction`]). Locks and conditions that
+//! the library uses itself mean nothing: they would order threads that happen to sleep and wake.
 //!
-//! Guarantee: order is only added. May miss: a taskgroup is ordered after all finished tasks of its team,
-//! and tasks with dependences after all finished tasks with dependences, whichever they depend on.
+//! Guarantee: order is only added. May miss: tasks that one thread happened to run are ordered as they ran.
 
 #![allow(missing_docs)] // The names are the interface's own.
 
+pub mod memory;
+mod nodes;
+pub mod reduction;
+
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 use crate::atomics;
 use crate::control;
-use crate::primitives::{acquired, destroying, happens_after, happens_before, releasing};
+use crate::primitives::{
+    acquired, destroying, happens_after, happens_after_all, happens_before, releasing,
+};
 use crate::sync;
 use crate::sys;
 use crate::thread;
 use crate::wire::order;
+pub use nodes::after_fork;
+use nodes::dependences::{self, Dependence};
+use nodes::{NONE, Part, barrier, key, node, state};
 
 /// What the library keeps for us with every team and task: our number for it.
 type Data = *mut u64;
-type Lookup = unsafe extern "C" fn(*const c_char) -> Option<SetCallback>;
+type Lookup = unsafe extern "C" fn(*const c_char) -> Option<Function>;
+/// A function of the interface; [`initialize`] knows its type.
+type Function = unsafe extern "C" fn();
 type SetCallback = unsafe extern "C" fn(c_int, *const c_void) -> c_int;
 
-/// How many teams and tasks that are alive at a time are distinguished.
-const NUMBERS: usize = 1 << 20;
-/// Synchronization objects are found by address; the program has no memory at these addresses.
-const KEYS: usize = 0x43c0_0000_0000;
-
-/// The objects of a team or a task.
-#[derive(Clone, Copy)]
-enum Part {
-    /// From who made it to who runs it.
-    Start = 0,
-    /// Barriers, in turn: who is fast may be at the next one when the last is still leaving this one.
-    EvenBarrier = 8,
-    OddBarrier = 16,
-    /// From tasks of the team that have ended.
-    Tasks = 24,
-    /// From tasks that this task has made and that have ended.
-    Children = 32,
-}
-
-/// From tasks with dependences to those that come later: one for all.
-const DEPENDENCES: usize = KEYS + NUMBERS * 64;
-
-fn key(number: u64, part: Part) -> usize {
-    KEYS + (number as usize % NUMBERS) * 64 + part as usize
-}
-
-/// What is known of a task.
-struct Task {
-    team: AtomicU32,
-    parent: AtomicU32,
-    /// Barriers that it has passed, if it is a thread's own task in a team.
-    round: AtomicU32,
-    depends: AtomicU32,
-}
-
-static TASKS: [Task; NUMBERS] = [const {
-    Task {
-        team: AtomicU32::new(0),
-        parent: AtomicU32::new(0),
-        round: AtomicU32::new(0),
-        depends: AtomicU32::new(0),
-    }
-}; NUMBERS];
-
-static NEXT: AtomicU32 = AtomicU32::new(1);
-
-fn new_number() -> u64 {
-    u64::from(NEXT.fetch_add(1, Ordering::Relaxed)) % NUMBERS as u64
-}
-
-fn task(number: u64) -> &'static Task {
-    &TASKS[number as usize % NUMBERS]
-}
-
 /// Our number for a team or task; nothing if the library gives none.
-unsafe fn number(data: Data) -> Option<u64> {
+unsafe fn number(data: Data) -> Option<u32> {
     // SAFETY: null, or the library's place for our number.
-    unsafe { data.as_ref().copied() }
-}
-
-fn forget(number: u64, parts: &[Part]) {
-    if let Some(t) = thread::me() {
-        for &part in parts {
-            sync::destroy(t, key(number, part));
-        }
-    }
+    unsafe { data.as_ref().map(|&n| n as u32) }
 }
 
 unsafe extern "C" fn parallel_begin(
@@ -104,21 +55,32 @@ unsafe extern "C" fn parallel_begin(
     _flags: c_int,
     pc: usize,
 ) {
-    let new = new_number();
+    let new = nodes::take();
     // SAFETY: the library's place for our number.
-    unsafe { team.write(new) };
+    unsafe { team.write(u64::from(new)) };
     happens_before(key(new, Part::Start), pc);
 }
 
 unsafe extern "C" fn parallel_end(team: Data, _task: Data, _flags: c_int, pc: usize) {
     // SAFETY: the library's place for our number.
     let Some(team) = (unsafe { number(team) }) else { return };
-    for part in [Part::EvenBarrier, Part::OddBarrier, Part::Tasks] {
-        happens_after(key(team, part), pc);
+    for part in [Part::EvenBarrier, Part::OddBarrier] {
+        after(team, key(team, part), pc);
     }
-    forget(team, &[Part::Start, Part::EvenBarrier, Part::OddBarrier, Part::Tasks]);
+    nodes::let_go(team);
 }
 
+/// The thread goes on after what was released at the key, which belongs to the node of that number.
+fn after(number: u32, key: usize, pc: usize) {
+    if number == NONE {
+        happens_after_all(pc);
+    } else {
+        happens_after(key, pc);
+        nodes::after_undistinguished(pc);
+    }
+}
+
+/// The interface's `ompt_scope_endpoint_t`.
 const BEGIN: c_int = 1;
 const END: c_int = 2;
 
@@ -130,48 +92,106 @@ unsafe extern "C" fn implicit_task(
     _index: u32,
     _flags: c_int,
 ) {
-    if endpoint != BEGIN || data.is_null() {
+    // SAFETY: the library's places for our numbers.
+    let (team, Some(own)) = (unsafe { (number(team), number(data)) }) else { return };
+    if endpoint == END {
+        let team = node(own).team.load(Ordering::Relaxed);
+        // SAFETY: the library's place for our number.
+        unsafe { data.write(u64::from(NONE)) };
+        nodes::let_go(own);
+        nodes::let_go(team);
+    }
+    if endpoint != BEGIN {
         return;
     }
-    let new = new_number();
-    // SAFETY: the library's places for our numbers.
-    let team = unsafe {
-        data.write(new);
-        number(team).unwrap_or(0)
-    };
-    let task = task(new);
-    task.team.store(team as u32, Ordering::Relaxed);
-    task.parent.store(0, Ordering::Relaxed);
-    task.round.store(0, Ordering::Relaxed);
-    task.depends.store(0, Ordering::Relaxed);
-    happens_after(key(team, Part::Start), 0);
+    let (team, new) = (team.unwrap_or(NONE), nodes::take());
+    // SAFETY: the library's place for our number.
+    unsafe { data.write(u64::from(new)) };
+    if new != NONE {
+        node(new).team.store(team, Ordering::Relaxed);
+        nodes::hold(team);
+    }
+    after(team, key(team, Part::Start), 0);
 }
 
-unsafe extern "C" fn sync_region(kind: c_int, endpoint: c_int, _team: Data, data: Data, pc: usize) {
-    const TASKWAIT: c_int = 5;
-    const TASKGROUP: c_int = 6;
-    const REDUCTION: c_int = 7;
+const TASKWAIT: c_int = 5;
+const TASKGROUP: c_int = 6;
+const REDUCTION: c_int = 7;
+
+unsafe extern "C" fn sync_region(kind: c_int, endpoint: c_int, team: Data, data: Data, pc: usize) {
     // SAFETY: the library's place for our number. At the very end a thread has no task any more, and
     // waits for the next team, which it begins after.
     let Some(own) = (unsafe { number(data) }) else { return };
-    let own_task = task(own);
-    let team = u64::from(own_task.team.load(Ordering::Relaxed));
     match (kind, endpoint) {
-        (TASKWAIT, END) => happens_after(key(own, Part::Children), pc),
-        (TASKGROUP, END) => happens_after(key(team, Part::Tasks), pc),
+        (TASKWAIT, END) => after(own, key(own, Part::Children), pc),
+        (TASKGROUP, BEGIN) => begin_group(own),
+        (TASKGROUP, END) => end_group(own, pc),
         (TASKWAIT | TASKGROUP | REDUCTION, _) => {}
-        (_, _) => {
-            let round = own_task.round.load(Ordering::Relaxed);
-            let barrier =
-                if round.is_multiple_of(2) { Part::EvenBarrier } else { Part::OddBarrier };
-            if endpoint == BEGIN {
-                happens_before(key(team, barrier), pc);
-            } else if endpoint == END {
-                happens_after(key(team, barrier), pc);
-                happens_after(key(team, Part::Tasks), pc);
-                own_task.round.store(round + 1, Ordering::Relaxed);
-            }
+        // A thread whose team is no more only waits for the next one.
+        (_, END) if team.is_null() => {}
+        (_, _) => cross_barrier(own, endpoint, pc),
+    }
+}
+
+fn cross_barrier(own: u32, endpoint: c_int, pc: usize) {
+    let task = node(own);
+    let (team, round) = (task.team.load(Ordering::Relaxed), task.round.load(Ordering::Relaxed));
+    match endpoint {
+        BEGIN if own == NONE => nodes::undistinguished_ended(),
+        BEGIN => happens_before(barrier(team, round), pc),
+        END => {
+            after(own, barrier(team, round), pc);
+            task.round.store(round.wrapping_add(1), Ordering::Relaxed);
         }
+        _ => {}
+    }
+}
+
+fn begin_group(own: u32) {
+    if own != NONE {
+        let new = nodes::take();
+        let around = node(own).group.swap(new, Ordering::Relaxed);
+        if new != NONE {
+            node(new).parent.store(around, Ordering::Relaxed);
+            // It ends with the group, before the one around it.
+            nodes::hold(around);
+        }
+    }
+}
+
+fn end_group(own: u32, pc: usize) {
+    let task = node(own);
+    if own == NONE {
+        return happens_after_all(pc);
+    }
+    let group = task.group.load(Ordering::Relaxed);
+    after(group, key(group, Part::Start), pc);
+    task.group.store(node(group).parent.load(Ordering::Relaxed), Ordering::Relaxed);
+    nodes::let_go(group);
+    if task.unmark(state::COMBINES)
+        && let Some(t) = thread::me()
+    {
+        t.ignore_end();
+    }
+}
+
+/// The wait for the tasks of a group is over. Before the group ends, the library may combine what they have
+/// contributed to a reduction.
+unsafe extern "C" fn sync_region_wait(
+    kind: c_int,
+    endpoint: c_int,
+    _team: Data,
+    data: Data,
+    _pc: usize,
+) {
+    // SAFETY: the library's place for our number.
+    let Some(own) = (unsafe { number(data) }) else { return };
+    if (kind, endpoint) == (TASKGROUP, END)
+        && own != NONE
+        && let Some(t) = thread::me()
+        && !node(own).mark(state::COMBINES)
+    {
+        t.ignore_begin();
     }
 }
 
@@ -180,71 +200,159 @@ unsafe extern "C" fn task_create(
     _frame: usize,
     data: Data,
     flags: c_int,
-    depends: c_int,
+    _depends: c_int,
     pc: usize,
 ) {
     const EXPLICIT: c_int = 4;
-    if flags & EXPLICIT == 0 || data.is_null() {
+    const TARGET: c_int = 8;
+    /// Not a task, but a wait for those that its dependences name.
+    const WAIT: c_int = 16;
+    if flags & (EXPLICIT | TARGET | WAIT) == 0 || data.is_null() {
         return;
     }
-    let new = new_number();
+    let new = nodes::take();
     // SAFETY: the library's places for our numbers.
     let maker = unsafe {
-        data.write(new);
-        number(maker).unwrap_or(0)
+        data.write(u64::from(new));
+        number(maker).unwrap_or(NONE)
     };
-    let own = task(new);
-    own.team.store(task(maker).team.load(Ordering::Relaxed), Ordering::Relaxed);
-    own.parent.store(maker as u32, Ordering::Relaxed);
-    own.round.store(0, Ordering::Relaxed);
-    own.depends.store(depends as u32, Ordering::Relaxed);
+    if new != NONE {
+        let (own, made_by) = (node(new), node(maker));
+        for (field, from) in
+            [(&own.team, &made_by.team), (&own.round, &made_by.round), (&own.group, &made_by.group)]
+        {
+            field.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        own.parent.store(maker, Ordering::Relaxed);
+        nodes::hold(maker);
+    }
     happens_before(key(new, Part::Start), pc);
 }
 
-unsafe extern "C" fn task_schedule(prior: Data, status: c_int, next: Data) {
-    const COMPLETE: c_int = 1;
-    const CANCEL: c_int = 3;
+unsafe extern "C" fn declares(data: Data, list: *const Dependence, count: c_int) {
+    // SAFETY: the library's place for our number, and its list of so many dependences.
+    let (Some(own), list) = (unsafe {
+        let count = usize::try_from(count).unwrap_or(0);
+        let list: &[Dependence] =
+            if list.is_null() { &[] } else { core::slice::from_raw_parts(list, count) };
+        (number(data), list)
+    }) else {
+        return;
+    };
+    let team = node(own).team.load(Ordering::Relaxed);
+    if !dependences::orders_iterations(team, list) {
+        dependences::declare(own, list);
+    }
+}
+
+/// How a task was left.
+mod status {
+    use core::ffi::c_int;
+    pub const COMPLETE: c_int = 1;
+    pub const CANCEL: c_int = 3;
+    pub const DETACH: c_int = 4;
+    pub const EARLY_FULFILL: c_int = 5;
+    pub const LATE_FULFILL: c_int = 6;
+    pub const TASKWAIT_COMPLETE: c_int = 8;
+}
+
+unsafe extern "C" fn task_schedule(prior: Data, how: c_int, next: Data) {
     // SAFETY: the library's places for our numbers.
     let (prior, next) = unsafe { (number(prior), number(next)) };
     if let Some(prior) = prior {
-        let own = task(prior);
-        if status == COMPLETE || status == CANCEL {
-            happens_before(key(u64::from(own.team.load(Ordering::Relaxed)), Part::Tasks), 0);
-            happens_before(key(u64::from(own.parent.load(Ordering::Relaxed)), Part::Children), 0);
-            if own.depends.load(Ordering::Relaxed) != 0 {
-                happens_before(DEPENDENCES, 0);
+        match how {
+            status::COMPLETE | status::CANCEL => {
+                if node(prior).mark(state::FULFILLED) {
+                    happens_after(key(prior, Part::Start), 0);
+                }
+                memory::ended();
+                end_task(prior);
             }
-            forget(prior, &[Part::Start, Part::Children]);
-        } else {
-            // It may go on in another thread.
-            happens_before(key(prior, Part::Start), 0);
+            // Not the thread's own task, but one whose event it has fulfilled.
+            status::LATE_FULFILL => {
+                after(prior, key(prior, Part::Start), 0);
+                return end_task(prior);
+            }
+            status::EARLY_FULFILL => {
+                happens_before(key(prior, Part::Start), 0);
+                node(prior).mark(state::FULFILLED);
+                return;
+            }
+            status::TASKWAIT_COMPLETE => {
+                if prior == NONE {
+                    happens_after_all(0);
+                }
+                dependences::satisfied(prior, 0);
+                return nodes::let_go(prior);
+            }
+            _ => {
+                if how == status::DETACH {
+                    memory::ended();
+                }
+                // It may go on in another thread.
+                happens_before(key(prior, Part::Start), 0);
+            }
         }
     }
     if let Some(next) = next {
-        happens_after(key(next, Part::Start), 0);
-        if task(next).depends.load(Ordering::Relaxed) != 0 {
-            happens_after(DEPENDENCES, 0);
+        after(next, key(next, Part::Start), 0);
+        if !node(next).mark(state::BEGUN) {
+            dependences::satisfied(next, 0);
         }
     }
 }
 
+/// The task has ended: before whatever waits for it.
+fn end_task(number: u32) {
+    if number == NONE {
+        return nodes::undistinguished_ended();
+    }
+    let task = node(number);
+    let of = |field: &core::sync::atomic::AtomicU32| field.load(Ordering::Relaxed);
+    happens_before(barrier(of(&task.team), of(&task.round)), 0);
+    happens_before(key(of(&task.parent), Part::Children), 0);
+    if of(&task.group) != NONE {
+        happens_before(key(of(&task.group), Part::Start), 0);
+    }
+    dependences::ended(number);
+    nodes::let_go(number);
+}
+
 /// The library says that a lock was given up after it was, when the next thread may have it already. So
-/// that one waits here until it was said; for so long, and then goes on all the same.
+/// that one waits here until it was said, however slow the machine is: going on would call two critical sections
+/// unordered. The holder is on its way to [`mutex_released`]; a holder that does not exist (in the child of a
+/// fork) is not waited for.
 unsafe extern "C" fn mutex_acquired(_kind: c_int, lock: usize, pc: usize) {
-    const PATIENCE: u32 = 100_000;
-    for _ in 0..PATIENCE {
+    /// After so many attempts the thread sleeps between them: the holder needs a processor.
+    const ATTEMPTS: u32 = 100;
+    const SLEEP_NANOSECONDS: u64 = 50_000;
+    for attempt in 0u64.. {
         let Some(t) = thread::me() else { return };
-        let is_ours = sync::with(t, lock | sync::ANNOTATED, |_, object| {
-            let free = object.parties == 0;
-            object.parties = 1;
-            free
+        let own = holder(t);
+        let other = sync::with(t, lock | sync::ANNOTATED, |_, object| {
+            let other = object.parties;
+            if other == 0 {
+                object.parties = own;
+            }
+            other
         });
-        if is_ours {
+        if other == 0 || other == own {
             break;
         }
-        sys::yield_now();
+        if attempt < ATTEMPTS.into() {
+            sys::yield_now();
+        } else if thread::all().any(|t| holder(t) == other) {
+            sys::pause(SLEEP_NANOSECONDS);
+        } else {
+            sync::with(t, lock | sync::ANNOTATED, |_, object| object.parties = 0);
+        }
     }
     acquired(lock, pc);
+}
+
+/// What a lock's object says of the thread that holds it; 0 if none does.
+fn holder(thread: &thread::Thread) -> u32 {
+    thread.number.wrapping_add(1)
 }
 
 unsafe extern "C" fn mutex_released(_kind: c_int, lock: usize, pc: usize) {
@@ -257,22 +365,6 @@ unsafe extern "C" fn mutex_released(_kind: c_int, lock: usize, pc: usize) {
 unsafe extern "C" fn lock_destroy(_kind: c_int, lock: usize, pc: usize) {
     destroying(lock, pc);
     destroying(lock | sync::ANNOTATED, pc);
-}
-
-unsafe extern "C" fn reduction(
-    _kind: c_int,
-    endpoint: c_int,
-    _team: Data,
-    _task: Data,
-    _pc: usize,
-) {
-    if let Some(t) = thread::me() {
-        match endpoint {
-            BEGIN => t.ignore_begin(),
-            END => t.ignore_end(),
-            _ => {}
-        }
-    }
 }
 
 unsafe extern "C" fn flush(_thread: Data, pc: usize) {
@@ -290,24 +382,35 @@ pub struct StartTool {
 static TOOL: StartTool = StartTool { initialize, finalize, data: 0 };
 
 unsafe extern "C" fn initialize(look_up: Lookup, _device: c_int, _data: Data) -> c_int {
-    let callbacks: [(c_int, *const c_void); 11] = [
+    let callbacks: [(c_int, *const c_void); 13] = [
         (3, parallel_begin as *const c_void),
         (4, parallel_end as *const c_void),
         (5, task_create as *const c_void),
         (6, task_schedule as *const c_void),
         (7, implicit_task as *const c_void),
+        (16, sync_region_wait as *const c_void),
         (17, mutex_released as *const c_void),
+        (18, declares as *const c_void),
         (23, sync_region as *const c_void),
         (25, lock_destroy as *const c_void),
         (27, mutex_acquired as *const c_void),
         (29, flush as *const c_void),
-        (31, reduction as *const c_void),
+        (31, reduction::combines as *const c_void),
     ];
-    // SAFETY: the library's own look-up, with a name of its interface.
-    let Some(set) = (unsafe { look_up(c"ompt_set_callback".as_ptr()) }) else { return 0 };
+    // SAFETY: the library's own look-up, with names of its interface.
+    let (set, task_memory) = unsafe {
+        (look_up(c"ompt_set_callback".as_ptr()), look_up(c"ompt_get_task_memory".as_ptr()))
+    };
+    let Some(set) = set else { return 0 };
+    super::inform(set as usize);
+    // SAFETY: the type that the interface gives to the function of that name.
+    let set = unsafe { core::mem::transmute::<Function, SetCallback>(set) };
     for (event, callback) in callbacks {
         // SAFETY: the functions have the types that the interface gives to these events.
         unsafe { set(event, callback) };
+    }
+    if let Some(function) = task_memory {
+        memory::found_by(function as usize);
     }
     1
 }

@@ -29,6 +29,7 @@ unsafe extern "C" fn do_fork(_pc: usize) -> c_int {
     if pid == 0 {
         crate::clock::after_fork();
         crate::sync::after_fork();
+        super::openmp::after_fork();
         crate::places::after_fork();
         crate::rings::after_fork();
         // SAFETY: as above.

@@ -151,6 +151,7 @@ unsafe extern "C" fn create(
     child.controlled = controlled;
     child.joined_as = controlled;
     child.start = (function, argument, stack);
+    child.started_at = pc;
     child.detached.store(detached as u32, Ordering::Release);
     primitives::forking(t, child, pc);
     let mut own = 0usize;
@@ -282,7 +283,7 @@ unsafe extern "C" fn setname(id: usize, name: *const u8, pc: usize) -> c_int {
 ///
 /// # Safety
 /// `name` is a terminated string that the C library has accepted.
-unsafe fn named(name: *const u8, pc: usize) {
+pub unsafe fn named(name: *const u8, pc: usize) {
     let mut bytes = [0u8; 16];
     for (i, byte) in bytes.iter_mut().take(15).enumerate() {
         // SAFETY: the caller's.

@@ -7,6 +7,7 @@ use core::ffi::c_int;
 use super::{memory, real, waits_for};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
+use crate::misuse;
 use crate::primitives::{blocks, destroying, rwlock_acquired, rwlock_releasing};
 
 /// Under control, waits until the lock can be acquired. A writer that wants the lock again is told that it
@@ -42,26 +43,34 @@ fn has_write(lock: usize, result: c_int, pc: usize) {
     }
 }
 
+fn locks(lock: usize, pc: usize) {
+    const LOCK: u32 = 4;
+    misuse::calls_unsafe(LOCK, pc);
+    misuse::rwlock_locks(lock, pc);
+}
+
 waits_for! {
-    rdlock pthread_rwlock_rdlock() read, has_read,
+    rdlock pthread_rwlock_rdlock() [locks] read, has_read,
         unless pthread_rwlock_tryrdlock is 16, |lock, pc| blocks(lock, true, pc);
-    tryrdlock pthread_rwlock_tryrdlock() try_read, has_read;
-    timedrdlock pthread_rwlock_timedrdlock(time) read, has_read;
-    clockrdlock pthread_rwlock_clockrdlock(clock, time) read, has_read;
-    wrlock pthread_rwlock_wrlock() write, has_write,
+    tryrdlock pthread_rwlock_tryrdlock() [locks] try_read, has_read;
+    timedrdlock pthread_rwlock_timedrdlock(time) [locks] read, has_read;
+    clockrdlock pthread_rwlock_clockrdlock(clock, time) [locks] read, has_read;
+    wrlock pthread_rwlock_wrlock() [locks] write, has_write,
         unless pthread_rwlock_trywrlock is 16, |lock, pc| blocks(lock, false, pc);
-    trywrlock pthread_rwlock_trywrlock() super::mutex::try_gate, has_write;
-    timedwrlock pthread_rwlock_timedwrlock(time) write, has_write;
-    clockwrlock pthread_rwlock_clockwrlock(clock, time) write, has_write;
+    trywrlock pthread_rwlock_trywrlock() [locks] super::mutex::try_gate, has_write;
+    timedwrlock pthread_rwlock_timedwrlock(time) [locks] write, has_write;
+    clockwrlock pthread_rwlock_clockwrlock(clock, time) [locks] write, has_write;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {
+    misuse::rwlock_unlocks(lock, pc);
     memory::uses(lock, pc);
     rwlock_releasing(lock, pc);
     real!(pthread_rwlock_unlock(lock) as fn(usize) -> c_int)
 }
 
 unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
+    misuse::rwlock_destroys(lock, pc);
     memory::destroys(lock, pc);
     destroying(lock, pc);
     real!(pthread_rwlock_destroy(lock) as fn(usize) -> c_int)

@@ -7,6 +7,7 @@ use core::ffi::c_int;
 use super::{memory, real, waits_for};
 use crate::abi::with_pc;
 use crate::control::{ops, time};
+use crate::misuse;
 use crate::primitives::{self, destroying};
 
 unsafe extern "C" {
@@ -41,13 +42,14 @@ fn waited(semaphore: usize, result: c_int, pc: usize) {
 }
 
 waits_for! {
-    wait sem_wait() gate, waited;
-    trywait sem_trywait() try_gate, waited;
-    timedwait sem_timedwait(time) gate, waited;
-    clockwait sem_clockwait(clock, time) gate, waited;
+    wait sem_wait() [misuse::semaphore_used] gate, waited;
+    trywait sem_trywait() [misuse::semaphore_used] try_gate, waited;
+    timedwait sem_timedwait(time) [misuse::semaphore_used] gate, waited;
+    clockwait sem_clockwait(clock, time) [misuse::semaphore_used] gate, waited;
 }
 
 unsafe extern "C" fn post(semaphore: usize, pc: usize) -> c_int {
+    misuse::semaphore_used(semaphore, pc);
     memory::uses(semaphore, pc);
     primitives::post(
         semaphore,
@@ -57,7 +59,16 @@ unsafe extern "C" fn post(semaphore: usize, pc: usize) -> c_int {
     )
 }
 
+unsafe extern "C" fn init(semaphore: usize, shared: c_int, value: u32, _pc: usize) -> c_int {
+    let result = real!(sem_init(semaphore, shared, value) as fn(usize, c_int, u32) -> c_int);
+    if result == 0 {
+        misuse::semaphore_made(semaphore);
+    }
+    result
+}
+
 unsafe extern "C" fn destroy(semaphore: usize, pc: usize) -> c_int {
+    misuse::semaphore_destroys(semaphore, pc);
     memory::destroys(semaphore, pc);
     destroying(semaphore, pc);
     real!(sem_destroy(semaphore) as fn(usize) -> c_int)
@@ -69,6 +80,7 @@ unsafe extern "C" fn close(semaphore: usize, pc: usize) -> c_int {
 }
 
 with_pc! {
+    sem_init => init, "rcx";
     sem_post => post, "rsi";
     sem_wait => wait, "rsi";
     sem_trywait => trywait, "rsi";

@@ -20,6 +20,7 @@ pub mod crash;
 
 use super::real;
 use crate::abi::with_pc;
+use crate::misuse::{self, ExpectsSignal};
 use crate::primitives::{happens_after, happens_before};
 use crate::sys;
 use crate::thread::{self, Thread};
@@ -125,12 +126,15 @@ unsafe fn call_handler(signal: usize, info: usize, context: usize) {
     if handler == DEFAULT || handler == IGNORE {
         return;
     }
-    let _errno = super::Errno::keep();
     const SI_TIMER: c_int = -2;
     // SAFETY: the kernel's structure, or one that stands for it; the third int is the code.
     let by_timer = unsafe { (info as *const c_int).add(2).read() } == SI_TIMER;
-    // Sites are those of return addresses.
-    received(signal, by_timer, handler + 1);
+    {
+        let _errno = super::Errno::keep();
+        // Sites are those of return addresses.
+        received(signal, by_timer, handler + 1);
+    }
+    let before = misuse::handles(signal, !caused_by_instruction(signal, info as *const c_int));
     // SAFETY: the function that the program registered; the short form ignores the other arguments.
     unsafe {
         core::mem::transmute::<usize, unsafe extern "C" fn(c_int, usize, usize)>(handler)(
@@ -139,6 +143,7 @@ unsafe fn call_handler(signal: usize, info: usize, context: usize) {
             context,
         );
     }
+    misuse::handled(&before, handler);
 }
 
 unsafe extern "C" fn on_signal(signal: c_int, info: usize, context: usize) {
@@ -242,6 +247,7 @@ unsafe extern "C" fn do_sigaction(
             FLAGS[number].store(action.flags, Ordering::Release);
             MASKS[number].store(action.mask[0], Ordering::Release);
             crate::control::handles_signal(number);
+            misuse::installs(number, pc);
             happens_before(handler_key(number), pc);
             action.handler = on_signal as *const () as usize;
             action.flags |= SA_SIGINFO;
@@ -304,8 +310,18 @@ fn sending(to: Option<&Thread>, signal: c_int, pc: usize) {
     happens_before(to.map_or(handler_key(number), |t| thread_key(t, number)), pc);
 }
 
+unsafe extern "C" {
+    fn pthread_self() -> usize;
+}
+
+fn is_self(id: usize) -> bool {
+    // SAFETY: no memory involved.
+    id == unsafe { pthread_self() }
+}
+
 unsafe extern "C" fn do_pthread_kill(id: usize, signal: c_int, pc: usize) -> c_int {
     sending(thread::find(id), signal, pc);
+    let _expected = is_self(id).then(ExpectsSignal::begin);
     real!(pthread_kill(id, signal) as fn(usize, c_int) -> c_int)
 }
 
@@ -328,6 +344,7 @@ unsafe extern "C" fn do_kill(pid: c_int, signal: c_int, pc: usize) -> c_int {
     if is_own(pid) {
         sending(None, signal, pc);
     }
+    let _expected = (pid as u32 == sys::pid()).then(ExpectsSignal::begin);
     real!(kill(pid, signal) as fn(c_int, c_int) -> c_int)
 }
 
@@ -341,6 +358,23 @@ unsafe extern "C" fn do_sigqueue(pid: c_int, signal: c_int, value: usize, pc: us
 unsafe extern "C" fn do_tgkill(pid: c_int, thread: c_int, signal: c_int, pc: usize) -> c_int {
     sending(None, signal, pc);
     real!(tgkill(pid, thread, signal) as fn(c_int, c_int, c_int) -> c_int)
+}
+
+unsafe extern "C" fn do_raise(signal: c_int, pc: usize) -> c_int {
+    sending(thread::me().as_deref(), signal, pc);
+    let _expected = ExpectsSignal::begin();
+    real!(raise(signal) as fn(c_int) -> c_int)
+}
+
+/// Waits for a signal: handlers run nowhere else.
+unsafe extern "C" fn do_sigsuspend(mask: usize, _pc: usize) -> c_int {
+    let _expected = ExpectsSignal::begin();
+    real!(sigsuspend(mask) as fn(usize) -> c_int)
+}
+
+unsafe extern "C" fn do_pause(_pc: usize) -> c_int {
+    let _expected = ExpectsSignal::begin();
+    real!(pause() as fn() -> c_int)
 }
 
 unsafe extern "C" fn do_alarm(seconds: u32, pc: usize) -> u32 {
@@ -398,6 +432,9 @@ unsafe extern "C" fn do_sigtimedwait(set: usize, info: usize, time: usize, pc: u
 }
 
 with_pc! {
+    raise => do_raise, "rsi";
+    sigsuspend => do_sigsuspend, "rsi";
+    pause => do_pause, "rdi";
     sigaction => do_sigaction, "rcx";
     signal => do_signal, "rdx";
     bsd_signal => do_signal, "rdx";

@@ -17,7 +17,7 @@ fn gate(stream: usize, _: [usize; 2], pc: usize) -> Result<(), c_int> {
 }
 
 waits_for! {
-    try_lock ftrylockfile() try_gate, |stream, result, pc| if result == 0 {
+    try_lock ftrylockfile() [|_, _| {}] try_gate, |stream, result, pc| if result == 0 {
         acquired(stream, pc);
     };
 }

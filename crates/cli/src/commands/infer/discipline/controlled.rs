@@ -19,6 +19,7 @@ use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
 use crate::program::names::{self, array};
+use crate::progress::Schedules;
 
 /// The longest time for one execution.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,7 +33,9 @@ pub(super) fn infer(command: &[OsString], schedules: u64, seen: &mut Seen) -> Re
     let deadline = Deadline::new(None)?;
     let mut executor = Native::new(&program, &deadline).naming_data().executor()?;
     let mut strategy = Plan::from("random").strategy();
+    let mut progress = Schedules::new("infer", schedules);
     for number in 0..schedules {
+        progress.advance(number, 0, &deadline);
         let ask = Ask { noted: Noted::Accesses, seed: number, ..Ask::default() };
         let rng = Rng::of_execution(0, number);
         let execution = execute(&mut executor, &mut *strategy, rng, &ask)?;
@@ -58,5 +61,6 @@ pub(super) fn infer(command: &[OsString], schedules: u64, seen: &mut Seen) -> Re
         stats.traces += 1;
         stats.events += execution.events.len() as u64;
     }
+    progress.clear();
     Ok(())
 }
