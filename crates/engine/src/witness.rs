@@ -107,9 +107,11 @@ pub enum Modelled {
     Undecided,
 }
 
+type Decides = dyn Fn(&AtomicBlocks<Site>) -> Modelled + Send + Sync;
+
 /// A specification of what atomic blocks do.
 #[derive(Clone)]
-pub struct Specified(Arc<dyn Fn(&AtomicBlocks<Site>) -> Modelled + Send + Sync>);
+pub struct Specified(Arc<Decides>);
 
 impl Specified {
     /// A specification that decides by a function.
@@ -289,9 +291,8 @@ impl Judged {
             names
         };
         let Some(first) = differing().next().map(names) else { return Vec::new() };
-        let always =
-            |name: &&Box<str>| differing().all(|of| of.iter().any(|d| d.key.name == **name));
-        let every: Vec<Box<str>> = first.iter().filter(always).cloned().collect();
+        let always = |name: &str| differing().all(|of| of.iter().any(|d| *d.key.name == *name));
+        let every: Vec<Box<str>> = first.iter().filter(|name| always(name)).cloned().collect();
         if every.is_empty() { first } else { every }
     }
 }

@@ -344,25 +344,28 @@ mod said {
     #[inline(always)]
     pub(super) fn point() {
         #[cfg(feature = "check")]
-        if crate::exec::blocks::point() {
-            return;
-        }
+        let checked = crate::exec::blocks::point();
+        #[cfg(not(feature = "check"))]
+        let checked = false;
         #[cfg(selvedge_native)]
-        crate::native::mark(crate::native::Mark::Point);
+        if !checked {
+            crate::native::mark(crate::native::Mark::Point);
+        }
+        let _ = checked;
     }
 
     #[inline(always)]
     pub(super) fn distinguish(on: bool) {
         #[cfg(feature = "check")]
-        if crate::exec::blocks::distinguish(on) {
-            return;
-        }
+        let checked = crate::exec::blocks::distinguish(on);
+        #[cfg(not(feature = "check"))]
+        let checked = false;
         #[cfg(selvedge_native)]
-        crate::native::mark(match on {
-            true => crate::native::Mark::Distinguish,
-            false => crate::native::Mark::Indistinct,
-        });
-        let _ = on;
+        if !checked {
+            let begins = crate::native::Mark::Distinguish;
+            crate::native::mark(if on { begins } else { crate::native::Mark::Indistinct });
+        }
+        let _ = (on, checked);
     }
 }
 

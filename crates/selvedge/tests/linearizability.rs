@@ -253,8 +253,8 @@ fn figure_5_1(nodes: bool) {
     let queue = Arc::new(Lazy::new(&[1, 1]));
     let [a, b] = [Arc::clone(&queue), Arc::clone(&queue)];
     both(
-        move || drop(atomic("remove", || a.remove(1))),
-        move || drop(atomic("remove", || b.remove(1))),
+        move || assert!(atomic("remove", || a.remove(1))),
+        move || assert!(atomic("remove", || b.remove(1))),
     );
     if nodes {
         observe("nodes", &queue.nodes());
@@ -446,7 +446,7 @@ fn other_blocks() {
             atomic("set", || {
                 a.fetch_add(1, SeqCst);
                 a.fetch_add(1, SeqCst);
-            })
+            });
         },
         move || {
             let seen = atomic("look", || b.load(SeqCst));
@@ -621,9 +621,7 @@ fn where_nothing_overlaps_nothing_is_green() {
         let count = Arc::new(AtomicU32::new(0));
         for _ in 0..2 {
             let count = Arc::clone(&count);
-            thread::spawn(move || atomic("add", || drop(count.fetch_add(1, SeqCst))))
-                .join()
-                .unwrap();
+            thread::spawn(move || atomic("add", || count.fetch_add(1, SeqCst))).join().unwrap();
         }
         observe("count", &count.load(SeqCst));
     });

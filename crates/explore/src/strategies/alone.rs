@@ -1,8 +1,8 @@
 //! Leaves a thread alone in an atomic block, to see whether the block ends.
 //!
 //! An operation is *obstruction-free* if it ends when all other threads stand still, wherever they stand (Herlihy,
-//! Luchangco and Moir, ICDCS 2003). Threads run at random up to a random step; from then on only a thread that is in an
-//! open block runs, until the block ends.
+//! Luchangco and Moir, ICDCS 2003). Threads run at random up to a random step; from then on only a thread that is in a
+//! block runs, until the block ends.
 //!
 //! Guarantee: [`Alone::obstructed`] names a thread that had to wait, or that took so many steps without a change that
 //! [`Fairness`](crate::Fairness) made it give way. After that, threads run at random again, so that the execution ends.
@@ -53,11 +53,12 @@ impl Strategy for Alone {
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         if self.alone.is_none() && !self.is_over && self.steps >= self.after {
-            let open = |t: ThreadId| self.nesting.open(t).map(|region| (t, region));
-            let open: Vec<_> =
-                (0..choice.pending.len() as u32).filter_map(|t| open(ThreadId(t))).collect();
-            if !open.is_empty() {
-                self.alone = Some(open[self.rng.below(open.len())]);
+            // One that has not opened its block yet may wait for its first step.
+            let inside = |t: ThreadId| self.nesting.block(t).map(|region| (t, region));
+            let inside: Vec<_> =
+                (0..choice.pending.len() as u32).filter_map(|t| inside(ThreadId(t))).collect();
+            if !inside.is_empty() {
+                self.alone = Some(inside[self.rng.below(inside.len())]);
             }
         }
         if let Some((thread, _)) = self.alone {

@@ -104,7 +104,7 @@ impl Check {
                 searched = self.search(&mut seen, begun, (plan, left), true);
             }
         }
-        self.conclude(seen, searched)
+        self.conclude(seen, &searched)
     }
 
     /// Runs the test body under one strategy, until something fails it. Where something turns out to be observed,
@@ -146,7 +146,7 @@ impl Check {
     fn conclude(
         &self,
         seen: Seen,
-        searched: Result<Searched, Halt<Infallible>>,
+        searched: &Result<Searched, Halt<Infallible>>,
     ) -> Result<Summary, Box<Failure>> {
         let Seen { mut summary, mut determinism, mut linearity, found, .. } = seen;
         if found.is_none() {
@@ -165,14 +165,14 @@ impl Check {
         }
         match searched {
             Ok(Searched { coverage, classes }) => {
-                summary.complete = coverage == Coverage::Complete;
-                summary.classes = classes;
+                summary.complete = *coverage == Coverage::Complete;
+                summary.classes = *classes;
                 summary.undecided(&determinism);
                 summary.unserial(&linearity);
                 Ok(summary)
             }
             Err(Halt::Stalled) => Err(self.explain(self.stalled(summary.executions))),
-            Err(Halt::Failed(never)) => match never {},
+            Err(Halt::Failed(never)) => match *never {},
         }
     }
 

@@ -75,6 +75,9 @@ impl<S> Iterator for Linearizations<'_, S> {
         loop {
             let Some(block) = self.untried.last_mut()?.pop() else {
                 self.untried.pop();
+                if self.blocks.is_empty() {
+                    return Some(Vec::new());
+                }
                 let last = self.order.pop();
                 last.into_iter().for_each(|i| self.placed[i] = false);
                 continue;
