@@ -8,6 +8,7 @@ use selvedge_engine::{Blocks, Wrong};
 use selvedge_explore::Step;
 use selvedge_model::{
     AtomicOp, Failure, Finding, Kind, Op, RegionId, RegionKind, Site, SiteId, Subject, ThreadId,
+    allocation, conditions, locks, regions, rendezvous, threads,
 };
 use selvedge_specs::atomic;
 use selvedge_specs::value::Unserializable;
@@ -101,22 +102,12 @@ impl Exec {
                 (access, op.writes())
             }
             Op::Fence(_)
-            | Op::Acquire(..)
-            | Op::Release(..)
-            | Op::Fork(_)
-            | Op::Join(_)
-            | Op::Begin
-            | Op::End
-            | Op::Arrive(..)
-            | Op::Leave(..)
-            | Op::Post(_)
-            | Op::Wait(_)
-            | Op::Notify(..)
-            | Op::Wake(_)
-            | Op::RegionEnter(..)
-            | Op::RegionExit(_)
-            | Op::Alloc(_)
-            | Op::Free(_) => return,
+            | locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | regions!()
+            | allocation!() => return,
         };
         self.speech.atomic.access(self.current, access.addr, writes);
     }
