@@ -273,7 +273,11 @@ impl Judged {
             Ok(_) => self.verdict = Verdict::Differs,
             Err(_) => {}
         }
-        self.tried.push(Tried { blocks, outcome });
+        // Steps outside of blocks may have been tried in two ways: one order all the same.
+        let tried = Tried { blocks, outcome };
+        if !self.tried.contains(&tried) {
+            self.tried.push(tried);
+        }
         false
     }
 

@@ -9,7 +9,7 @@
 //!
 //! Cost: O(n) per choice.
 
-use selvedge_model::{Event, Nesting, RegionId, ThreadId};
+use selvedge_model::{Event, Nesting, Op, RegionId, Step, ThreadId};
 
 use crate::{Choice, Pending, Rng, Strategy};
 
@@ -34,10 +34,29 @@ impl Alone {
         self.obstructed
     }
 
+    /// When it is time, one of the threads that are in blocks is left alone. One that has not opened its block yet may
+    /// wait for its first step.
+    fn pick(&mut self, threads: usize, counts: impl Fn(ThreadId) -> bool) {
+        if self.alone.is_some() || self.is_over || self.steps < self.after {
+            return;
+        }
+        let threads = (0..threads as u32).map(ThreadId).filter(|&t| counts(t));
+        let inside: Vec<_> =
+            threads.filter_map(|t| self.nesting.block(t).map(|region| (t, region))).collect();
+        if !inside.is_empty() {
+            self.alone = Some(inside[self.rng.below(inside.len())]);
+        }
+    }
+
     fn fail(&mut self) {
         self.obstructed = self.alone.take();
         self.is_over = true;
     }
+}
+
+/// Whether a thread may have to wait before it can do this.
+fn may_wait(op: Op) -> bool {
+    matches!(op, Op::Acquire(..) | Op::Join(_) | Op::Leave(..) | Op::Wait(_) | Op::Wake(_))
 }
 
 impl Strategy for Alone {
@@ -52,15 +71,7 @@ impl Strategy for Alone {
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
-        if self.alone.is_none() && !self.is_over && self.steps >= self.after {
-            // One that has not opened its block yet may wait for its first step.
-            let inside = |t: ThreadId| self.nesting.block(t).map(|region| (t, region));
-            let inside: Vec<_> =
-                (0..choice.pending.len() as u32).filter_map(|t| inside(ThreadId(t))).collect();
-            if !inside.is_empty() {
-                self.alone = Some(inside[self.rng.below(inside.len())]);
-            }
-        }
+        self.pick(choice.pending.len(), |_| true);
         if let Some((thread, _)) = self.alone {
             if choice.is_enabled(thread) {
                 return thread;
@@ -78,7 +89,10 @@ impl Strategy for Alone {
         true
     }
 
-    fn step(&mut self, thread: ThreadId, _: &[Pending]) {
+    fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
+        // Where only one thread can run, there was no choice: the others wait.
+        let waits = |t: ThreadId| matches!(pending[t.index()].step, Step::Do(op) if may_wait(op));
+        self.pick(pending.len(), |t| t == thread || waits(t));
         self.steps += 1;
         if self.alone.is_some_and(|(alone, _)| alone != thread) {
             self.fail();
