@@ -22,14 +22,14 @@ pub(super) fn ck_stack(workshop: &Workshop) -> Result<Vec<Row>> {
         harness.display()
     );
     let built = source::build(workshop, "ck", With::Selvedge, &script)?;
-    let row = |used: &str, violates: bool| {
+    let used = |used: &str, violates: bool| -> Result<Row> {
         let directory = workshop.fresh(&format!("ck_stack-{used}"))?;
         let program = built.join(format!("ck_stack.{used}"));
         let command = [&*program.to_string_lossy()];
         let report = tested(workshop, &directory, &["--schedules", "300"], &command)?;
         Ok(row(&format!("ck_stack, {used}"), &report, violates))
     };
-    Ok(vec![row("fresh", false)?, row("REUSE", true)?])
+    Ok(vec![used("fresh", false)?, used("REUSE", true)?])
 }
 
 fn row(program: &str, report: &Value, violates: bool) -> Row {

@@ -77,16 +77,11 @@ impl Blocks {
 
     /// A thread, with its name across executions, takes the step that it was about to take.
     pub fn step(&mut self, (thread, across): (ThreadId, ThreadName), step: Step) {
-        let matters = match step {
-            Step::Do(Op::Fork(_) | Op::Join(_) | Op::Begin | Op::End) => false,
-            Step::Yield | Step::Busy | Step::Ended => false,
-            Step::Do(_) | Step::TryAcquire(..) | Step::Enroll(..) => true,
-        };
         match step {
             Step::Do(Op::Atomic(_, AtomicOp::Update(_))) => self.updating.insert(thread),
             _ => self.updating.remove(&thread),
         };
-        self.atomic.step((thread, across), matters);
+        self.atomic.step((thread, across), step.matters());
     }
 
     /// An event of the execution, by a thread with its name across executions.

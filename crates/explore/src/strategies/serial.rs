@@ -177,7 +177,9 @@ impl<A: Abstraction> Strategy for Serial<A> {
             self.fail(Unforced::Waits);
         }
         let name = self.names.thread(thread);
+        let matters = pending[thread.index()].step.matters();
         match self.nesting.step(thread) {
+            Position::Outside if !matters => {}
             Position::Outside => *self.ahead.entry(name).or_default() += 1,
             Position::Opens(_) => {
                 while let Some(&Turn::Step(other)) = self.turns.get(self.at) {

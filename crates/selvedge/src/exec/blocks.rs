@@ -75,11 +75,7 @@ impl Exec {
     /// A thread takes its next step.
     #[inline]
     pub(crate) fn steps(&mut self, thread: ThreadId) {
-        let matters = match self.pending[thread.index()].step {
-            Step::Do(Op::Fork(_) | Op::Join(_) | Op::Begin | Op::End) => false,
-            Step::Yield | Step::Busy | Step::Ended => false,
-            Step::Do(_) | Step::TryAcquire(..) | Step::Enroll(..) => true,
-        };
+        let matters = self.pending[thread.index()].step.matters();
         let across = ThreadName(self.threads[thread.index()].abstraction);
         self.speech.atomic.step((thread, across), matters);
     }
