@@ -1,7 +1,6 @@
 //! Steps: what a thread is about to do, before it becomes an event.
 
 use crate::{CondId, Fingerprint, LockId, Mode, Op, Role, SiteId, ThreadId};
-use crate::{accesses, allocation, conditions, locks, regions, rendezvous, threads};
 
 /// What a thread does next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
