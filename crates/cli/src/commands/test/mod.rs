@@ -108,12 +108,7 @@ fn test(
         explore::undirected(&mut campaign, search, how, &mut watcher)?;
     }
     watcher.progress.clear();
-    determinism::refuse(&campaign.determinism)?;
-    let mut differences = determinism::violations(&campaign, deadline, journal)?;
-    differences.extend(determinism::anomalies(&mut campaign, journal));
-    linearity::refuse(&campaign)?;
-    let criterion = args.serial.criterion();
-    differences.extend(linearity::violations(&campaign, &criterion, deadline, journal)?);
+    let differences = differences(&mut campaign, args, deadline, journal)?;
     let wanted = |case: &Case| !suppressions.match_finding(case, &[]);
     differences.into_iter().filter(wanted).for_each(|case| report.add(case));
     let undecided = determinism::undecided(&campaign.determinism, false);
@@ -131,6 +126,22 @@ fn test(
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
     let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
     Ok((report, answer))
+}
+
+/// What blocks show that they must not, unless they are used wrongly.
+fn differences(
+    campaign: &mut Campaign<Native>,
+    args: &Test,
+    deadline: &Deadline,
+    journal: &mut Journal,
+) -> Result<Vec<Case>, Failure> {
+    determinism::refuse(&campaign.determinism)?;
+    let mut cases = determinism::violations(campaign, deadline, journal)?;
+    cases.extend(determinism::anomalies(campaign, journal));
+    linearity::refuse(campaign)?;
+    let criterion = args.serial.criterion();
+    cases.extend(linearity::violations(campaign, &criterion, deadline, journal)?);
+    Ok(cases)
 }
 
 /// The cases of the predictions. Confirmed cases get a short schedule and the interleaving.
