@@ -24,6 +24,7 @@ fn two_removes_that_both_succeed_are_confirmed_and_replayed() {
         assert_eq!(violation["status"], "confirmed", "{violation:#}");
         assert_eq!(violation["verdict"], "harmful");
         assert_eq!(violation["subject"], serde_json::json!(["removed"]));
+        assert_eq!(violation["serial"]["witness"], "linearizable");
         let orders = violation["serial"]["orders"].as_array().expect("orders were tried");
         assert_eq!(orders.len(), 2, "{violation:#}");
         assert_eq!(orders[0]["blocks"][0]["name"], "remove");
@@ -48,6 +49,58 @@ fn the_fixed_twin_passes_by_every_witness() {
     let output = project.selvedge(&["test", "--witness", "sequential", "--", "./program"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("is not a witness"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_violation_is_replayed_by_the_witness_that_found_it() {
+    let project = Project::new("linearizability-witness");
+    project.build("lockfree_set.c", &["-DWRONG"]);
+    let options = ["explore", "--witness", "serializable"];
+    let output = project.selvedge(&[&options[..], &SCHEDULES, &["--", "./program"]].concat());
+    let document = json(&output);
+    let [violation] = violations(&document)[..] else { panic!("{document:#}") };
+    assert_eq!(violation["serial"]["witness"], "serializable", "{violation:#}");
+    let again = project.selvedge(&["replay", violation["id"].as_str().expect("an id")]);
+    assert_eq!(again.status.code(), Some(1), "{}", stderr(&again));
+}
+
+#[test]
+fn conflicts_are_counted_and_not_reported_where_something_is_observed() {
+    let project = Project::new("linearizability-conflicts");
+    project.build("lockfree_set.c", &[]);
+    let output = project.selvedge(&[&["test"][..], &SCHEDULES, &["--", "./program"]].concat());
+    let document = json(&output);
+    assert_eq!(document["findings"], serde_json::json!([]), "{document:#}");
+    assert_eq!(document["stats"]["conflicts"], 1, "a load and a compare-exchange: {document:#}");
+}
+
+#[test]
+fn predicates_decide_what_is_the_same() {
+    for (how, code) in [("-DLIST", 1), ("-DMULTISET", 0), ("-DSUM", 0)] {
+        let project = Project::new(&format!("linearizability-list{how}"));
+        project.source("atomic_list.cpp");
+        let compiler = ["c++", "-g", "-O1", how, "atomic_list.cpp", "-o", "program"];
+        project.call(env!("CARGO_BIN_EXE_selvedge"), &compiler);
+        let output = project.selvedge(&[&["test"][..], &SCHEDULES, &["--", "./program"]].concat());
+        let document = json(&output);
+        assert_eq!(violations(&document).len(), code, "{how}: {document:#}");
+        assert_eq!(output.status.code(), Some(code as i32), "{how}: {document:#}");
+    }
+}
+
+#[test]
+fn wrong_use_is_refused_and_blocks_that_never_meet_are_not_green() {
+    for (how, code, told) in [
+        ("-DNO_BLOCK", 2, "the program enters no atomic block"),
+        ("-DTWICE", 2, "reaches a second linearization point"),
+        ("-DAPART", 3, "atomic blocks"),
+    ] {
+        let project = Project::new(&format!("linearizability-misuse{how}"));
+        project.build("atomic_misuse.c", &[how]);
+        let output = project.selvedge(&["explore", "--schedules", "20", "--", "./program"]);
+        assert_eq!(output.status.code(), Some(code), "{how}: {output:?}");
+        assert!(stderr(&output).contains(told), "{how}: {}", stderr(&output));
+    }
 }
 
 #[test]

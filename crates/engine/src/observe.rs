@@ -134,12 +134,12 @@ impl<X: Executor> Observation<X> {
             match conflict(&finding, &symbols, &execution.blocks) {
                 // What the block ensures says whether the conflict matters.
                 Some(pair) => {
-                    self.conflicts += 1;
-                    if finding.kind == Kind::AtomicityViolation
-                        && let Subject::Region(region) = finding.subject
-                    {
-                        let name = symbols.region(region).map(|r| r.name.clone());
-                        self.serial_conflicts.extend(name);
+                    match finding.subject {
+                        Subject::Region(region) if finding.kind == Kind::AtomicityViolation => {
+                            let name = symbols.region(region).map(|r| r.name.clone());
+                            self.serial_conflicts.extend(name);
+                        }
+                        _ => self.conflicts += 1,
                     }
                     pair.into_iter().for_each(|pair| self.add(pair, &symbols, &names));
                 }

@@ -17,14 +17,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use selvedge_explore::{Rng, Serial, Strategy, Turn, Unforced};
 use selvedge_model::{Schedule, Site};
 use selvedge_specs::atomic::{
-    AtomicBlock, AtomicBlocks, Keep, Tried, Unable, disagreements, linearizations,
+    AtomicBlock, AtomicBlocks, Tried, Unable, disagreements, linearizations,
 };
+pub use selvedge_specs::atomic::{UnknownWitness, Witness};
 use selvedge_specs::{Call, Judge};
 
 use crate::blocks::Wrong;
@@ -32,60 +32,6 @@ use crate::executor::{Ask, Executor, Outcome};
 
 /// At most so many orders are tried for one interleaving.
 pub const ORDERS: usize = 5_000;
-
-/// Which serial executions count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Witness {
-    /// Those of the same blocks that keep the order of blocks which did not overlap.
-    #[default]
-    Linearizable,
-    /// Those of the same blocks.
-    Serializable,
-    /// All.
-    Atomic,
-}
-
-impl Witness {
-    const ALL: [Witness; 3] = [Witness::Linearizable, Witness::Serializable, Witness::Atomic];
-
-    /// What users write.
-    pub fn name(self) -> &'static str {
-        match self {
-            Witness::Linearizable => "linearizable",
-            Witness::Serializable => "serializable",
-            Witness::Atomic => "atomic",
-        }
-    }
-
-    fn keep(self) -> Keep {
-        match self {
-            Witness::Linearizable => Keep::RealTime,
-            Witness::Serializable | Witness::Atomic => Keep::Threads,
-        }
-    }
-}
-
-/// A text that names no witness.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownWitness(String);
-
-impl fmt::Display for UnknownWitness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Witness::ALL.map(Witness::name).join(", ");
-        write!(f, "`{}` is not a witness; there are {names}", self.0)
-    }
-}
-
-impl std::error::Error for UnknownWitness {}
-
-impl FromStr for Witness {
-    type Err = UnknownWitness;
-
-    fn from_str(text: &str) -> Result<Witness, UnknownWitness> {
-        let named = Witness::ALL.into_iter().find(|w| w.name() == text);
-        named.ok_or_else(|| UnknownWitness(text.to_owned()))
-    }
-}
 
 /// What decides about an execution with atomic blocks.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! The serial executions that were tried to explain what an execution observed.
 
 use selvedge_model::Site;
-use selvedge_specs::atomic::{BlockName, Tried, Unable};
+use selvedge_specs::atomic::{BlockName, Tried, Unable, Witness};
 use selvedge_specs::{Difference, Kept, ThreadName};
 
 use crate::{Given, State};
@@ -13,6 +13,9 @@ pub const SHOWN: usize = 10;
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Serial {
+    /// Which serial executions counted.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub witness: Witness,
     /// The first of them.
     pub orders: Vec<SerialOrder>,
     /// How many more observed something else.
@@ -69,7 +72,11 @@ pub enum SerialOutcome {
 
 impl Serial {
     /// Orders that were tried; `thread` gives the names of threads.
-    pub fn new(tried: &[Tried<Site>], thread: impl Fn(ThreadName) -> String) -> Serial {
+    pub fn new(
+        witness: Witness,
+        tried: &[Tried<Site>],
+        thread: impl Fn(ThreadName) -> String,
+    ) -> Serial {
         let block = |of: &BlockName| Block {
             thread: thread(of.thread),
             name: of.name.to_string(),
@@ -94,6 +101,7 @@ impl Serial {
         let more = &tried[shown..];
         let more_differ = more.iter().filter(|t| t.outcome.is_ok()).count() as u64;
         Serial {
+            witness,
             orders: tried[..shown].iter().map(order).collect(),
             more_differ,
             more_unable: more.len() as u64 - more_differ,

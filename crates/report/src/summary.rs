@@ -31,7 +31,8 @@ pub struct Stats {
     pub analyses: Vec<String>,
     /// Limits that were reached.
     pub bounds: Vec<Bound>,
-    /// Conflicts that `determinism` saw in blocks that ensure something: what they ensure says whether they matter.
+    /// Conflicts that `determinism` saw in blocks that ensure something, and atomic blocks that are not
+    /// conflict-serializable where something is observed: what is ensured or observed says whether they matter.
     pub conflicts: u64,
     /// What controlled executions cost, if there were any.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]

@@ -7,7 +7,7 @@ use selvedge_engine::replay::follow;
 use selvedge_engine::witness::Unserial;
 use selvedge_engine::{Ask, Contrast, Criterion, Executor, Noted, Points, Replayed, Sought};
 use selvedge_model::schedule::ScheduleError;
-use selvedge_model::{Kind, Schedule, Site};
+use selvedge_model::{Schedule, Site};
 use selvedge_report::{Case, Memory, Subject, Watched as ReportedAccess, words};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{CodePlace, WatchList, Watched};
@@ -98,9 +98,11 @@ impl Prepared {
         let is_failure = target.is_none() && self.contrast.is_none();
         let failure = self.case.as_ref().filter(|_| is_failure).map(Case::failure);
         let contrast = self.contrast.clone();
-        let kind = self.case.as_ref().map(|c| c.kind);
-        let unserial = (kind == Some(Kind::LinearizabilityViolation))
-            .then(|| Arc::new(Unserial::new(Criterion::default(), SERIAL)));
+        let serial = self.case.as_ref().and_then(|c| c.serial.as_ref());
+        let unserial = serial.map(|serial| {
+            let criterion = Criterion { witness: serial.witness, model: None };
+            Arc::new(Unserial::new(criterion, SERIAL))
+        });
         let failure = failure.filter(|_| unserial.is_none());
         Sought { target, failure, usual_exit: Some(0), contrast, unserial }
     }

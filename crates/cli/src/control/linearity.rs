@@ -67,12 +67,15 @@ pub(crate) fn violations(
             _ => None,
         };
         let case = match settled {
-            Some(Settled::Shown(shown)) => case(violation, Some(&shown)),
+            Some(Settled::Shown(shown)) => case(violation, criterion.witness, Some(&shown)),
             Some(Settled::Otherwise(ending, divergence)) => {
                 let (outcome, diverged) = (outcome(&ending), divergence.map(Diverged::At));
-                noted(violation, NotReplayed::Otherwise { outcome, diverged })
+                noted(
+                    case(violation, criterion.witness, None),
+                    NotReplayed::Otherwise { outcome, diverged },
+                )
             }
-            None => noted(violation, NotReplayed::Interrupted),
+            None => noted(case(violation, criterion.witness, None), NotReplayed::Interrupted),
         };
         journal.add(&case);
         cases.push(case);
@@ -80,14 +83,13 @@ pub(crate) fn violations(
     Ok(cases)
 }
 
-fn noted(violation: &Violation<WatchList>, why: NotReplayed) -> Case {
-    let mut case = case(violation, None);
+fn noted(mut case: Case, why: NotReplayed) -> Case {
     case.notes.push(Note::NotReplayed(why));
     case
 }
 
 /// The case of a violation, with its schedule and the serial orders that were tried.
-pub(crate) fn case(violation: &Violation<WatchList>, shown: Option<&Shown>) -> Case {
+fn case(violation: &Violation<WatchList>, witness: Witness, shown: Option<&Shown>) -> Case {
     let (finding, symbols) = violation.finding(shown);
     let mut case = Case::new(&finding, &symbols);
     let judged = shown.map_or(&violation.judged, |shown| &shown.judged);
@@ -95,7 +97,7 @@ pub(crate) fn case(violation: &Violation<WatchList>, shown: Option<&Shown>) -> C
         let known = shown.and_then(|s| s.threads.iter().find(|t| t.0 == name));
         known.map_or_else(|| "a thread".to_owned(), |(_, id)| symbols.thread(*id))
     };
-    case.serial = Some(Serial::new(&judged.tried, thread));
+    case.serial = Some(Serial::new(witness, &judged.tried, thread));
     let schedule = shown.map_or(&violation.schedule, |s| &s.replayed.execution.schedule);
     let critical = case.critical();
     case.control = Some(Control {

@@ -132,6 +132,7 @@ struct State<'a> {
 /// Orders of atomic blocks: the first ones, and how many more there were.
 #[derive(Serialize)]
 struct Serial<'a> {
+    witness: &'static str,
     orders: Vec<SerialOrder<'a>>,
     more_differ: u64,
     more_unable: u64,
@@ -336,6 +337,7 @@ fn finding(case: &Case) -> Finding<'_> {
 
 fn serial(of: &crate::Serial) -> Serial<'_> {
     Serial {
+        witness: of.witness.name(),
         orders: of.orders.iter().map(serial_order).collect(),
         more_differ: of.more_differ,
         more_unable: of.more_unable,

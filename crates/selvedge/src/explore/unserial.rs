@@ -58,7 +58,9 @@ impl Check {
         let (finding, symbols) = violation.finding(shown);
         let mut case = report::case(&finding, &symbols);
         let judged = shown.map_or(&violation.judged, |shown| &shown.judged);
-        case.serial = Some(Serial::new(&judged.tried, |name| thread(name, shown, &symbols)));
+        let witness = self.options.criterion.witness;
+        case.serial =
+            Some(Serial::new(witness, &judged.tried, |name| thread(name, shown, &symbols)));
         let schedule = match shown {
             Some(shown) => shown.replayed.execution.schedule.clone(),
             None => violation.schedule.clone(),

@@ -10,11 +10,13 @@
 
 mod orders;
 mod record;
+mod witness;
 
 use selvedge_model::SiteId;
 
 pub use orders::{Keep, Linearizations, linearizations};
 pub use record::{Misuse, Recorder};
+pub use witness::{UnknownWitness, Witness};
 
 use crate::block::{Call, Difference, ThreadName, Trouble, differing};
 use crate::predicate::Judge;

@@ -69,7 +69,7 @@ fn test(
     let mut campaign = Campaign::new(Arc::clone(&native), budget);
     campaign.determinism = determinism::blocks(program, args.across_builds);
     campaign.besides = observation.executions;
-    let conflicts = observation.conflicts;
+    let conflicts = observation.conflicts + observation.serial_conflicts.len() as u64;
     if let Some((left, schedule)) = &observation.baseline {
         campaign.count_baseline(left, schedule);
     }
