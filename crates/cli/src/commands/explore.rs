@@ -108,7 +108,9 @@ fn explore(
     journal: &mut Journal,
 ) -> Result<(Report, Answer), Failure> {
     let plan = args.strategy.or_argument(&pct::ENTRY, args.pct_depth);
-    let native = Arc::new(Native::new(program, deadline));
+    let claims = args.unmarked.claims();
+    let native = Native::new(program, deadline).claiming(claims.clone());
+    let native = Arc::new(native.with_globals(args.unmarked.depth()));
     let observation = match program.is_instrumented() {
         true => Some(in_time(look(&native, args.budget.seed), program, deadline)?),
         false => None,
@@ -154,6 +156,7 @@ fn explore(
     let mut report = Report::default();
     report.stats.analyses = vec!["explore".to_owned()];
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
+    report.stats.bounds.extend(claims.unmatched());
     report.stats.events = known.map_or(0, |o| o.events);
     report.stats.threads = known.map_or(0, |o| o.threads);
     let failures = cases::failures(&campaign, &[], "explore", deadline, journal)?;
