@@ -208,6 +208,8 @@ impl AeroDrome {
             }
             Op::End => self.engine.end(me),
             Op::RegionEnter(..)
+            | Op::Flow(_)
+            | Op::Focus(_)
             | Op::Begin
             | Op::Fence(_)
             | accesses!()

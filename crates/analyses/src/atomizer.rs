@@ -323,6 +323,8 @@ impl Analysis for Atomizer {
                 self.memory.forget(range, |_, _| {});
             }
             Op::RegionEnter(..)
+            | Op::Flow(_)
+            | Op::Focus(_)
             | Op::Fork(_)
             | Op::Begin
             | Op::Fence(_)

@@ -61,6 +61,8 @@ pub enum Needs {
     AtomicRegions = 8,
     /// A region that claims to be deterministic.
     DeterministicRegions = 16,
+    /// Data flow: a specification of parallelism cannot be checked without.
+    DataFlow = 32,
     /// Nothing in particular: it is shown every execution.
     Nothing = 128,
 }

@@ -29,6 +29,7 @@ pub mod hominy;
 pub mod hybrid;
 pub mod lockregions;
 pub mod lockset;
+pub mod ndseq;
 pub mod pipeline;
 pub mod racefree;
 pub mod registry;

@@ -19,6 +19,7 @@ pub const ANALYSES: &[Entry] = &[
     crate::atomizer::ENTRY,
     crate::singletrack::ENTRY,
     crate::views::ENTRY,
+    crate::ndseq::ENTRY,
 ];
 
 /// A name that is not that of an analysis.

@@ -225,6 +225,8 @@ impl Analysis for SingleTrack {
             Op::End => self.end(me),
             Op::Alloc(range) | Op::Free(range) => self.memory.forget(range, |_, _| {}),
             Op::RegionEnter(..)
+            | Op::Flow(_)
+            | Op::Focus(_)
             | Op::Join(_)
             | Op::Begin
             | Op::Fence(_)

@@ -151,7 +151,7 @@ fn wrong_usage_is_2_and_says_what_is_right() {
     let output = run(&scratch.0, &["check", "--analyses", "racy", "race.std"]);
     assert_eq!(
         shown(&output),
-        "error: `racy` is not an analysis; there are races, hybrid, lockset, deadlocks, atomicity, velodrome, reduction, determinism, views\nexit 2"
+        "error: `racy` is not an analysis; there are races, hybrid, lockset, deadlocks, atomicity, velodrome, reduction, determinism, views, ndseq\nexit 2"
     );
     assert_eq!(run(&scratch.0, &["check"]).status.code(), Some(2));
     assert_eq!(run(&scratch.0, &["chekc"]).status.code(), Some(2));
@@ -187,7 +187,7 @@ fn bad_input_is_2_with_file_and_place() {
         ("undead.std", "undead.std: line 3: thread U goes on after it was joined or ended"),
         (
             "newer.svt",
-            "newer.svt: the trace has format version 9, this build reads versions up to 1: use a newer selvedge",
+            "newer.svt: the trace has format version 9, this build reads versions up to 2: use a newer selvedge",
         ),
     ] {
         assert_eq!(shown(&run(&scratch.0, &["check", file])), format!("error: {message}\nexit 2"));

@@ -73,7 +73,9 @@ pub fn changes(step: &Step) -> bool {
             | Op::Acquire(_, Mode::Shared)
             | Op::Release(..)
             | Op::RegionEnter(..)
-            | Op::RegionExit(_) => false,
+            | Op::RegionExit(_)
+            | Op::Flow(_)
+            | Op::Focus(_) => false,
             Op::Write(_)
             | Op::Acquire(_, Mode::Exclusive)
             | threads!()

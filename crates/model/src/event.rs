@@ -47,6 +47,8 @@ ids! {
     CondId;
     /// A marked stretch of one thread's execution: atomic, deterministic, …
     RegionId;
+    /// A local variable or temporary. The same id in two threads is two locals.
+    LocalId;
 }
 
 impl RegionId {
@@ -255,6 +257,24 @@ pub enum Op {
     Alloc(Range),
     /// Memory is about to become invalid.
     Free(Range),
+    /// Where the values of a thread come from and go to. It concerns no other thread.
+    Flow(Flow),
+    /// What the memory holds now is part of the result of the program.
+    Focus(Range),
+}
+
+/// One step of the flow of data inside a thread. It belongs to the operation that comes next or last in
+/// the same thread: uses come before the write, definition or branch that they flow into.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Flow {
+    /// The next write, definition or branch uses the local.
+    Use(LocalId),
+    /// The local takes what the uses before make; a constant if there are none.
+    Define(LocalId),
+    /// The local takes what the access right before has read.
+    Take(LocalId),
+    /// The thread decides by what the uses before make which way to go.
+    Branch,
 }
 
 /// What an operation is about: the memory or the object whose state it reads or changes.
@@ -292,7 +312,8 @@ impl Op {
             Op::Notify(cond, _) | Op::Wake(cond) => About::Cond(cond),
             Op::Fork(thread) | Op::Join(thread) => About::Thread(thread),
             Op::RegionEnter(region, _) | Op::RegionExit(region) => About::Region(region),
-            Op::Fence(_) | Op::Begin | Op::End => About::Itself,
+            Op::Focus(range) => About::Memory(range, false),
+            Op::Fence(_) | Op::Begin | Op::End | Op::Flow(_) => About::Itself,
         }
     }
 

@@ -42,11 +42,14 @@ macro_rules! conditions {
     };
 }
 
-/// Regions.
+/// Regions and data flow: what a thread says about itself.
 #[macro_export]
 macro_rules! regions {
     () => {
-        $crate::Op::RegionEnter(..) | $crate::Op::RegionExit(_)
+        $crate::Op::RegionEnter(..)
+            | $crate::Op::RegionExit(_)
+            | $crate::Op::Flow(_)
+            | $crate::Op::Focus(_)
     };
 }
 

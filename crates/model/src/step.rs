@@ -46,6 +46,8 @@ impl Step {
                 Op::RegionExit(_) => 22,
                 Op::Alloc(_) => 23,
                 Op::Free(_) => 24,
+                Op::Flow(_) => 30,
+                Op::Focus(_) => 31,
             },
             Step::TryAcquire(..) => 25,
             Step::Enroll(..) => 26,

@@ -9,7 +9,8 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    Access, BarrierId, CondId, LockId, Range, RegionId, SemaphoreId, SiteId, ThreadId, Values,
+    Access, BarrierId, CondId, LocalId, LockId, Range, RegionId, SemaphoreId, SiteId, ThreadId,
+    Values,
 };
 
 /// A line of source, with the function that it belongs to.
@@ -116,6 +117,34 @@ pub enum RegionKind {
     Atomic,
     /// Its result, and that of the threads it forks, does not depend on the schedule.
     Deterministic,
+    /// It is one piece of the parallel work: a sequential execution runs it without interruption.
+    Task,
+    /// A sequential execution may leave it out.
+    Star,
+    /// It commutes with the others of its name.
+    Commutes,
+    /// An initialisation that the task that comes first does for all.
+    Lazy,
+    /// One execution of a statement of the source, which a star could be put around.
+    Statement,
+}
+
+impl RegionKind {
+    /// All of them, with what the label of such a region starts with in a text trace.
+    pub const LABELS: [(RegionKind, &str); 7] = [
+        (RegionKind::Atomic, "atomic"),
+        (RegionKind::Deterministic, "det"),
+        (RegionKind::Task, "task"),
+        (RegionKind::Star, "star"),
+        (RegionKind::Commutes, "commutes"),
+        (RegionKind::Lazy, "lazy"),
+        (RegionKind::Statement, "stmt"),
+    ];
+
+    /// What the label of such a region starts with in a text trace.
+    pub fn label(self) -> &'static str {
+        RegionKind::LABELS[self as usize].1
+    }
 }
 
 /// A marked stretch of code.
@@ -237,6 +266,8 @@ pub struct Symbols {
     pub barriers: Names,
     pub semaphores: Names,
     pub conds: Names,
+    /// Local variables; each thread has its own of every name.
+    pub locals: Names,
     pub variables: Variables,
     pub regions: Table<Region>,
     pub sites: Table<Site>,
@@ -282,6 +313,11 @@ impl Symbols {
     /// What a condition variable is called.
     pub fn cond(&self, id: CondId) -> String {
         name(&self.conds, id.0, &id)
+    }
+
+    /// What a local variable is called.
+    pub fn local(&self, id: LocalId) -> String {
+        name(&self.locals, id.0, &id)
     }
 
     /// What a piece of memory is called: a variable, an offset into one, or its address.

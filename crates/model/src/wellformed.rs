@@ -167,7 +167,9 @@ impl Checker {
             | Op::Begin
             | rendezvous!()
             | conditions!()
-            | allocation!() => Ok(()),
+            | allocation!()
+            | Op::Flow(_)
+            | Op::Focus(_) => Ok(()),
         }
     }
 

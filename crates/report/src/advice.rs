@@ -56,6 +56,9 @@ pub fn why(case: &Case) -> Option<&'static str> {
         (Kind::DeterminismViolation, _) => {
             "what the region computes depends on the order in which threads happen to run"
         }
+        (Kind::ParallelismViolation, _) => {
+            "each task must come before another that must come before it: no order of whole tasks gives these accesses the same values"
+        }
         (Kind::HighLevelRace, _) if is_order(case) => {
             "which thread comes first decides the result: turning this order round, and nothing else, changes it"
         }

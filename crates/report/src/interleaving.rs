@@ -3,7 +3,7 @@
 
 use selvedge_model::symbols::Names;
 use selvedge_model::{
-    Access, AtomicOp, Blocked, Ended, Failure, Mode, Op, RegionId, Role, Site, Step, Symbols,
+    Access, AtomicOp, Blocked, Ended, Failure, Flow, Mode, Op, RegionId, Role, Site, Step, Symbols,
     ThreadId, Values, Wakes,
 };
 
@@ -245,6 +245,10 @@ pub enum Verb {
     Exit,
     Allocate,
     Free,
+    Use,
+    Define,
+    Branch,
+    Show,
     Yield,
     GoOn,
     Ended,
@@ -289,6 +293,10 @@ impl Verb {
             Verb::Enter => "enter",
             Verb::Allocate => "allocate",
             Verb::Free => "free",
+            Verb::Use => "use",
+            Verb::Define => "define",
+            Verb::Branch => "branch",
+            Verb::Show => "show",
             Verb::Yield => "yield",
             Verb::GoOn => "go on",
             Verb::Ended => "ended",
@@ -331,6 +339,10 @@ impl Act {
             Op::RegionExit(r) => (Verb::Exit, region(r, symbols)),
             Op::Alloc(_) => (Verb::Allocate, String::new()),
             Op::Free(_) => (Verb::Free, String::new()),
+            Op::Flow(Flow::Use(l)) => (Verb::Use, symbols.local(l)),
+            Op::Flow(Flow::Define(l) | Flow::Take(l)) => (Verb::Define, symbols.local(l)),
+            Op::Flow(Flow::Branch) => (Verb::Branch, String::new()),
+            Op::Focus(range) => (Verb::Show, symbols.variable(range)),
         };
         Act { verb, object }
     }

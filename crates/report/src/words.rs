@@ -61,7 +61,10 @@ fn what(of: Kind, subject: &Subject) -> String {
         _ => {
             let preposition = match of {
                 Kind::Deadlock => "between",
-                Kind::DataRace | Kind::HighLevelRace | Kind::DisciplineViolation => "on",
+                Kind::DataRace
+                | Kind::HighLevelRace
+                | Kind::DisciplineViolation
+                | Kind::ParallelismViolation => "on",
                 _ => "in",
             };
             let names: Vec<String> = names(subject).iter().map(|n| short(n).into_owned()).collect();

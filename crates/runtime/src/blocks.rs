@@ -93,7 +93,9 @@ impl Blocks {
             | Op::End
             | rendezvous!()
             | conditions!()
-            | Op::RegionEnter(_, RegionKind::Atomic)
+            | Op::RegionEnter(..)
+            | Op::Flow(_)
+            | Op::Focus(_)
             | Op::Alloc(_)
             | Op::Free(_) => {}
         }

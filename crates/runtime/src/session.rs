@@ -99,14 +99,22 @@ pub enum Error {
     /// The program does not stop before `main`.
     #[error("the program cannot be controlled: it does not carry the runtime, or ends before main")]
     NotControlled,
+    /// The program starts a team of OpenMP.
+    #[error(
+        "the program starts threads of OpenMP, which Selvedge cannot control; `selvedge run` observes them, and with OMP_THREAD_LIMIT=1 the rest of the program can be controlled"
+    )]
+    Team,
 }
 
-/// The reason for which the runtime in the program did not start, if it did not.
+/// The reason that the runtime in the program gives for not going on, if it gave one.
 pub(crate) fn refusal(header: &Header) -> Option<Error> {
     let failure = header.failure.load(Ordering::Acquire);
     let is = |f: Failure| failure == f as u32;
     if is(Failure::NoAddressSpace) {
         return Some(Error::NoAddressSpace);
+    }
+    if is(Failure::Team) {
+        return Some(Error::Team);
     }
     is(Failure::Version).then_some(Error::Version)
 }

@@ -193,6 +193,12 @@ impl Shm {
             let kinds = region.kinds.iter().map(|kind| match kind {
                 RegionKind::Atomic => wire::ATOMIC_REGION,
                 RegionKind::Deterministic => wire::DETERMINISTIC_REGION,
+                // Functions are regions by name of these two kinds only.
+                RegionKind::Task
+                | RegionKind::Star
+                | RegionKind::Commutes
+                | RegionKind::Lazy
+                | RegionKind::Statement => 0,
             });
             entry.start.store(region.code.start, Ordering::Relaxed);
             entry.end.store(region.code.end, Ordering::Relaxed);

@@ -13,6 +13,7 @@ pub mod block;
 pub mod determin;
 pub mod discipline;
 pub mod history;
+pub mod ndseq;
 pub mod predicate;
 pub mod states;
 pub mod value;

@@ -20,6 +20,12 @@ pub(crate) fn role_of(op: &Op) -> Role {
         Op::RegionEnter(region, _) | Op::RegionExit(region) => Role::Enter(region),
         Op::Free(_) => Role::Free,
         // These conflict with nothing, so that no finding names them.
-        Op::Fence(_) | Op::Begin | Op::End | conditions!() | Op::Alloc(_) => Role::Read,
+        Op::Fence(_)
+        | Op::Begin
+        | Op::End
+        | conditions!()
+        | Op::Alloc(_)
+        | Op::Flow(_)
+        | Op::Focus(_) => Role::Read,
     }
 }

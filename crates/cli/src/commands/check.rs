@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use selvedge_analyses::pipeline::Reached;
+use selvedge_model::Op;
 use selvedge_report::{Bound, Case, Report};
 
 use crate::args::Check;
@@ -44,9 +45,11 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     let mut input = Input::open(path)?;
     let mut batch = Vec::new();
     let mut events = 0;
+    let mut flow = false;
     let outcome = loop {
         let outcome = input.read(&mut batch);
         events += batch.len() as u64;
+        flow |= batch.iter().any(|e| matches!(e.op, Op::Flow(_) | Op::Focus(_)));
         renamed.change(&mut batch, input.reader().symbols());
         pipeline.on_events(&batch);
         if let Some(checking) = &mut checking {
@@ -71,7 +74,23 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     report.stats.bounds.extend(renamed.unmatched());
     let findings = pipeline.take_findings();
     findings.into_iter().for_each(|f| report.add(Case::new(&f, symbols)));
-    outcome
+    outcome?;
+    if args.analyses.iter().any(|name| name == selvedge_analyses::ndseq::ENTRY.name) {
+        sequential_twin_is_decided(path, flow, symbols.threads.entries().len())?;
+    }
+    Ok(())
+}
+
+/// A trace without data flow or without parallelism must not pass for one that conforms.
+fn sequential_twin_is_decided(path: &Path, flow: bool, threads: usize) -> Result<(), Failure> {
+    let why = if threads < 2 {
+        "nothing ran in parallel"
+    } else if !flow {
+        "the trace has no data flow, which `ndseq` needs: get, set, let, if and focus (docs/ndseq.md)"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Undecided(format!("{}: {why}", path.display())))
 }
 
 /// A limit that an analysis reached, for the report.

@@ -100,6 +100,7 @@ struct Counts {
     conditions: u64,
     regions: u64,
     memory: u64,
+    flow: u64,
 }
 
 impl Counts {
@@ -115,6 +116,7 @@ impl Counts {
             Op::Notify(..) | Op::Wake(_) => &mut self.conditions,
             Op::RegionEnter(..) | Op::RegionExit(_) => &mut self.regions,
             Op::Alloc(_) | Op::Free(_) => &mut self.memory,
+            Op::Flow(_) | Op::Focus(_) => &mut self.flow,
         } += 1;
     }
 }
@@ -149,6 +151,7 @@ fn stats(path: &Path) -> Result<(), Failure> {
     row("notifications", counts.conditions)?;
     row("region marks", counts.regions)?;
     row("allocations, frees", counts.memory)?;
+    row("data flow", counts.flow)?;
     row("threads", symbols.threads.entries().len() as u64)?;
     row("locks", symbols.locks.entries().len() as u64)?;
     row("named variables", symbols.variables.iter().len() as u64)?;

@@ -371,7 +371,9 @@ impl Strategy for AtomFuzzer {
                     block.touched.clear();
                 }
             }
-            Op::RegionEnter(_, RegionKind::Deterministic)
+            Op::RegionEnter(..)
+            | Op::Flow(_)
+            | Op::Focus(_)
             | Op::Read(_)
             | Op::Write(_)
             | Op::Fence(_)

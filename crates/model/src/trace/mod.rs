@@ -13,6 +13,7 @@ use crate::{Event, Symbols};
 
 #[cfg(feature = "trace")]
 pub mod binary;
+mod flow;
 pub mod text;
 
 /// Why a trace cannot be read, and where.

@@ -15,8 +15,12 @@
 //! | `arrive(b,n)` `leave(b,n)` | the same in two steps, in round n |
 //! | `post(s)` `wait(s)` | semaphore |
 //! | `notify(c)` `notifyall(c)` `wake(c)` | condition variable |
-//! | `begin(label)` `end(label)` | atomic region; `det:NAME` deterministic, `atomic:NAME` atomic |
+//! | `begin(label)` `end(label)` | atomic region; `det:NAME` deterministic, `atomic:NAME` atomic, and `task:`, `star:`, `commutes:`, `lazy:` and `stmt:` as [`RegionKind`] says |
 //! | `alloc(x)` `free(x)` | memory |
+//! | `get(l,x)` `set(x,l…)` | local l takes shared x, shared x takes what locals make: a read and a write, with data flow |
+//! | `let(l,a,b…)` `if(l…)` | local l takes what others make, a branch on locals |
+//! | `focus(x)` | what x holds now is part of the result |
+//! | `use(l)` `take(l)` | the parts that data flow is made of, for what fits none of these |
 //!
 //! A variable is a name, which stands for a word of memory of its own, or `0xADDRESS:LENGTH`.
 //!
@@ -29,11 +33,12 @@ use std::io::{self, BufRead, Read, Write};
 
 use rustc_hash::FxHashMap;
 
+use super::flow::{self, Joiner};
 use super::{Position, TraceError};
 use crate::{
-    Access, AtomicOp, BarrierId, CondId, Event, LoadOrder, LockId, Mode, Op, Range, Region,
-    RegionId, RegionKind, SemaphoreId, Site, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder,
-    Wakes,
+    Access, AtomicOp, BarrierId, CondId, Event, Flow, LoadOrder, LocalId, LockId, Mode, Op, Range,
+    Region, RegionId, RegionKind, SemaphoreId, Site, SiteId, StoreOrder, Symbols, ThreadId,
+    UpdateOrder, Wakes,
 };
 
 /// A line that is longer is refused, so that a file without line ends cannot fill the memory.
@@ -181,6 +186,13 @@ impl<R: BufRead> TextReader<R> {
             self.cross(thread, site, operand, batch);
             return Ok(());
         }
+        if let Some(parts) = flow::parts(name, operand, text)? {
+            for part in parts {
+                let op = self.flow(part)?;
+                self.emit(Event { thread, site, op }, batch);
+            }
+            return Ok(());
+        }
         let op = self.operation(name, operand, text)?;
         if let Op::Join(child) = op
             && let Some(leave) = self.leaving.get_mut(child.index()).and_then(Option::take)
@@ -245,12 +257,26 @@ impl<R: BufRead> TextReader<R> {
             _ => {
                 return Err(format!(
                     "unknown operation {}; known are r w ar aw au fence acq rel racq rrel fork join \
-                     start stop bar arrive leave post wait notify notifyall wake begin end alloc free",
+                     start stop bar arrive leave post wait notify notifyall wake begin end alloc free \
+                     get set let if focus use take",
                     quoted(text)
                 ));
             }
         };
         Ok(op)
+    }
+
+    fn flow(&mut self, part: flow::Part<'_>) -> Result<Op, String> {
+        let mut local = |name: &str| LocalId(self.symbols.locals.intern_str(name));
+        Ok(match part {
+            flow::Part::Use(name) => Op::Flow(Flow::Use(local(name))),
+            flow::Part::Define(name) => Op::Flow(Flow::Define(local(name))),
+            flow::Part::Take(name) => Op::Flow(Flow::Take(local(name))),
+            flow::Part::Branch => Op::Flow(Flow::Branch),
+            flow::Part::Focus(variable) => Op::Focus(self.memory(variable)?),
+            flow::Part::Read(variable) => Op::Read(self.variable(variable)?),
+            flow::Part::Write(variable) => Op::Write(self.variable(variable)?),
+        })
     }
 
     fn variable(&mut self, text: &str) -> Result<Access, String> {
@@ -270,11 +296,11 @@ impl<R: BufRead> TextReader<R> {
     }
 
     fn region(&mut self, label: &str) -> (RegionId, RegionKind) {
-        let (kind, name) = match label.split_once(':') {
-            Some(("det", name)) => (RegionKind::Deterministic, name),
-            Some(("atomic", name)) => (RegionKind::Atomic, name),
-            _ => (RegionKind::Atomic, label),
-        };
+        let kind_of = |word: &str| RegionKind::LABELS.iter().find(|(_, label)| *label == word);
+        let (kind, name) = label
+            .split_once(':')
+            .and_then(|(word, name)| Some((kind_of(word)?.0, name)))
+            .unwrap_or((RegionKind::Atomic, label));
         (RegionId(self.symbols.regions.intern(Region { kind, name: name.into() })), kind)
     }
 
@@ -363,28 +389,26 @@ fn quoted(text: &str) -> String {
 /// Writes text traces that [`TextReader`] reads back.
 pub struct TextWriter<W> {
     output: W,
+    joiner: Joiner,
 }
 
 impl<W: Write> TextWriter<W> {
     /// Writes to `output`, a line at a time.
     pub fn new(output: W) -> TextWriter<W> {
-        TextWriter { output }
+        TextWriter { output, joiner: Joiner::default() }
     }
 
     /// Appends an event.
     pub fn write(&mut self, event: &Event, symbols: &Symbols) -> io::Result<()> {
-        let thread = symbols.thread(event.thread);
-        let op = show(&event.op, symbols);
-        writeln!(
-            self.output,
-            "{}|{op}|{}",
-            plain(&thread),
-            plain(&symbols.site(event.site).to_string())
-        )
+        let thread = plain(&symbols.thread(event.thread));
+        let site = plain(&symbols.site(event.site).to_string());
+        let line = |op: &str| format!("{thread}|{op}|{site}");
+        self.joiner.take(event, &show(&event.op, symbols), &mut self.output, line)
     }
 
     /// Flushes and gives the output back.
     pub fn finish(mut self) -> io::Result<W> {
+        self.joiner.finish(&mut self.output)?;
         self.output.flush()?;
         Ok(self.output)
     }
@@ -402,11 +426,11 @@ pub fn show(op: &Op, symbols: &Symbols) -> String {
         _ => format!("{:#x}:{}", range.start, range.len),
     };
     let region = |id: RegionId| match symbols.region(id) {
-        Some(Region { kind: RegionKind::Deterministic, name }) => format!("det:{}", plain(name)),
-        Some(Region { kind: RegionKind::Atomic, name }) => format!("atomic:{}", plain(name)),
+        Some(Region { kind, name }) => format!("{}:{}", kind.label(), plain(name)),
         None => format!("atomic:{id:?}"),
     };
     let lock = |id: LockId| plain(&symbols.lock(id));
+    let local = |id: LocalId| plain(&symbols.local(id)).replace(',', " ");
     match *op {
         Op::Read(a) => format!("r({})", memory(a.range())),
         Op::Write(a) => format!("w({})", memory(a.range())),
@@ -438,6 +462,11 @@ pub fn show(op: &Op, symbols: &Symbols) -> String {
         Op::RegionExit(r) => format!("end({})", region(r)),
         Op::Alloc(range) => format!("alloc({})", memory(range)),
         Op::Free(range) => format!("free({})", memory(range)),
+        Op::Flow(Flow::Use(l)) => format!("use({})", local(l)),
+        Op::Flow(Flow::Take(l)) => format!("take({})", local(l)),
+        Op::Flow(Flow::Define(l)) => format!("let({})", local(l)),
+        Op::Flow(Flow::Branch) => "if()".into(),
+        Op::Focus(range) => format!("focus({})", memory(range)),
     }
 }
 
@@ -485,6 +514,31 @@ T0|end(det:sort)|1
 T0|end(atomic:move)|1
 T0|alloc(0x1000:64)|1
 T0|free(x)|1
+T0|begin(task:one)|1
+T0|begin(star:try)|1
+T0|get(a,x)|2
+T0|get(b,0xff00:4)|2
+T0|let(c,a,b)|2
+T0|let(d)|2
+T0|set(x,c,d)|3
+T0|r(x)|3
+T0|if(c)|4
+T0|if(a,b)|4
+T0|use(a)|5
+T0|r(x)|5
+T0|let(e)|5
+T0|use(a)|5
+T0|au(x,relaxed)|5
+T0|take(e)|5
+T0|end(star:try)|7
+T0|begin(commutes:add)|7
+T0|end(commutes:add)|7
+T0|begin(lazy:table)|7
+T0|end(lazy:table)|7
+T0|begin(stmt:a.c:4-7 work)|7
+T0|end(stmt:a.c:4-7 work)|7
+T0|end(task:one)|7
+T0|focus(x)|8
 T1|stop()|1
 T0|join(T1)|1
 ";

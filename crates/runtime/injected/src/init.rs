@@ -29,6 +29,14 @@ pub fn is_up() -> bool {
     UP.load(Ordering::Relaxed)
 }
 
+/// Ends the program and tells the host why.
+pub fn refuse(why: Failure, message: &[u8]) -> ! {
+    if let Some(shared) = rings::shared() {
+        shared.header.failure.store(why as u32, Ordering::Release);
+    }
+    fatal(message)
+}
+
 /// Ends the program with a message. The exit code is that of "could not be run".
 pub fn fatal(message: &[u8]) -> ! {
     sys::complain(message);

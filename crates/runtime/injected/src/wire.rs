@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -143,7 +143,7 @@ pub struct Header {
     pub threads: AtomicU32,
     /// Bytes of [`Shared::maps`] that are valid; grows only.
     pub maps_len: AtomicU32,
-    /// Why the runtime could not start, see [`Failure`]; 0 if it did.
+    /// See [`Failure`]; 0 if there is none.
     pub failure: AtomicU32,
     /// Bytes of [`Shared::texts`] that are given out; may be more than there are.
     pub texts_len: AtomicU32,
@@ -176,7 +176,7 @@ pub struct Header {
 #[repr(C, align(64))]
 pub struct Padded(pub AtomicU64);
 
-/// Why the runtime could not start.
+/// Why the program cannot be observed, or not be controlled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Failure {
@@ -184,6 +184,8 @@ pub enum Failure {
     NoAddressSpace = 1,
     /// The shared memory has another version.
     Version = 2,
+    /// OpenMP starts threads in a controlled execution.
+    Team = 3,
 }
 
 /// State of a [`Lane`].

@@ -12,6 +12,8 @@
 //! [deadlock](Outcome::Deadlock) is reported only if no thread can ever go on, as far as signals and
 //! other processes leave it alone. Timeouts expire only when no other thread can run.
 //!
+//! Threads of OpenMP are not controlled: an execution that starts some ends with [`Error::Team`].
+//!
 //! Cost: about two context switches per choice, a few hundred nanoseconds per other step.
 
 use std::ffi::OsString;
@@ -455,10 +457,14 @@ impl Controlled {
             let gone = !matches!(ended, Some(Ok(None)));
             if gone || begin.elapsed() > self.settings.time {
                 self.stop();
-                let refusal = self.shm.as_ref().and_then(|shm| refusal(&shm.shared().header));
-                return Err(refusal.unwrap_or(Error::NotControlled));
+                return Err(self.refusal().unwrap_or(Error::NotControlled));
             }
         }
+    }
+
+    /// The reason that the runtime in the program gives for not going on, if it gave one.
+    fn refusal(&self) -> Option<Error> {
+        self.shm.as_ref().and_then(|shm| refusal(&shm.shared().header))
     }
 
     /// Forgets the libraries that the last execution loaded, and how it ended: the next one begins without

@@ -124,6 +124,11 @@ impl Run<'_> {
         let end = loop {
             let wakeups = self.control().wakeups.load(Ordering::SeqCst);
             if let Some(status) = self.ended()? {
+                let refused = self.program.refusal();
+                if let Some(refusal) = refused {
+                    self.program.stop();
+                    return Err(refusal);
+                }
                 break End::Status(status);
             }
             if self.control().turn.load(Ordering::Acquire) == HOST

@@ -597,6 +597,9 @@ impl Exec {
                 | rendezvous!()
                 | conditions!()
                 | Op::RegionExit(_)
+                | Op::RegionEnter(..)
+                | Op::Flow(_)
+                | Op::Focus(_)
                 | allocation!() => {}
             }
             self.log.push(*event);

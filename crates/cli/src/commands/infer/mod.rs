@@ -2,6 +2,7 @@
 
 pub(crate) mod determinism;
 pub(crate) mod discipline;
+pub(crate) mod ndseq;
 mod observed;
 mod paste;
 
@@ -13,5 +14,6 @@ pub(crate) fn run(args: &Infer) -> Result<Exit, Failure> {
     match &args.command {
         InferCommand::Determinism(args) => determinism::run(args),
         InferCommand::Discipline(args) => discipline::run(args),
+        InferCommand::Ndseq(args) => ndseq::run(args),
     }
 }

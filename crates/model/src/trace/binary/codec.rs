@@ -11,8 +11,8 @@
 
 use super::varint::{Bytes, put, put_signed};
 use crate::{
-    Access, AtomicOp, BarrierId, CondId, Event, LoadOrder, LockId, Mode, Op, Range, RegionId,
-    RegionKind, SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder, Wakes,
+    Access, AtomicOp, BarrierId, CondId, Event, Flow, LoadOrder, LocalId, LockId, Mode, Op, Range,
+    RegionId, RegionKind, SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder, Wakes,
 };
 
 const SAME_THREAD: u8 = 0x80;
@@ -100,6 +100,17 @@ const UPDATE_ORDERS: [UpdateOrder; 5] = [
     UpdateOrder::AcqRel,
     UpdateOrder::SeqCst,
 ];
+
+/// All tags are taken. What came with version 2 has the tag of a fence, and first of all a number that is no
+/// order of a fence: these, and above them the kinds of regions that have no tag of their own.
+mod further {
+    pub(super) const USE: u32 = 5;
+    pub(super) const DEFINE: u32 = 6;
+    pub(super) const BRANCH: u32 = 7;
+    pub(super) const FOCUS: u32 = 8;
+    pub(super) const TAKE: u32 = 9;
+    pub(super) const ENTER: u32 = 16;
+}
 
 const ATOMIC_OPS: [AtomicOp; 11] = [
     AtomicOp::Load(LoadOrder::Relaxed),
@@ -193,8 +204,33 @@ pub(super) struct Highest {
     pub(super) barriers: u32,
     pub(super) semaphores: u32,
     pub(super) conds: u32,
+    pub(super) locals: u32,
     pub(super) regions: u32,
     pub(super) sites: u32,
+}
+
+fn acquire(mode: Mode) -> Code {
+    match mode {
+        Mode::Exclusive => Code::AcquireExclusive,
+        Mode::Shared => Code::AcquireShared,
+    }
+}
+
+fn release(mode: Mode) -> Code {
+    match mode {
+        Mode::Exclusive => Code::ReleaseExclusive,
+        Mode::Shared => Code::ReleaseShared,
+    }
+}
+
+/// The further code of a step of data flow, and its local.
+fn further(flow: Flow) -> (u32, Option<LocalId>) {
+    match flow {
+        Flow::Use(local) => (further::USE, Some(local)),
+        Flow::Define(local) => (further::DEFINE, Some(local)),
+        Flow::Take(local) => (further::TAKE, Some(local)),
+        Flow::Branch => (further::BRANCH, None),
+    }
 }
 
 impl Encoder {
@@ -260,29 +296,16 @@ impl Encoder {
                 let order = UPDATE_ORDERS.iter().position(|&o| o == order).expect("all are listed");
                 (None, code(Code::Fence, order as u32))
             }
-            Op::Acquire(l, Mode::Exclusive) => {
-                (None, code(Code::AcquireExclusive, note(&mut h.locks, l.0)))
-            }
-            Op::Acquire(l, Mode::Shared) => {
-                (None, code(Code::AcquireShared, note(&mut h.locks, l.0)))
-            }
-            Op::Release(l, Mode::Exclusive) => {
-                (None, code(Code::ReleaseExclusive, note(&mut h.locks, l.0)))
-            }
-            Op::Release(l, Mode::Shared) => {
-                (None, code(Code::ReleaseShared, note(&mut h.locks, l.0)))
-            }
+            Op::Acquire(l, mode) => (None, code(acquire(mode), note(&mut h.locks, l.0))),
+            Op::Release(l, mode) => (None, code(release(mode), note(&mut h.locks, l.0))),
             Op::Fork(t) => (None, code(Code::Fork, note(&mut h.threads, t.0))),
             Op::Join(t) => (None, code(Code::Join, note(&mut h.threads, t.0))),
             Op::Begin => (None, Code::Begin),
             Op::End => (None, Code::End),
-            Op::Arrive(b, round) => {
-                let done = code(Code::Arrive, note(&mut h.barriers, b.0));
-                put(&mut self.columns.operands, u64::from(round));
-                (None, done)
-            }
-            Op::Leave(b, round) => {
-                let done = code(Code::Leave, note(&mut h.barriers, b.0));
+            Op::Arrive(b, round) | Op::Leave(b, round) => {
+                let arrives = matches!(event.op, Op::Arrive(..));
+                let which = if arrives { Code::Arrive } else { Code::Leave };
+                let done = code(which, note(&mut h.barriers, b.0));
                 put(&mut self.columns.operands, u64::from(round));
                 (None, done)
             }
@@ -292,20 +315,33 @@ impl Encoder {
             Op::Notify(c, Wakes::All) => (None, code(Code::NotifyAll, note(&mut h.conds, c.0))),
             Op::Wake(c) => (None, code(Code::Wake, note(&mut h.conds, c.0))),
             Op::RegionEnter(r, kind) => {
+                let id = note(&mut h.regions, r.0);
                 let enter = match kind {
-                    RegionKind::Atomic => Code::EnterAtomic,
-                    RegionKind::Deterministic => Code::EnterDeterministic,
+                    RegionKind::Atomic => code(Code::EnterAtomic, id),
+                    RegionKind::Deterministic => code(Code::EnterDeterministic, id),
+                    kind => {
+                        code(Code::Fence, further::ENTER + kind as u32);
+                        code(Code::Fence, id)
+                    }
                 };
-                (None, code(enter, note(&mut h.regions, r.0)))
+                (None, enter)
             }
             Op::RegionExit(r) => (None, code(Code::RegionExit, note(&mut h.regions, r.0))),
-            Op::Alloc(range) => {
+            Op::Alloc(range) | Op::Free(range) => {
                 put(&mut self.columns.operands, range.len);
-                (Some(range.start), Code::Alloc)
+                let comes = matches!(event.op, Op::Alloc(_));
+                (Some(range.start), if comes { Code::Alloc } else { Code::Free })
             }
-            Op::Free(range) => {
+            Op::Flow(flow) => {
+                let (what, local) = further(flow);
+                let done = code(Code::Fence, what);
+                (None, local.map_or(done, |l| code(Code::Fence, note(&mut h.locals, l.0))))
+            }
+            Op::Focus(range) => {
+                let done = code(Code::Fence, further::FOCUS);
+                put(&mut self.columns.operands, range.start);
                 put(&mut self.columns.operands, range.len);
-                (Some(range.start), Code::Free)
+                (None, done)
             }
         };
         let foreseen = memory.map_or(0, |addr| self.push_address(event, addr));
@@ -361,6 +397,7 @@ struct Defined {
     barriers: u32,
     semaphores: u32,
     conds: u32,
+    locals: u32,
     regions: u32,
     sites: u32,
 }
@@ -374,6 +411,7 @@ impl Defined {
             barriers: n(symbols.barriers.entries().len()),
             semaphores: n(symbols.semaphores.entries().len()),
             conds: n(symbols.conds.entries().len()),
+            locals: n(symbols.locals.entries().len()),
             regions: n(symbols.regions.entries().len()),
             sites: n(symbols.sites.entries().len()),
         }
@@ -499,7 +537,7 @@ struct Rest<'a> {
 fn other_op(code: Code, operands: &mut Bytes<'_>, defined: &Defined) -> Option<Op> {
     let mut id = |defined: u32| operands.number_u32().filter(|&id| id < defined);
     Some(match code {
-        Code::Fence => Op::Fence(*UPDATE_ORDERS.get(usize::try_from(operands.number()?).ok()?)?),
+        Code::Fence => return fence_or_further(operands, defined),
         Code::AcquireExclusive => Op::Acquire(LockId(id(defined.locks)?), Mode::Exclusive),
         Code::AcquireShared => Op::Acquire(LockId(id(defined.locks)?), Mode::Shared),
         Code::ReleaseExclusive => Op::Release(LockId(id(defined.locks)?), Mode::Exclusive),
@@ -539,5 +577,27 @@ fn other_op(code: Code, operands: &mut Bytes<'_>, defined: &Defined) -> Option<O
         | Code::Atomic
         | Code::Alloc
         | Code::Free => return None,
+    })
+}
+
+fn fence_or_further(operands: &mut Bytes<'_>, defined: &Defined) -> Option<Op> {
+    let number = operands.number_u32()?;
+    let mut local = || operands.number_u32().filter(|&id| id < defined.locals).map(LocalId);
+    Some(match number {
+        further::USE => Op::Flow(Flow::Use(local()?)),
+        further::DEFINE => Op::Flow(Flow::Define(local()?)),
+        further::TAKE => Op::Flow(Flow::Take(local()?)),
+        further::BRANCH => Op::Flow(Flow::Branch),
+        further::FOCUS => {
+            let range = Range { start: operands.number()?, len: operands.number()? };
+            range.start.checked_add(range.len)?;
+            Op::Focus(range)
+        }
+        further::ENTER.. => {
+            let (kind, _) = *RegionKind::LABELS.get((number - further::ENTER) as usize)?;
+            let region = operands.number_u32().filter(|&id| id < defined.regions)?;
+            Op::RegionEnter(RegionId(region), kind)
+        }
+        order => Op::Fence(*UPDATE_ORDERS.get(order as usize)?),
     })
 }

@@ -9,7 +9,7 @@ use crate::{Frame, Range, Region, RegionKind, Site, Symbols};
 /// How much of each table has been written.
 #[derive(Default)]
 pub(super) struct Written {
-    names: [usize; 5],
+    names: [usize; 6],
     variables: usize,
     regions: usize,
     sites: usize,
@@ -18,12 +18,13 @@ pub(super) struct Written {
 impl Written {
     /// Appends what is new in `symbols`, and nameless entries for ids that events use without one.
     pub(super) fn put_new(&mut self, symbols: &Symbols, used: Highest, out: &mut Vec<u8>) {
-        let names: [(&Names, u32); 5] = [
+        let names: [(&Names, u32); 6] = [
             (&symbols.threads, used.threads),
             (&symbols.locks, used.locks),
             (&symbols.barriers, used.barriers),
             (&symbols.semaphores, used.semaphores),
             (&symbols.conds, used.conds),
+            (&symbols.locals, used.locals),
         ];
         for ((table, used), written) in names.into_iter().zip(&mut self.names) {
             put_entries(written, table.entries(), used, out, |name, out| {
@@ -39,7 +40,7 @@ impl Written {
         self.variables = symbols.variables.iter().len();
         let regions = symbols.regions.entries();
         put_entries(&mut self.regions, regions, used.regions, out, |region, out| {
-            out.push(region.map_or(0, |r| region_code(r.kind)));
+            out.push(region.map_or(0, |r| r.kind as u8));
             put_str(out, region.map_or("", |r| &r.name));
         });
         let sites = symbols.sites.entries();
@@ -60,13 +61,6 @@ fn put_entries<T>(
         put_entry(entries.get(i), out);
     }
     *written = wanted;
-}
-
-fn region_code(kind: RegionKind) -> u8 {
-    match kind {
-        RegionKind::Atomic => 0,
-        RegionKind::Deterministic => 1,
-    }
 }
 
 fn put_site(site: Option<&Site>, out: &mut Vec<u8>) {
@@ -91,8 +85,8 @@ fn put_site(site: Option<&Site>, out: &mut Vec<u8>) {
     }
 }
 
-/// Takes the definitions of a block into `symbols`; nothing if they make no sense.
-pub(super) fn read(bytes: &mut Bytes<'_>, symbols: &mut Symbols) -> Option<()> {
+/// Takes the definitions of a block into `symbols`; nothing if they make no sense. Version 1 has no locals.
+pub(super) fn read(version: u8, bytes: &mut Bytes<'_>, symbols: &mut Symbols) -> Option<()> {
     for table in [
         &mut symbols.threads,
         &mut symbols.locks,
@@ -101,6 +95,9 @@ pub(super) fn read(bytes: &mut Bytes<'_>, symbols: &mut Symbols) -> Option<()> {
         &mut symbols.conds,
     ] {
         read_entries(bytes, table, |bytes| Some(bytes.str()?.into()))?;
+    }
+    if version > 1 {
+        read_entries(bytes, &mut symbols.locals, |bytes| Some(bytes.str()?.into()))?;
     }
     for _ in 0..bytes.number()? {
         if symbols.variables.iter().len() >= MAX_ENTRIES {
@@ -112,11 +109,7 @@ pub(super) fn read(bytes: &mut Bytes<'_>, symbols: &mut Symbols) -> Option<()> {
         symbols.variables.define(name, range);
     }
     read_entries(bytes, &mut symbols.regions, |bytes| {
-        let kind = match bytes.byte()? {
-            0 => RegionKind::Atomic,
-            1 => RegionKind::Deterministic,
-            _ => return None,
-        };
+        let (kind, _) = *RegionKind::LABELS.get(usize::from(bytes.byte()?))?;
         Some(Region { kind, name: bytes.str()?.into() })
     })?;
     read_entries(bytes, &mut symbols.sites, read_site)

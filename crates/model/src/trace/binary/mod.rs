@@ -21,6 +21,7 @@
 //! 4. The first five bytes never change.
 //!
 //! Version 1: the first.
+//! Version 2: data flow ([`Flow`](crate::Flow)) with the names of locals, and regions of more kinds.
 
 mod codec;
 mod definitions;
@@ -35,7 +36,7 @@ pub use writer::BinaryWriter;
 pub const MAGIC: [u8; 4] = [0x93, b'S', b'V', b'T'];
 
 /// The version that is written, and the newest that is read.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 const FILE_HEADER: usize = 8;
 

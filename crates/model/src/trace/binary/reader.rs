@@ -11,6 +11,7 @@ use crate::{Event, Symbols};
 /// Reads a binary trace, a block at a time.
 pub struct BinaryReader<R> {
     input: R,
+    version: u8,
     symbols: Symbols,
     decoder: Decoder,
     decompressor: zstd::bulk::Decompressor<'static>,
@@ -45,6 +46,7 @@ impl<R: Read> BinaryReader<R> {
         }
         Ok(BinaryReader {
             input,
+            version: header[4],
             symbols: Symbols::default(),
             decoder: Decoder::new(),
             decompressor: zstd::bulk::Decompressor::new()?,
@@ -136,7 +138,7 @@ impl<R: Read> BinaryReader<R> {
         let raw = std::mem::take(&mut self.raw);
         let mut decode = || {
             let mut bytes = Bytes(&raw);
-            definitions::read(&mut bytes, &mut self.symbols)?;
+            definitions::read(self.version, &mut bytes, &mut self.symbols)?;
             let count = header.events as usize;
             self.decoder.read_block(&mut bytes, count, &self.symbols, batch)?;
             bytes.0.is_empty().then_some(())

@@ -23,6 +23,21 @@ T1|wake(c)|a.c:11
 T1|wait(s)|a.c:11
 T1|begin(det:sort)|label
 T1|end(det:sort)|label
+T1|begin(task:one)|a.c:20
+T1|begin(star:try)|a.c:20
+T1|begin(commutes:add)|a.c:20
+T1|end(commutes:add)|a.c:20
+T1|begin(lazy:table)|a.c:20
+T1|end(lazy:table)|a.c:20
+T1|begin(stmt:a.c:4-7 work)|a.c:20
+T1|end(stmt:a.c:4-7 work)|a.c:20
+T1|get(a,x)|a.c:21
+T1|let(b,a)|a.c:22
+T1|if(b)|a.c:23
+T1|set(x,b)|a.c:24
+T1|end(star:try)|a.c:25
+T1|end(task:one)|a.c:25
+T1|focus(x)|a.c:26
 T1|stop()|a.c:12
 T0|join(T1)|a.c:8
 T0|free(0x1000:4096)|a.c:8
@@ -62,6 +77,7 @@ fn every_operation_and_name_survives() {
     assert_eq!(ending, Ending::Whole);
     assert_eq!(names.threads.entries(), symbols.threads.entries());
     assert_eq!(names.sites.entries(), symbols.sites.entries());
+    assert_eq!(names.locals.entries(), symbols.locals.entries());
     assert_eq!(names.regions.entries(), symbols.regions.entries());
     assert!(names.variables.iter().eq(symbols.variables.iter()));
 }
@@ -117,6 +133,14 @@ fn every_damaged_byte_is_noticed_and_the_block_named() {
             assert!(error.starts_with("offset "), "byte {i}: {error}");
         }
     }
+}
+
+#[test]
+fn traces_of_version_1_are_read() {
+    let (back, names, ending) = decode(include_bytes!("version1.svt")).unwrap();
+    let (events, symbols) = parse(include_str!("version1.std")).unwrap();
+    assert_eq!((back, ending), (events, Ending::Whole));
+    assert_eq!(names.sites.entries(), symbols.sites.entries());
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub mod time;
 pub mod wire;
 
 use crate::rings;
-use crate::wire::{Phase, Record, RecordKind, TRY};
+use crate::wire::{Failure, Phase, Record, RecordKind, TRY};
 use wire::{Control, HOST, THREADS, request, status};
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -55,10 +55,8 @@ pub fn attach(fd: usize, main: &mut Thread) {
         return;
     }
     if control.version.load(Relaxed) != wire::VERSION {
-        if let Some(shared) = crate::rings::shared() {
-            shared.header.failure.store(crate::wire::Failure::Version as u32, Ordering::Release);
-        }
-        crate::init::fatal(
+        crate::init::refuse(
+            Failure::Version,
             b"selvedge: this program was built with another version of selvedge; build it again\n",
         );
     }

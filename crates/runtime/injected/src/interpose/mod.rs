@@ -9,7 +9,7 @@
 //! - Names in the library that have several versions are looked up with the current one: the default
 //!   of an unversioned look-up is the oldest, and condition variables of that version are different.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 pub mod barrier;
@@ -100,7 +100,15 @@ struct FoundObject {
     flags: u64,
     start: usize,
     end: usize,
-    rest: [usize; 9],
+    module: *const LoadedModule,
+    rest: [usize; 8],
+}
+
+/// The beginning of the loader's `link_map`.
+#[repr(C)]
+struct LoadedModule {
+    base: usize,
+    name: *const c_char,
 }
 
 unsafe extern "C" {
@@ -113,10 +121,24 @@ unsafe extern "C" {
 }
 
 fn module_of(pc: usize) -> Option<FoundObject> {
-    let mut found = FoundObject { flags: 0, start: 0, end: 0, rest: [0; 9] };
+    let mut found =
+        FoundObject { flags: 0, start: 0, end: 0, module: core::ptr::null(), rest: [0; 8] };
     // SAFETY: the result is large enough for the C library's structure.
     let missing = unsafe { _dl_find_object(pc as *mut c_void, &raw mut found) } != 0;
     (!missing).then_some(found)
+}
+
+/// The file name of the module around `pc`, without its directory; empty for the program itself.
+fn file_name_of(pc: usize) -> &'static [u8] {
+    let Some(found) = module_of(pc) else { return &[] };
+    // SAFETY: the loader's structure, and its terminated string; code of the module is running, so it stays.
+    let path = unsafe {
+        match found.module.as_ref().filter(|module| !module.name.is_null()) {
+            Some(module) => CStr::from_ptr(module.name).to_bytes(),
+            None => &[],
+        }
+    };
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
 // A program in which code that is not instrumented shares a module with code that is (Rust's standard

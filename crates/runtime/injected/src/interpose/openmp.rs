@@ -11,6 +11,8 @@
 //! the library uses itself mean nothing: they would order threads that happen to sleep and wake.
 //! The threads of a team are in the deterministic block of the thread that began it.
 //!
+//! In controlled executions the callbacks are off, and a program that starts a team is refused ([`refuse_team`]).
+//!
 //! Guarantee: order is only added. May miss: tasks that one thread happened to run are ordered as they ran.
 
 #![allow(missing_docs)] // The names are the interface's own.
@@ -31,7 +33,7 @@ use crate::sync;
 use crate::sys;
 use crate::thread;
 use crate::values;
-use crate::wire::order;
+use crate::wire::{Failure, order};
 pub use nodes::after_fork;
 use nodes::dependences::{self, Dependence};
 use nodes::{NONE, Part, barrier, key, node, state};
@@ -428,6 +430,15 @@ unsafe extern "C" fn initialize(look_up: Lookup, _device: c_int, _data: Data) ->
 }
 
 unsafe extern "C" fn finalize(_data: Data) {}
+
+/// A library creates a thread. If it is one of OpenMP's, the thread is for a team, and a controlled execution
+/// ends: what orders the threads of a team is not known there, nor when they wait for each other.
+pub fn refuse_team(pc: usize) {
+    const LIBRARIES: [&[u8]; 3] = [b"libgomp.so", b"libomp.so", b"libiomp5.so"];
+    if control::is_on() && LIBRARIES.iter().any(|l| super::file_name_of(pc).starts_with(l)) {
+        crate::init::refuse(Failure::Team, b"");
+    }
+}
 
 /// The library asks whether a tool wants its callbacks. Controlled executions do not model teams.
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]

@@ -8,7 +8,7 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::real;
+use super::{openmp, real};
 use crate::abi::with_pc;
 use crate::control::{self, ops, time};
 use crate::primitives;
@@ -135,6 +135,7 @@ unsafe extern "C" fn create(
     };
     // SAFETY: the program's own function.
     let theirs = unsafe { core::mem::transmute::<usize, Start>(function) };
+    openmp::refuse_team(pc);
     let controlled = control::creating(pc, function);
     let Some(t) = thread::me() else { return plain(id, theirs, argument as *mut c_void) };
     let Some(child) = thread::create(t.clock.known()) else {
