@@ -5,6 +5,9 @@
 //! that it reports in a buggy program and that is not marked is one that we miss, and fails. What it
 //! reports in a fixed twin is a false alarm of its own, and is listed; so are marked races that it does
 //! not see in the runs it gets.
+//!
+//! OpenMP programs run with clang's ThreadSanitizer and Archer, which tells it what OpenMP orders. How many of
+//! them it judges rightly is counted; its false alarms do not fail, because the corpus test says what is true.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,6 +15,30 @@ use std::process::{Command, ExitCode};
 
 const COMPILERS: [(&str, &str, &str); 2] =
     [("gcc", "gcc", "g++"), ("clang", "clang-19", "clang++-19")];
+
+/// Clang's tool for OpenMP programs.
+const ARCHER: &str = "/usr/lib/llvm-19/lib/libarcher.so";
+
+/// What was reported of pairs of programs.
+#[derive(Default)]
+struct Verdicts {
+    /// Buggy programs of which every marked race was reported, and all.
+    found: [usize; 2],
+    /// Fixed programs of which anything was reported.
+    alarms: usize,
+}
+
+impl Verdicts {
+    fn print(&self, what: &str) {
+        let [found, all] = self.found;
+        let ratio = |a: usize, b: usize| a as f64 / b.max(1) as f64;
+        println!(
+            "{what}: {all} pairs, precision {:.2}, recall {:.2}",
+            ratio(found, found + self.alarms),
+            ratio(found, all)
+        );
+    }
+}
 
 /// What was seen of one program in all its runs.
 #[derive(Default)]
@@ -23,11 +50,15 @@ struct Seen {
 
 pub(crate) fn run(args: &[&str]) -> ExitCode {
     let runs = args.first().and_then(|n| n.parse().ok()).unwrap_or(3);
-    let (mut beyond, mut alarms) = (0, 0);
+    let (mut beyond, mut alarms, mut openmp) = (0, 0, Verdicts::default());
     println!("{:24} {:8} {:>6} {:>8}  remarks", "program", "compiler", "marked", "reported");
     for source in sources() {
         for (name, c, cpp) in COMPILERS {
-            match check(&source, name, if is_cpp(&source) { cpp } else { c }, runs) {
+            let openmp = is_openmp(&source).then_some(&mut openmp);
+            if openmp.is_some() && (name != "clang" || !Path::new(ARCHER).exists()) {
+                continue;
+            }
+            match check(&source, name, if is_cpp(&source) { cpp } else { c }, runs, openmp) {
                 Ok([in_buggy, in_fixed]) => {
                     beyond += in_buggy;
                     alarms += in_fixed;
@@ -41,20 +72,21 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
     }
     println!("\nreported by ThreadSanitizer in buggy programs and not marked: {beyond}");
     println!("reported by ThreadSanitizer in fixed programs: {alarms}");
+    openmp.print("OpenMP, ThreadSanitizer with Archer");
     if beyond == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn sources() -> Vec<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/runtime/tests/corpus");
     let files = std::fs::read_dir(&corpus).into_iter().flatten().flatten().map(|e| e.path());
-    // ThreadSanitizer by itself knows nothing of OpenMP.
-    let is_openmp =
-        |p: &PathBuf| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("omp_"));
-    let mut list: Vec<PathBuf> = files
-        .filter(|p| !is_openmp(p) && p.extension().is_some_and(|e| e == "c" || e == "cpp"))
-        .collect();
+    let mut list: Vec<PathBuf> =
+        files.filter(|p| p.extension().is_some_and(|e| e == "c" || e == "cpp")).collect();
     list.sort();
     list
+}
+
+fn is_openmp(source: &Path) -> bool {
+    source.file_name().is_some_and(|n| n.to_string_lossy().starts_with("omp_"))
 }
 
 fn is_cpp(source: &Path) -> bool {
@@ -62,8 +94,15 @@ fn is_cpp(source: &Path) -> bool {
 }
 
 /// Prints a row for the buggy program and one for the fixed one if anything was reported there. Returns
-/// how many races have no mark, in the one and in the other.
-fn check(source: &Path, name: &str, compiler: &str, runs: usize) -> Result<[usize; 2], String> {
+/// how many races have no mark, in the one and in the other; of an OpenMP program they are only counted in
+/// `openmp`.
+fn check(
+    source: &Path,
+    name: &str,
+    compiler: &str,
+    runs: usize,
+    mut openmp: Option<&mut Verdicts>,
+) -> Result<[usize; 2], String> {
     let text = std::fs::read_to_string(source).map_err(|e| e.to_string())?;
     let file = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let directory = std::env::temp_dir().join(format!("selvedge-tsan-{}", std::process::id()));
@@ -75,8 +114,13 @@ fn check(source: &Path, name: &str, compiler: &str, runs: usize) -> Result<[usiz
         build(source, compiler, fixed, &program)?;
         let mut seen = Seen::default();
         for _ in 0..runs {
-            let output = Command::new("timeout").arg("60").arg(&program).output();
-            let output = output.map_err(|e| e.to_string())?;
+            let mut command = Command::new("timeout");
+            command.arg("60").arg(&program);
+            if openmp.is_some() {
+                command.env("OMP_TOOL_LIBRARIES", ARCHER);
+                command.env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
+            }
+            let output = command.output().map_err(|e| e.to_string())?;
             reports(&String::from_utf8_lossy(&output.stderr), &file, &text, &mut seen);
         }
         let expected = if fixed { 0 } else { marked.len() };
@@ -90,7 +134,14 @@ fn check(source: &Path, name: &str, compiler: &str, runs: usize) -> Result<[usiz
         if !other.is_empty() {
             remarks.push(format!("not marked: {other:?}"));
         }
-        beyond[usize::from(fixed)] += other.len();
+        match openmp.as_deref_mut() {
+            Some(verdicts) if fixed => verdicts.alarms += usize::from(!other.is_empty()),
+            Some(verdicts) => {
+                verdicts.found[0] += usize::from(missed.is_empty());
+                verdicts.found[1] += 1;
+            }
+            None => beyond[usize::from(fixed)] += other.len(),
+        }
         if !fixed || !remarks.is_empty() {
             let twin = if fixed { " (fixed)" } else { "" };
             println!(
@@ -110,6 +161,9 @@ fn build(source: &Path, compiler: &str, fixed: bool, program: &Path) -> Result<(
     command.args(["-O1", "-g", "-fsanitize=thread"]).arg(source).arg("-o").arg(program);
     if fixed {
         command.arg("-DFIXED");
+    }
+    if is_openmp(source) {
+        command.arg("-fopenmp");
     }
     let text = std::fs::read_to_string(source).map_err(|e| e.to_string())?;
     let options = text.lines().next().and_then(|l| l.strip_prefix("// options: "));

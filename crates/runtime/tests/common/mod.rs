@@ -46,7 +46,7 @@ impl Compiler {
     }
 }
 
-fn is_openmp(source: &Path) -> bool {
+pub fn is_openmp(source: &Path) -> bool {
     source.file_name().is_some_and(|n| n.to_string_lossy().starts_with("omp_"))
 }
 

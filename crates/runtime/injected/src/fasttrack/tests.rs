@@ -167,7 +167,7 @@ fn announce(write: bool, len: usize, addr: usize) {
 /// Memory that the test has as its own: nothing is ever stored there, only in its shadow.
 pub(super) const BASE: usize = 0x0123_4567_8000;
 
-pub(super) fn prepare() -> MutexGuard<'static, ()> {
+pub(crate) fn prepare() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     static MAPPED: Once = Once::new();
     let guard = locked(&ALONE);

@@ -20,6 +20,7 @@
 pub mod memory;
 mod nodes;
 pub mod reduction;
+pub mod taskloop;
 
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::Ordering;

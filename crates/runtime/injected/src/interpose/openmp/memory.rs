@@ -7,6 +7,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use super::taskloop;
 use crate::abi::with_pc;
 use crate::interpose::{malloc, real};
 
@@ -38,7 +39,7 @@ pub fn ended() {
     }
 }
 
-/// A block of `len` bytes for a task was made.
+/// A block for a task was made.
 unsafe extern "C" fn task_alloc(
     place: usize,
     thread: c_int,
@@ -50,8 +51,9 @@ unsafe extern "C" fn task_alloc(
     let block = real!(__kmpc_omp_task_alloc(place, thread, flags, task, shared, entry)
         as fn(usize, c_int, c_int, usize, usize, usize) -> usize);
     // What is shared lies behind the task, aligned to a word.
-    malloc::appeared(block, task.next_multiple_of(8) + shared, 0);
-    block
+    let len = task.next_multiple_of(8) + shared;
+    taskloop::made(entry, len);
+    malloc::appeared(block, len, 0)
 }
 
 /// All argument registers are taken.

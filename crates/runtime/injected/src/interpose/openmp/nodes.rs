@@ -10,6 +10,8 @@
 //!   be, never with less.
 
 pub mod dependences;
+#[cfg(test)]
+mod tests;
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
