@@ -140,7 +140,7 @@ impl Judge for LastDigit {
 fn what_a_predicate_of_the_program_judges_is_compared_after_pruning_too() {
     let scratch = Scratch::new("callbacks");
     let mut store = scratch.store();
-    let mut add = |store: &mut Store, build: &str, result: f64| {
+    let add = |store: &mut Store, build: &str, result: f64| {
         let same = Predicate::Callback("last_digit".into());
         let one = execution("solve", vec![call(Word::Ensure, "sum", same, result.into())]);
         let (_, checked) = store.check_block(&one, &about(build), &mut LastDigit).unwrap();
