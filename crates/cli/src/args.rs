@@ -23,6 +23,7 @@ use selvedge_specs::history::{MODELS, ModelKind};
 pub(crate) use run::{Run, RunOptions};
 
 use crate::catalogue;
+use crate::control::linearity::SerialOptions;
 use crate::program::claims::{Claims, RegionOptions};
 use crate::progress::Show;
 use crate::store::{Ensured, RunId};
@@ -193,10 +194,12 @@ A crash or a failed assertion that happens in the same way under every schedule 
 note mentions it, but it is not a finding. A deadlock is one.")]
 pub(crate) struct Explore {
     // The registry of strategies provides the help.
-    #[arg(long, default_value_t = Plan::default(), value_parser = plan,
-        help = format!("How schedules are chosen: {}", registry::names()),
-        long_help = format!("How schedules are chosen:\n{}", registry::help()))]
-    pub(crate) strategy: Plan,
+    #[arg(long, value_parser = plan,
+        help = format!("How schedules are chosen: {} [default: {}]", registry::names(), Plan::default()),
+        long_help = format!("How schedules are chosen, [default: {}]:\n{}", Plan::default(), registry::help()))]
+    pub(crate) strategy: Option<Plan>,
+    #[command(flatten)]
+    pub(crate) serial: SerialOptions,
     /// The depth of the bugs that pct looks for, unless `pct:DEPTH` gives one
     #[arg(long, value_name = "N", default_value_t = pct::DEPTH)]
     pub(crate) pct_depth: usize,
@@ -249,6 +252,8 @@ pub(crate) struct Test {
     /// Compare deterministic blocks with executions of other builds of the program, too
     #[arg(long)]
     pub(crate) across_builds: bool,
+    #[command(flatten)]
+    pub(crate) serial: SerialOptions,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
     #[command(flatten)]

@@ -147,6 +147,16 @@ pub enum Remark {
         block: String,
         site: Site,
     },
+    /// Something is observed, and no two threads were in atomic blocks at the same time.
+    NothingOverlapped,
+    /// Something is observed, and no serial order of atomic blocks could be executed.
+    Unforced {
+        interleavings: u64,
+    },
+    /// Something is observed, and there were more serial orders than are tried.
+    TooManyOrders {
+        interleavings: u64,
+    },
     /// No two executions of a deterministic block could be compared.
     Incomparable {
         block: String,

@@ -138,6 +138,7 @@ fn prepared(
         Word::Ensure => 2,
         Word::Before => 3,
         Word::After => 3 | AFTER,
+        Word::Observe => 4,
     };
     let value = HandedValue {
         name: name.as_ptr(),
@@ -149,6 +150,33 @@ fn prepared(
         same: SamePredicate { kind, bound, same },
     };
     Said { value, _name: name, _bytes: bytes }
+}
+
+/// What a program says of an atomic block without a value, by the numbers of `selvedge.h`.
+#[derive(Clone, Copy)]
+pub(crate) enum Mark {
+    /// The block takes effect.
+    Point = 5,
+    /// Accesses are distinguished from here …
+    Distinguish = 6,
+    /// … to here.
+    Indistinct = 7,
+}
+
+/// Says it. Inlined, as `say` is.
+#[inline(always)]
+pub(crate) fn mark(mark: Mark) {
+    let value = HandedValue {
+        name: c"".as_ptr(),
+        data: c"".as_ptr().cast(),
+        count: 0,
+        place: std::ptr::null(),
+        call: mark as u32,
+        kind: ENCODED,
+        same: SamePredicate { kind: 0, bound: 0.0, same: None },
+    };
+    // SAFETY: as in `say`; the name is a literal, and there are no bytes.
+    unsafe { selvedge_hand_over(&value) };
 }
 
 /// A token for the block that the thread is in.

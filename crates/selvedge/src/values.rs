@@ -112,13 +112,16 @@ mod callbacks {
         pub(crate) fn predicate(self) -> Predicate {
             match self {
                 Rule::Predicate(predicate) => predicate,
-                Rule::Own { name, callback, .. } => {
-                    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-                    known.insert(name.clone(), callback);
-                    Predicate::Callback(name)
-                }
+                Rule::Own { name, callback, .. } => known_by(name, callback),
             }
         }
+    }
+
+    /// The predicate that is this code from now on, wherever it is called by this name.
+    pub(crate) fn known_by(name: Box<str>, callback: Callback) -> Predicate {
+        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.clone(), callback);
+        Predicate::Callback(name)
     }
 
     /// Calls the program's own predicates.
@@ -136,4 +139,4 @@ mod callbacks {
 }
 
 #[cfg(feature = "check")]
-pub(crate) use callbacks::Callbacks;
+pub(crate) use callbacks::{Callbacks, known_by};
