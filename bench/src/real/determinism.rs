@@ -136,7 +136,7 @@ pub(super) fn rayon_sum(workshop: &Workshop) -> Result<Vec<Row>> {
         let by = std::env::args().nth(1).unwrap_or_default();\n    \
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();\n    \
         let numbers: Vec<f64> = (0..64).map(|i| 1.0 / (1.0 + f64::from(i))).collect();\n    \
-        selvedge::deterministic(\"sum\", || {\n        \
+        selvedge::deterministic(&by, || {\n        \
         let sum: f64 = pool.install(|| numbers.par_iter().sum());\n        \
         match &*by {\n            \"equal\" => selvedge::ensure(\"sum\", &sum),\n            \
         _ => selvedge::ensure_by(\"sum\", &sum, selvedge::same::relative(1e-12)),\n        }\n    \

@@ -24,7 +24,7 @@ pub(crate) use run::{Run, RunOptions};
 
 use crate::catalogue;
 use crate::control::linearity::SerialOptions;
-use crate::program::claims::RegionOptions;
+use crate::program::claims::{Claims, RegionOptions};
 use crate::progress::Show;
 use crate::store::{Ensured, RunId};
 
@@ -222,6 +222,8 @@ pub(crate) struct Explore {
     #[arg(long)]
     pub(crate) across_builds: bool,
     #[command(flatten)]
+    pub(crate) unmarked: Unmarked,
+    #[command(flatten)]
     pub(crate) output: Output,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -332,6 +334,29 @@ pub(crate) struct Fixed {
     /// The program to try instead of the one that was tested, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Blocks that the program does not mark, and their states.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Unmarked {
+    /// Functions that are deterministic blocks, by name (`*` matches anything)
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', requires = "command")]
+    deterministic: Vec<String>,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Unmarked {
+    /// What is claimed of functions.
+    pub(crate) fn claims(&self) -> Claims {
+        let deterministic = self.deterministic.clone();
+        RegionOptions { deterministic, ..RegionOptions::default() }.claims()
+    }
+
+    /// See [`Globals::depth`].
+    pub(crate) fn depth(&self) -> Option<usize> {
+        self.globals.depth()
+    }
 }
 
 /// Which states blocks have without saying so.

@@ -11,10 +11,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 
 use selvedge_specs::{Predicate, Value as Kept, Word};
 
-use crate::values::{Callback, Rule};
-
-/// A predicate as the runtime calls it: not 0 if two values are the same.
-pub type Same = unsafe extern "C" fn(*const c_void, usize, *const c_void, usize) -> c_int;
+use crate::values::{Callback, Rule, Same};
 
 /// `struct selvedge_predicate` and `struct selvedge_value` of `selvedge.h`.
 #[repr(C)]
@@ -56,7 +53,7 @@ thread_local! {
 }
 
 /// The function that calls the predicate of this thread, for each type of value and each closure its own.
-pub unsafe extern "C" fn same_of<T: 'static, F: 'static>(
+pub(crate) unsafe extern "C" fn same_of<T: 'static, F: 'static>(
     a: *const c_void,
     a_size: usize,
     b: *const c_void,

@@ -111,20 +111,15 @@ fn explore(
     journal: &mut Journal,
 ) -> Result<(Report, Answer), Failure> {
     let plan = args.strategy.unwrap_or_default().or_argument(&pct::ENTRY, args.pct_depth);
-    let native = Arc::new(Native::new(program, deadline));
+    let claims = args.unmarked.claims();
+    let native = Native::new(program, deadline).claiming(claims.clone());
+    let native = Arc::new(native.with_globals(args.unmarked.depth()));
     let observation = match program.is_instrumented() {
         true => Some(in_time(look(&native, args.budget.seed), program, deadline)?),
         false => None,
     };
     let known = observation.as_ref();
-    let meeting = match (args.meet.as_slice(), known) {
-        ([], _) => None,
-        (lines, Some(known)) => Some(Meeting::find(lines, args.same_object, known)?),
-        (_, None) => {
-            let why = "--meet needs a program built by `selvedge cc` or `cargo selvedge`";
-            return Err(Failure::Usage(why.to_owned()));
-        }
-    };
+    let meeting = meeting(args, known)?;
     let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(0));
     campaign.besides = known.map_or(0, |o| o.executions);
     campaign.determinism = determinism::blocks(program, args.across_builds);
@@ -162,6 +157,7 @@ fn explore(
     let mut report = Report::default();
     report.stats.analyses = vec!["explore".to_owned()];
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
+    report.stats.bounds.extend(claims.unmatched());
     report.stats.events = known.map_or(0, |o| o.events);
     report.stats.threads = known.map_or(0, |o| o.threads);
     let failures = cases::failures(&campaign, &[], "explore", deadline, journal)?;
@@ -181,6 +177,21 @@ fn explore(
     remarks.extend(undecided);
     report.stats.control = Some(effort(&campaign, deadline, complete, remarks));
     Ok((report, Answer { ended: campaign.has_ended(), undecided: is_undecided }))
+}
+
+/// Where threads are to meet, if the user wants that.
+fn meeting(
+    args: &Explore,
+    known: Option<&Observation<Controlled>>,
+) -> Result<Option<Meeting>, Failure> {
+    match (args.meet.as_slice(), known) {
+        ([], _) => Ok(None),
+        (lines, Some(known)) => Meeting::find(lines, args.same_object, known).map(Some),
+        (_, None) => {
+            let why = "--meet needs a program built by `selvedge cc` or `cargo selvedge`";
+            Err(Failure::Usage(why.to_owned()))
+        }
+    }
 }
 
 /// The result of executions that came before all others. If the time limit ended them, none has ended.
