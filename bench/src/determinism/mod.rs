@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::measure::{Runs, once};
 use crate::place::{Place, exit_code, source, wanted};
 
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 5;
 /// The most that values may cost: processor time with them over that without.
 const COST: f64 = 1.05;
 const SCHEDULES: &str = "300";
