@@ -60,14 +60,17 @@ fn text(bytes: usize) -> Vec<u8> {
     made
 }
 
+/// The program ensures its output, in so many schedules.
+const ENSURED: [&str; 4] = ["--ensure", "stdout", "--schedules", "40"];
+
 /// What `selvedge test` reports in a directory.
-fn tested(
+pub(super) fn tested(
     workshop: &Workshop,
     directory: &Path,
     options: &[&str],
     program: &[&str],
 ) -> Result<Value> {
-    let budget = ["test", "--format", "json", "--schedules", "40", "--time", "180s"];
+    let budget = ["test", "--format", "json", "--time", "180s"];
     let mut command = workshop.selvedge(directory, &[&budget, options, &["--"], program].concat());
     let output = command.output().map_err(|e| e.to_string())?;
     serde_json::from_slice(&output.stdout)
@@ -103,7 +106,7 @@ pub(super) fn packer(workshop: &Workshop, packer: Packer) -> Result<Vec<Row>> {
     };
     let program = program.to_string_lossy();
     let command = [&[&*program], packer.arguments, &["data"]].concat();
-    let report = tested(workshop, &directory, &["--ensure", "stdout"], &command)?;
+    let report = tested(workshop, &directory, &ENSURED, &command)?;
     Ok(vec![row(packer.name, form, &report, false)])
 }
 
@@ -123,7 +126,7 @@ pub(super) fn old_zstd(workshop: &Workshop) -> Result<Vec<Row>> {
     let mut shell = Command::new("sh");
     shell.args(["-ec", script]).current_dir(&directory);
     succeed(shell.env("CC", &workshop.selvedge).env("LIB", &library).env("DRIVER", &driver))?;
-    let report = tested(workshop, &directory, &["--ensure", "stdout"], &["./zstdmt", "1", "data"])?;
+    let report = tested(workshop, &directory, &ENSURED, &["./zstdmt", "1", "data"])?;
     Ok(vec![row("zstd 1.3.4", "from source", &report, true)])
 }
 
@@ -133,7 +136,7 @@ pub(super) fn rayon_sum(workshop: &Workshop) -> Result<Vec<Row>> {
         let by = std::env::args().nth(1).unwrap_or_default();\n    \
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();\n    \
         let numbers: Vec<f64> = (0..64).map(|i| 1.0 / (1.0 + f64::from(i))).collect();\n    \
-        selvedge::deterministic(\"sum\", || {\n        \
+        selvedge::deterministic(&by, || {\n        \
         let sum: f64 = pool.install(|| numbers.par_iter().sum());\n        \
         match &*by {\n            \"equal\" => selvedge::ensure(\"sum\", &sum),\n            \
         _ => selvedge::ensure_by(\"sum\", &sum, selvedge::same::relative(1e-12)),\n        }\n    \
@@ -155,7 +158,7 @@ pub(super) fn rayon_sum(workshop: &Workshop) -> Result<Vec<Row>> {
     let program = "target/selvedge/x86_64-unknown-linux-gnu/debug/sum";
     let mut rows = Vec::new();
     for (by, differs) in [("equal", true), ("relative", false)] {
-        let report = tested(workshop, &directory, &[], &[program, by])?;
+        let report = tested(workshop, &directory, &ENSURED[2..], &[program, by])?;
         let name = format!("rayon's sum by `{by}`");
         rows.push(Row { program: name.clone(), ..row(&name, "cargo selvedge", &report, differs) });
     }

@@ -5,6 +5,7 @@
 //! gcc's ThreadSanitizer says under the same load, race by race. Test suites of crates must pass, with
 //! nothing found in safe code. What is needed is downloaded by apt and cargo into `target/real`.
 
+mod atomicity;
 mod compressors;
 mod crates;
 mod determinism;
@@ -196,6 +197,7 @@ fn tasks() -> Vec<Task> {
         list.push((name, Box::new(move |w| determinism::packer(w, packer))));
     }
     list.push(("zstd 1.3.4 output".into(), Box::new(determinism::old_zstd)));
+    list.push(("ck_stack".into(), Box::new(atomicity::ck_stack)));
     list.push(("rayon sum".into(), Box::new(determinism::rayon_sum)));
     for (name, version) in crates::CRATES {
         list.push((name.into(), Box::new(move |w| crates::test(w, name, version))));

@@ -23,7 +23,8 @@ use selvedge_specs::history::{MODELS, ModelKind};
 pub(crate) use run::{Run, RunOptions};
 
 use crate::catalogue;
-use crate::program::claims::RegionOptions;
+use crate::control::linearity::SerialOptions;
+use crate::program::claims::{Claims, RegionOptions};
 use crate::progress::Show;
 use crate::store::{Ensured, RunId};
 
@@ -193,10 +194,12 @@ A crash or a failed assertion that happens in the same way under every schedule 
 note mentions it, but it is not a finding. A deadlock is one.")]
 pub(crate) struct Explore {
     // The registry of strategies provides the help.
-    #[arg(long, default_value_t = Plan::default(), value_parser = plan,
-        help = format!("How schedules are chosen: {}", registry::names()),
-        long_help = format!("How schedules are chosen:\n{}", registry::help()))]
-    pub(crate) strategy: Plan,
+    #[arg(long, value_parser = plan,
+        help = format!("How schedules are chosen: {} [default: {}]", registry::names(), Plan::default()),
+        long_help = format!("How schedules are chosen, [default: {}]:\n{}", Plan::default(), registry::help()))]
+    pub(crate) strategy: Option<Plan>,
+    #[command(flatten)]
+    pub(crate) serial: SerialOptions,
     /// The depth of the bugs that pct looks for, unless `pct:DEPTH` gives one
     #[arg(long, value_name = "N", default_value_t = pct::DEPTH)]
     pub(crate) pct_depth: usize,
@@ -218,6 +221,8 @@ pub(crate) struct Explore {
     /// Compare deterministic blocks with executions of other builds of the program, too
     #[arg(long)]
     pub(crate) across_builds: bool,
+    #[command(flatten)]
+    pub(crate) unmarked: Unmarked,
     #[command(flatten)]
     pub(crate) output: Output,
     /// The program and its arguments
@@ -247,6 +252,8 @@ pub(crate) struct Test {
     /// Compare deterministic blocks with executions of other builds of the program, too
     #[arg(long)]
     pub(crate) across_builds: bool,
+    #[command(flatten)]
+    pub(crate) serial: SerialOptions,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
     #[command(flatten)]
@@ -327,6 +334,29 @@ pub(crate) struct Fixed {
     /// The program to try instead of the one that was tested, and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Blocks that the program does not mark, and their states.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Unmarked {
+    /// Functions that are deterministic blocks, by name (`*` matches anything)
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', requires = "command")]
+    deterministic: Vec<String>,
+    #[command(flatten)]
+    globals: Globals,
+}
+
+impl Unmarked {
+    /// What is claimed of functions.
+    pub(crate) fn claims(&self) -> Claims {
+        let deterministic = self.deterministic.clone();
+        RegionOptions { deterministic, ..RegionOptions::default() }.claims()
+    }
+
+    /// See [`Globals::depth`].
+    pub(crate) fn depth(&self) -> Option<usize> {
+        self.globals.depth()
+    }
 }
 
 /// Which states blocks have without saying so.

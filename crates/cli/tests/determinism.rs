@@ -208,6 +208,17 @@ fn a_predicate_of_the_program_runs_in_the_program() {
 }
 
 #[test]
+fn predicates_of_one_name_in_two_files_are_two() {
+    let project = Project::new("blocks-namesakes");
+    project.source("namesake.c");
+    project.build("namesakes.c", &["namesake.c"]);
+    let document = json(&project.selvedge(&[&TEST[..], &["--", "./program"]].concat()));
+    let [violation] = violations(&document)[..] else { panic!("{document:#}") };
+    assert_eq!(violation["subject"], serde_json::json!(["fill", "exact"]));
+    assert_eq!(violation["states"].as_array().map(Vec::len), Some(1), "{violation:#}");
+}
+
+#[test]
 fn a_predicate_that_does_not_judge_is_no_verdict() {
     let project = Project::new("blocks-unjudged");
     for (predicate, word) in [
@@ -251,6 +262,21 @@ fn globals_are_states_of_functions() {
     let shallow = [&infer[..], &["--depth", "2"], &inputs].concat();
     let text = stdout(&project.selvedge(&shallow));
     assert!(text.contains("box->n") && !text.contains("box->inner->n"), "{text}");
+
+    // `explore` stores the same states, from which `infer` infers the same.
+    let explore = ["explore", "--deterministic", "solve", "--globals", "--schedules", "40"];
+    for input in ["10", "20"] {
+        project.selvedge(&[&explore[..], &["--", "./program", input]].concat());
+    }
+    let stored = project.selvedge(&["infer", "determinism", "--store", "--format", "json"]);
+    let stored = &json(&stored)["blocks"][0];
+    let inferred = |block: &serde_json::Value, condition: &str| -> Vec<_> {
+        let list = block[condition].as_array().expect("a list").iter();
+        list.map(|c| (c["name"].clone(), c["predicate"].clone())).collect()
+    };
+    for condition in ["precondition", "postcondition"] {
+        assert_eq!(inferred(stored, condition), inferred(block, condition), "{stored:#}");
+    }
 }
 
 #[test]
@@ -278,6 +304,43 @@ fn blocks_of_rust_programs_have_values() {
         let text = stderr(&output);
         assert!(text.contains(word) && text.contains("at src/main.rs:"), "{by}: {text}");
     }
+}
+
+#[test]
+fn threads_of_openmp_join_blocks_by_themselves() {
+    // gcc's OpenMP does not say what it does.
+    const CLANG: &str = "--selvedge-compiler=clang-19";
+    let project = Project::new("blocks-openmp");
+    let run =
+        |output: &str| project.selvedge(&["run", "--format", "json", "--", "./program", output]);
+    project.build("teams.c", &[CLANG, "-fopenmp"]);
+    let once = run("1");
+    assert!(stderr(&once).contains("was executed once"), "{}", stderr(&once));
+    let again = run("2");
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    let list = json(&project.selvedge(&["states", "list", "--json"]));
+    let blocks: Vec<_> = list["blocks"].as_array().expect("a list").iter().collect();
+    assert_eq!(blocks.len(), 3, "{list:#}");
+    for block in blocks {
+        assert_eq!((&block["executions"], &block["results"]), (&2.into(), &1.into()), "{list:#}");
+    }
+    let show = stdout(&project.selvedge(&["states", "show", "second"]));
+    assert_eq!(show.matches("part").count(), 4, "every thread of the team is in the block: {show}");
+
+    // The third block ensures what is another number in each run.
+    project.build("teams.c", &[CLANG, "-fopenmp", "-DWRONG"]);
+    run("1");
+    let differs = run("2");
+    assert_eq!(differs.status.code(), Some(1), "{differs:?}");
+    let document = json(&differs);
+    let [violation] = violations(&document)[..] else { panic!("{document:#}") };
+    assert_eq!(violation["subject"], serde_json::json!(["nested", "part"]));
+
+    project.build("teams.c", &[CLANG, "-fopenmp", "-DOUTSIDE"]);
+    let outside = run("1");
+    assert_eq!(outside.status.code(), Some(2), "{outside:?}");
+    let text = stderr(&outside);
+    assert!(text.contains("\"after\" is used outside of every deterministic block"), "{text}");
 }
 
 #[test]
@@ -379,6 +442,59 @@ fn a_planted_error_is_found_in_the_step_in_which_it_happens() {
         let output = project.selvedge(&test);
         assert_eq!(output.status.code(), Some(0), "{source}: {output:?}");
     }
+}
+
+#[test]
+fn a_type_that_cannot_be_compared_does_not_compile() {
+    let project = Project::new("blocks-types");
+    let compiles = |compiler: &str, file: &str, text: &str| {
+        std::fs::write(project.0.join(file), text).expect("the project can be written");
+        let output = project.selvedge(&[compiler, "-c", file, "-o", "types.o"]);
+        output.status.success()
+    };
+    let c = |value: &str| {
+        let text = "#include <selvedge.h>\nvoid f(struct pair { int a; } s, int n, int *p) {\n    ";
+        compiles("cc", "types.c", &format!("{text}SELVEDGE_ENSURE(\"v\", {value});\n}}\n"))
+    };
+    assert!(c("n") && c("s.a") && c("*p"));
+    assert!(!c("s") && !c("p") && !c("\"text\""));
+    let cpp = |value: &str| {
+        let text = "#include <selvedge.hpp>\n#include <list>\n#include <string>\n#include <vector>\n\
+            void f(int n, std::string t, std::vector<double> v, std::list<int> l, int *p) {\n    ";
+        compiles("c++", "types.cpp", &format!("{text}selvedge::ensure(\"v\", {value});\n}}\n"))
+    };
+    assert!(cpp("n") && cpp("t") && cpp("v"));
+    assert!(!cpp("l") && !cpp("p"));
+}
+
+#[test]
+fn without_a_store_a_run_compares_nothing_and_says_so() {
+    let project = Project::new("blocks-unstored");
+    project.build("blocks.c", &["-DQUIET"]);
+    let run = || project.selvedge(&["run", "--", "./program"]);
+    run();
+    assert_eq!(run().status.code(), Some(0), "there is an execution to compare with");
+    let store = project.0.join(".selvedge/store.db");
+    let change = rusqlite::Connection::open(&store).expect("the store is there");
+    change.pragma_update(None, "user_version", 99).expect("it can be changed");
+    drop(change);
+    let newer = "the store has version 99, but this build reads versions up to";
+    let output = run();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let text = stderr(&output);
+    assert!(text.contains(newer) && text.contains("\"solve\" was executed once"), "{text}");
+    let list = project.selvedge(&["states", "list"]);
+    assert_eq!(list.status.code(), Some(2), "{list:?}");
+    assert!(stderr(&list).contains(newer), "{list:?}");
+    // Under control executions are compared with each other.
+    let output = project.selvedge(&["test", "--schedules", "20", "--", "./program"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+
+    std::fs::remove_dir_all(project.0.join(".selvedge")).expect("it can be deleted");
+    std::fs::write(project.0.join(".selvedge"), "").expect("the project can be written");
+    let output = run();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stderr(&output).contains("cannot create the directory"), "{output:?}");
 }
 
 #[test]

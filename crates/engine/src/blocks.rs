@@ -1,15 +1,16 @@
-//! What an execution says of its deterministic blocks.
+//! What an execution says of its deterministic and atomic blocks.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use selvedge_model::Site;
+use selvedge_specs::atomic::{self, AtomicBlocks};
 use selvedge_specs::{
     BlockExecution, Comparison, Difference, Judge, Misuse, ThreadName, Trouble, Unclosed, compare,
 };
 
-/// The deterministic blocks of one execution of a program.
+/// The deterministic and atomic blocks of one execution of a program.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Blocks {
     /// Those that ended, in the order of their ends.
@@ -20,6 +21,10 @@ pub struct Blocks {
     pub wrong: Option<Wrong>,
     /// How many conflicts `determinism` saw in blocks that ensure something.
     pub conflicts: u64,
+    /// The atomic blocks, and what was observed.
+    pub atomic: AtomicBlocks<Site>,
+    /// The names of atomic blocks that are not conflict-serializable, if something was observed.
+    pub serial_conflicts: Vec<Box<str>>,
 }
 
 /// Why what a program says of its blocks cannot be judged. The program has to be mended; this is no verdict.
@@ -27,6 +32,8 @@ pub struct Blocks {
 pub enum Wrong {
     /// Blocks were not used as they should be.
     Misuse(Misuse<Site>),
+    /// Atomic blocks were not used as they should be.
+    Atomic(atomic::Misuse<Site>),
     /// A predicate cannot judge the values that it was given.
     Predicate(Trouble<Site>),
     /// A value cannot be handed over.
@@ -57,6 +64,7 @@ impl fmt::Display for Wrong {
                     | Misuse::JoinAfterEnd { site } => write!(f, "\n  at {site}"),
                 }
             }
+            Wrong::Atomic(misuse) => write!(f, "{misuse}\n  at {}", misuse.site()),
             Wrong::Predicate(trouble) => {
                 write!(f, "{trouble}\n  at {}", trouble.first)?;
                 if trouble.second != trouble.first {
@@ -79,6 +87,11 @@ impl std::error::Error for Wrong {}
 type Occasion<'a> = (&'a str, Option<ThreadName>, usize);
 
 impl Blocks {
+    /// Whether the execution observed anything.
+    pub fn observes(&self) -> bool {
+        !self.atomic.observed.is_empty()
+    }
+
     /// Whether a block of the execution ensures anything.
     pub fn ensures(&self) -> bool {
         self.executions.iter().any(BlockExecution::ensures)

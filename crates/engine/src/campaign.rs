@@ -11,16 +11,19 @@ use selvedge_explore::{Coverage, Divergence};
 use selvedge_model::{FindingId, Schedule, Status, Uncontrolled, Verdict};
 use selvedge_specs::NoCallbacks;
 
+use crate::blocks::Blocks;
 use crate::confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
 use crate::determinism::{Determinism, InMemory, Violation};
-use crate::ending::Ending;
+use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Executor, Factory, Heartbeat, Nondeterminism, Noted};
 use crate::failures::{Failures, Found};
 use crate::harm::{Harm, Left};
+use crate::linearity::Linearity;
 use crate::replay::{Effort, Replayed, Sought, follow, shortened, unforced};
 use crate::run::Run;
 use crate::search::Search;
 use crate::shards::{Error, Halt, Shards};
+use crate::witness::Judged;
 
 /// The part of the budget for directed executions, in percent.
 const DIRECTED: u64 = 70;
@@ -115,6 +118,8 @@ pub struct Campaign<F: Factory> {
     pub nondeterminism: Option<Nondeterminism>,
     /// What executions say of their deterministic blocks.
     pub determinism: Determinism<PointsOf<F>>,
+    /// What executions say of their atomic blocks.
+    pub linearity: Linearity<PointsOf<F>>,
     /// How many violations the host knows.
     told: usize,
 }
@@ -152,6 +157,7 @@ impl<F: Factory> Campaign<F> {
             uncontrolled: Vec::new(),
             nondeterminism: None,
             determinism: Determinism::new(Box::<InMemory>::default(), Box::new(NoCallbacks)),
+            linearity: Linearity::default(),
             told: 0,
         }
     }
@@ -182,7 +188,20 @@ impl<F: Factory> Campaign<F> {
         self.failures.add(number, &run.ending, &run.schedule, points);
         let said = (&*run.blocks, run.ending.key);
         self.determinism.add(number, said, (&run.schedule, points));
+        self.linearity.add(number, said, None, (&run.schedule, points));
         number
+    }
+
+    /// Takes in how an execution was judged. The serial executions that this took count as executions.
+    fn judged(
+        &mut self,
+        number: u64,
+        said: (&Blocks, Key),
+        judged: Judged,
+        at: (&Schedule, &PointsOf<F>),
+    ) {
+        self.besides += judged.executions;
+        self.linearity.add(number, said, Some(judged), at);
     }
 
     /// Tells the host of violations that are new.
@@ -199,6 +218,7 @@ impl<F: Factory> Campaign<F> {
         self.failures.add(number, &left.ending, schedule, &points);
         let said = (&*left.blocks, left.ending.key);
         self.determinism.add(number, said, (schedule, &points));
+        self.linearity.add(number, said, None, (schedule, &points));
     }
 
     /// Tries to confirm all predictions, and returns the results for each.
@@ -276,23 +296,31 @@ impl<F: Factory> Campaign<F> {
         let first = self.first(&search).map_err(Halt::Failed)?;
         let mut stored: Vec<FindingId> = Vec::new();
         let mut hopeless = false;
-        let mut each = |campaign: &mut Self, run: &Run, host: &mut dyn Host<PointsOf<F>>| {
-            campaign.count(run, &points);
-            let found = campaign.found(&known);
-            for new in found.iter().filter(|f| !stored.contains(&f.id)) {
-                host.found(new);
-            }
-            stored = found.iter().map(|f| f.id).collect();
-            campaign.tell(host);
-            let violations = campaign.determinism.violations.len();
-            host.progress(campaign.executions(), found.len() + violations);
-            let failures = &campaign.failures;
-            hopeless = failures.executions() >= HOPELESS && failures.never_ends();
-            let any = !found.is_empty() || violations > 0;
-            let enough = until_failure && any || campaign.determinism.wrong.is_some();
-            if enough || hopeless { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        if each(self, &first, host).is_break() {
+        let mut each =
+            |campaign: &mut Self, run: &Run, judged, host: &mut dyn Host<PointsOf<F>>| {
+                let number = campaign.count(run, &points);
+                if let Some(judged) = judged {
+                    let said = (&*run.blocks, run.ending.key);
+                    campaign.judged(number, said, judged, (&run.schedule, &points));
+                }
+                let found = campaign.found(&known);
+                for new in found.iter().filter(|f| !stored.contains(&f.id)) {
+                    host.found(new);
+                }
+                stored = found.iter().map(|f| f.id).collect();
+                campaign.tell(host);
+                let violations =
+                    campaign.determinism.violations.len() + campaign.linearity.violations.len();
+                host.progress(campaign.executions(), found.len() + violations);
+                let failures = &campaign.failures;
+                hopeless = failures.executions() >= HOPELESS && failures.never_ends();
+                let any = !found.is_empty() || violations > 0;
+                let wrong =
+                    campaign.determinism.wrong.is_some() || campaign.linearity.wrong.is_some();
+                let enough = until_failure && any || wrong;
+                if enough || hopeless { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+        if each(self, &first, None, host).is_break() {
             return if hopeless { Err(Problem::Endless) } else { Ok(Coverage::default()) };
         }
         let factory = Arc::clone(&self.factory);
@@ -300,7 +328,7 @@ impl<F: Factory> Campaign<F> {
         let searched = search.run(
             &factory,
             || host.borrow().is_over(),
-            |_, step| each(self, &step.run, &mut **host.borrow_mut()),
+            |_, step| each(self, &step.run, step.judged, &mut **host.borrow_mut()),
         )?;
         if hopeless { Err(Problem::Endless) } else { Ok(searched.coverage) }
     }

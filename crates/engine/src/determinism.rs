@@ -176,7 +176,7 @@ impl<P: Clone> Determinism<P> {
 
     /// Takes in what execution `number` of the program says of its blocks, how it ended, and its schedule.
     pub fn add(&mut self, number: u64, (blocks, ended): (&Blocks, Key), at: (&Schedule, &P)) {
-        let Blocks { executions, unclosed, wrong, conflicts } = blocks;
+        let Blocks { executions, unclosed, wrong, conflicts, .. } = blocks;
         self.conflicts += conflicts;
         if self.wrong.is_none() {
             self.wrong.clone_from(wrong);

@@ -9,7 +9,7 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`executor`] | [`Executor`], [`Ask`], [`Execution`], [`Outcome`] |
-//! | [`blocks`] | what an execution says of its deterministic blocks |
+//! | [`blocks`] | what an execution says of its deterministic and atomic blocks |
 //! | [`ending`] | [`Ending`]: how an execution ended, comparable with other executions; decides whether two failures are the same |
 //! | [`shards`] | runs numbered executions on all cores and delivers the results in order |
 //! | [`failures`] | which endings depend on the schedule, and so are findings |
@@ -17,6 +17,8 @@
 //! | [`confirm`] | directed executions, and what each order leads to |
 //! | [`harm`] | whether an order did harm |
 //! | [`determinism`] | compares executions of deterministic blocks with each other |
+//! | [`witness`] | whether a serial execution observes the same as one with atomic blocks |
+//! | [`linearity`] | executions that no serial one explains |
 //! | [`mod@causes`] | which races a difference between two executions comes from |
 //! | [`replay`] | follows a schedule again, and searches for shorter ones that show the same |
 //! | [`mod@margin`] | how likely a failure is after each beginning of an execution that shows it |
@@ -39,12 +41,14 @@ pub mod ending;
 pub mod executor;
 pub mod failures;
 pub mod harm;
+pub mod linearity;
 pub mod margin;
 pub mod observe;
 pub mod replay;
 pub mod run;
 pub mod search;
 pub mod shards;
+pub mod witness;
 
 pub use blocks::{Blocks, Contrast, Differing, Wrong};
 pub use campaign::{Attempted, Budget, Campaign, Host};
@@ -58,7 +62,9 @@ pub use executor::{
 };
 pub use failures::{Failures, Found, Times};
 pub use harm::{Harm, Left};
+pub use linearity::Linearity;
 pub use observe::{Observation, Seen};
 pub use replay::{Effort, Replayed, Sought};
 pub use run::Run;
 pub use search::Search;
+pub use witness::{Criterion, UnknownWitness, Witness};

@@ -1,6 +1,6 @@
 //! Turns observed executions into predictions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use selvedge_analyses::contention;
@@ -9,7 +9,8 @@ use selvedge_analyses::registry::{Entry, Settings};
 use selvedge_explore::rng::derive;
 use selvedge_explore::{RandomWalk, Rng};
 use selvedge_model::{
-    Finding, FindingId, Keep, Kind, Role, Schedule, Site, Status, Subject, Symbols, Target, merge,
+    Finding, FindingId, Keep, Kind, Region, RegionKind, Role, Schedule, Site, Status, Subject,
+    Symbols, Target, merge,
 };
 
 use crate::blocks::Blocks;
@@ -44,6 +45,8 @@ pub struct Observation<X: Executor> {
     pub cut_off: Option<usize>,
     /// How many conflicts `determinism` saw in blocks that ensure something.
     pub conflicts: u64,
+    /// The atomic blocks that are not conflict-serializable, by name, where something is observed.
+    pub serial_conflicts: BTreeSet<Box<str>>,
 }
 
 /// A finding of the analyses.
@@ -79,6 +82,7 @@ pub fn observe<X: Executor>(
         bounds: Vec::new(),
         cut_off: None,
         conflicts: 0,
+        serial_conflicts: BTreeSet::new(),
     };
     let ask = Ask { seed, noted: Noted::Accesses, ..Ask::default() };
     for number in 0..executions {
@@ -130,7 +134,13 @@ impl<X: Executor> Observation<X> {
             match conflict(&finding, &symbols, &execution.blocks) {
                 // What the block ensures says whether the conflict matters.
                 Some(pair) => {
-                    self.conflicts += 1;
+                    match finding.subject {
+                        Subject::Region(region) if finding.kind == Kind::AtomicityViolation => {
+                            let name = symbols.region(region).map(|r| r.name.clone());
+                            self.serial_conflicts.extend(name);
+                        }
+                        _ => self.conflicts += 1,
+                    }
                     pair.into_iter().for_each(|pair| self.add(pair, &symbols, &names));
                 }
                 None => self.add(finding, &symbols, &names),
@@ -192,7 +202,13 @@ impl<X: Executor> Observation<X> {
 /// finding has one.
 fn conflict(finding: &Finding, symbols: &Symbols, blocks: &Blocks) -> Option<Option<Finding>> {
     let Subject::Region(region) = finding.subject else { return None };
-    let name = &*symbols.region(region)?.name;
+    let Region { name, kind } = symbols.region(region)?;
+    if finding.kind == Kind::AtomicityViolation && *kind == RegionKind::Atomic && blocks.observes()
+    {
+        // What is observed decides about atomic blocks.
+        return Some(None);
+    }
+    let name = &**name;
     let ensures = blocks.executions.iter().any(|b| &*b.block == name && b.ensures());
     if finding.kind != Kind::DeterminismViolation || !ensures {
         return None;

@@ -9,6 +9,7 @@ use selvedge_model::{FindingId, Schedule, Site, Symbols, Target};
 use crate::blocks::Contrast;
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Execution, Executor, Noted, execute};
+use crate::witness::{Unserial, Verdict};
 
 /// The time limit of a candidate: this many times the original execution's time, but at least this long.
 const PATIENCE: (u32, Duration) = (20, Duration::from_millis(500));
@@ -24,6 +25,8 @@ pub struct Sought {
     pub usual_exit: Option<i32>,
     /// The value in which it must differ from another execution, if any.
     pub contrast: Option<Arc<Contrast>>,
+    /// It must be as no serial execution, if this is asked.
+    pub unserial: Option<Arc<Unserial>>,
 }
 
 /// The execution of a replayed schedule.
@@ -85,6 +88,7 @@ pub fn watch<X: Executor, S: Strategy>(
         None => {
             sought.target.is_some()
                 || sought.contrast.is_some()
+                || sought.unserial.is_some()
                 || !matches!(ending.key, Key::Exited(0) | Key::Undecided)
         }
     };
@@ -92,7 +96,15 @@ pub fn watch<X: Executor, S: Strategy>(
         Some(contrast) => contrast.shows(&execution.blocks, &mut *executor.judge()).is_some(),
         None => true,
     };
-    let shown = witnessed && fails && differs;
+    let unserial = match &sought.unserial {
+        Some(unserial) if matches!(ending.key, Key::Exited(_)) => {
+            let of = (&execution.blocks.atomic, &execution.schedule);
+            unserial.judge(executor, of, &ask.points)?.verdict == Verdict::Differs
+        }
+        Some(_) => false,
+        None => true,
+    };
+    let shown = witnessed && fails && differs && unserial;
     Ok((Replayed { execution, ending, symbols, divergence: None, shown }, strategy))
 }
 

@@ -20,6 +20,7 @@ use crate::executor::{
 use crate::harm::Left;
 use crate::run::Run;
 use crate::shards::{Error, Halt, SHARDS, Shards};
+use crate::witness::{Criterion, Judged, Question, Serials, Verdict, judge};
 
 /// The results of a shard for one number.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Step {
     pub run: Run,
     /// How a repetition of the execution differed, if it was repeated and differed.
     pub nondeterminism: Option<Nondeterminism>,
+    /// Whether a serial execution observes the same, if anything was observed.
+    pub judged: Option<Judged>,
     /// The predictions of the execution that are new to this shard, with their attempts.
     pub tried: Vec<Tried>,
 }
@@ -91,6 +94,8 @@ pub struct Search<P> {
     pub repeat: bool,
     /// How long a thread may run without a scheduling point.
     pub stall: Option<Duration>,
+    /// What decides about what was observed; none if that is not asked.
+    pub witness: Option<Criterion>,
 }
 
 /// A strategy, and the state of its part of the search.
@@ -103,6 +108,8 @@ struct Shard<P> {
     releases: bool,
     /// Predictions that have been attempted.
     known: HashSet<FindingId>,
+    /// Serial executions that have been run.
+    serials: Serials,
     search: Arc<Search<P>>,
 }
 
@@ -137,6 +144,7 @@ impl<P: Points> Search<P> {
             begun: 0,
             releases: search.releases,
             known: HashSet::new(),
+            serials: Serials::default(),
             search: Arc::clone(&search),
         };
         let states: Vec<Shard<P>> = (0..shards).map(shard).collect();
@@ -198,13 +206,16 @@ impl<P: Points> Shard<P> {
             _ => None,
         };
         let mut run = Run::new(executor, execution);
-        if run.ending.key == Key::Exited(0) && nondeterminism.is_none() && !run.blocks.ensures() {
+        let judged = self.judged(executor, &run)?;
+        let matters = run.blocks.ensures() || run.blocks.observes();
+        if run.ending.key == Key::Exited(0) && nondeterminism.is_none() && !matters {
             // Replay is not needed for it, and memory is best freed by the thread that allocated it.
             run.schedule = Schedule::default();
         }
-        let mut step = Step { run, nondeterminism, tried: Vec::new() };
+        let mut step = Step { run, nondeterminism, judged, tried: Vec::new() };
         let fails = matches!(step.run.ending.key, Key::Failed(_));
-        if fails || step.nondeterminism.is_some() || predicted.is_empty() {
+        let violated = step.judged.as_ref().is_some_and(|j| j.verdict == Verdict::Differs);
+        if fails || violated || step.nondeterminism.is_some() || predicted.is_empty() {
             return Ok(Some(step));
         }
         let usual = Left::of(&step.run);
@@ -232,6 +243,24 @@ impl<P: Points> Shard<P> {
             }
         }
         Ok(Some(step))
+    }
+
+    /// Looks for a serial execution that observes the same.
+    fn judged<X: Executor<Points = P>>(
+        &mut self,
+        executor: &mut X,
+        run: &Run,
+    ) -> Result<Option<Judged>, X::Error> {
+        let search = Arc::clone(&self.search);
+        let said = &run.blocks.atomic;
+        let ended = matches!(run.ending.key, Key::Exited(_)) && said.unclosed.is_empty();
+        let asked = search.witness.clone().filter(|_| ended && run.blocks.observes());
+        let Some(criterion) = asked else {
+            return Ok(None);
+        };
+        let left = search.schedules.saturating_sub(self.begun);
+        let question = Question { criterion, left, points: search.points.clone() };
+        judge(executor, (said, &run.schedule), &question, &mut self.serials).map(Some)
     }
 
     /// The predictions of an execution that this shard has not attempted yet.

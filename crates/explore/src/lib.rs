@@ -13,10 +13,13 @@
 //! | [`Mix`] | all of these in turn |
 //! | [`Dfs`] | trying all schedules, or all within a bound |
 //! | [`Dpor`] | trying one schedule of each class whose schedules differ only in independent steps |
+//! | [`Interrupt`] | interrupting few atomic blocks, each at every place |
 //! | [`RoundRobin`] | nothing; a fair baseline |
 //! | [`Replay`] | doing again what was recorded |
 //! | [`Prefix`] | doing the beginning again, and then something else |
 //! | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
+//! | [`Serial`] | running atomic blocks one after the other, in a given order |
+//! | [`Alone`] | leaving a thread alone in an atomic block |
 //! | [`Turned`] | repeating an execution with two steps swapped |
 //! | [`Meet`] | pausing threads where a user wants them to meet |
 //!
@@ -46,11 +49,13 @@ pub use minimise::minimise;
 pub use registry::{Plan, STRATEGIES, UnknownStrategy};
 pub use rng::Rng;
 pub use selvedge_model::Divergence;
+pub use strategies::alone::Alone;
 pub use strategies::atomicity::AtomFuzzer;
 pub use strategies::deadlocks::{Abstraction, DeadlockFuzzer, Trivial};
 pub use strategies::dfs::{self, Dfs};
 pub use strategies::directed::{Directed, Witness};
 pub use strategies::dpor::Dpor;
+pub use strategies::interrupt::Interrupt;
 pub use strategies::meet::Meet;
 pub use strategies::mix::Mix;
 pub use strategies::pct::Pct;
@@ -60,6 +65,7 @@ pub use strategies::races::RaceFuzzer;
 pub use strategies::random::RandomWalk;
 pub use strategies::replay::Replay;
 pub use strategies::round_robin::RoundRobin;
+pub use strategies::serial::{Serial, Turn, Unforced};
 pub use strategies::surw::Surw;
 pub use strategies::turned::Turned;
 pub use strategies::{deadlocks, directed};

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Strategy;
-pub use crate::entry::{Argument, Entry};
+pub use crate::entry::{Argument, Arguments, Entry};
 use crate::strategies;
 
 /// The strategies that a user can choose by name. The first one is the default.
@@ -21,20 +21,21 @@ pub const STRATEGIES: &[Entry] = &[
     strategies::surw::UNIFORM,
     strategies::dfs::ENTRY,
     strategies::dpor::ENTRY,
+    strategies::interrupt::ENTRY,
     strategies::round_robin::ENTRY,
 ];
 
-/// A strategy that was chosen by name, with its argument.
+/// A strategy that was chosen by name, with its arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     entry: &'static Entry,
-    argument: Option<usize>,
+    arguments: Arguments,
 }
 
 impl Plan {
     /// A strategy with an argument, or with its default.
     pub fn new(entry: &'static Entry, argument: Option<usize>) -> Plan {
-        Plan { entry, argument }
+        Plan { entry, arguments: [argument, None, None] }
     }
 
     /// The strategy's name.
@@ -50,7 +51,8 @@ impl Plan {
     /// The same, with this argument if none was given and the strategy is `entry`.
     pub fn or_argument(self, entry: &Entry, argument: usize) -> Plan {
         let given = (self.name() == entry.name).then_some(argument);
-        Plan { argument: self.argument.or(given), ..self }
+        let [first, second, third] = self.arguments;
+        Plan { arguments: [first.or(given), second, third], ..self }
     }
 
     /// The strategy, for one search.
@@ -58,8 +60,12 @@ impl Plan {
         (self.entry.new)(self.effective())
     }
 
-    fn effective(&self) -> Option<usize> {
-        self.argument.or_else(|| self.entry.argument?.default)
+    fn effective(&self) -> Arguments {
+        let mut defaults = self.entry.arguments().map(|a| a.default);
+        self.arguments.map(|given| {
+            let default = defaults.next().flatten();
+            given.or(default)
+        })
     }
 }
 
@@ -99,7 +105,7 @@ pub fn help() -> String {
     let mut text = String::new();
     for entry in STRATEGIES {
         text.push_str(&format!("  {:<20} {}\n", entry.to_string(), entry.about));
-        if let Some(Argument { name, about, default }) = entry.argument {
+        for Argument { name, about, default, .. } in entry.arguments() {
             let default = default.map_or(String::new(), |n| format!(", {n} by default"));
             text.push_str(&format!("  {:<20} {name}: {about}{default}\n", ""));
         }
@@ -112,13 +118,15 @@ impl FromStr for Plan {
 
     fn from_str(text: &str) -> Result<Plan, UnknownStrategy> {
         let parse = || {
-            let (name, argument) = match text.split_once(':') {
-                Some((name, argument)) => (name, Some(argument.parse::<usize>().ok()?)),
-                None => (text, None),
-            };
+            let mut words = text.split(':');
+            let name = words.next()?;
             let entry = STRATEGIES.iter().find(|entry| entry.name == name)?;
-            let fits = argument.is_none() || entry.argument.is_some();
-            fits.then_some(Plan { entry, argument })
+            let mut arguments = Arguments::default();
+            let mut places = arguments.iter_mut().zip(entry.arguments());
+            for word in words {
+                *places.next()?.0 = Some(word.parse::<usize>().ok()?);
+            }
+            Some(Plan { entry, arguments })
         };
         parse().ok_or_else(|| UnknownStrategy(text.to_owned()))
     }
@@ -128,7 +136,7 @@ impl FromStr for Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
-        self.effective().map_or(Ok(()), |argument| write!(f, ":{argument}"))
+        self.effective().iter().flatten().try_for_each(|argument| write!(f, ":{argument}"))
     }
 }
 

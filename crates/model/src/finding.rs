@@ -149,6 +149,8 @@ pub enum Role {
     Fail,
     /// Ensuring that a value is the same in every execution.
     Ensure,
+    /// Observing a value that must be that of some serial execution.
+    Observe,
     /// Taking part in a misuse.
     Part(Part),
 }
@@ -192,6 +194,8 @@ pub enum Subject {
         /// The name of the value.
         name: Box<str>,
     },
+    /// Values that are observed, by name.
+    Observed(Vec<Box<str>>),
     /// Something that was misused, and where it lies in memory.
     Misused(Misuse, Range),
     /// The program: how an execution of it failed.

@@ -15,6 +15,7 @@
 //! | [`clock`] | [`Epoch`], [`VectorClock`], and [`Slots`], which recycles their components |
 //! | [`ops`] | patterns for groups of operations |
 //! | [`mod@merge`] | what becomes of two reports of one finding |
+//! | [`nesting`] | [`Nesting`]: which threads are in atomic blocks |
 //! | [`outside`] | what is not controlled: [`Uncontrolled`], [`Cause`], [`Divergence`] |
 //! | [`finding`] | [`Finding`], its identity, [`Findings`] |
 //! | [`failure`] | [`Failure`]: how an execution failed, where that is what a finding is about |
@@ -35,6 +36,7 @@ pub mod failure;
 pub mod finding;
 pub mod merge;
 pub mod misuse;
+pub mod nesting;
 pub mod outside;
 pub mod scalar;
 pub mod schedule;
@@ -56,6 +58,7 @@ pub use finding::{
 };
 pub use merge::{Keep, Reported, merge};
 pub use misuse::{Misuse, ObjectKind, Part};
+pub use nesting::{Nesting, Position};
 pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 pub use scalar::{Scalar, Values};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};

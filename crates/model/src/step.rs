@@ -59,6 +59,18 @@ impl Step {
 }
 
 impl Step {
+    /// Whether the step may matter to atomic blocks of other threads. What a thread says about itself does not, nor
+    /// that it begins, ends, starts or joins another.
+    pub fn matters(self) -> bool {
+        match self {
+            Step::Do(threads!() | regions!()) | Step::Yield | Step::Busy | Step::Ended => false,
+            Step::Do(accesses!() | locks!() | rendezvous!() | conditions!() | allocation!()) => {
+                true
+            }
+            Step::Do(Op::Fence(_)) | Step::TryAcquire(..) | Step::Enroll(..) => true,
+        }
+    }
+
     /// What a thread that cannot take the step waits for, and in which mode if it is a lock.
     pub fn awaited(self) -> (Role, Mode) {
         let role = match self {

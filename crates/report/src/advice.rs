@@ -11,6 +11,7 @@ pub fn account(case: &Case) -> Vec<String> {
     let place = |p: &Place| format!("{}: {}", p.site, words::sentence(case.kind, p));
     let mut lines: Vec<String> = case.places.iter().map(place).collect();
     lines.extend(case.states.iter().map(words::state));
+    lines.extend(case.serial.iter().flat_map(words::serial));
     lines.extend(case.notes.iter().map(words::note));
     lines.extend(why(case).map(str::to_owned));
     lines.extend(missing(case));
@@ -52,6 +53,9 @@ pub fn why(case: &Case) -> Option<&'static str> {
         }
         (Kind::DeterminismViolation, _) if matches!(case.subject, Subject::Value { .. }) => {
             "executions of the block that assume the same must ensure the same, whatever the schedule"
+        }
+        (Kind::LinearizabilityViolation, _) => {
+            "atomic blocks must behave as if each ran alone: what is observed must be as in some serial execution of them"
         }
         (Kind::DeterminismViolation, _) => {
             "what the region computes depends on the order in which threads happen to run"

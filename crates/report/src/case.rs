@@ -11,7 +11,7 @@ use selvedge_model::{
 };
 use selvedge_specs::Value;
 
-use crate::{Act, Interleaving};
+use crate::{Act, Interleaving, Serial};
 
 /// A finding, with the names of everything in it.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,6 +29,9 @@ pub struct Case {
     /// The values that differ between two executions, the one that it is about first.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub states: Vec<State>,
+    /// The serial executions that were tried, if it is that none of them explains what was observed.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub serial: Option<Serial>,
     /// Further facts.
     pub notes: Vec<Note>,
     /// The threads' parts with their places, in the order in which they happened.
@@ -57,6 +60,8 @@ pub enum Subject {
         block: String,
         name: String,
     },
+    /// Values that are observed, and that no serial execution gives.
+    Observed(Vec<String>),
     /// Something that was misused. A thread, a handler or a descriptor has no place in memory.
     Misused {
         misuse: Misuse,
@@ -360,6 +365,7 @@ pub enum Role {
     Sleep,
     Fail,
     Ensure,
+    Observe,
     /// Takes part in a misuse.
     Part(Part),
     /// A rank loads from memory that other ranks can access, or that a call of MPI uses.
@@ -639,7 +645,7 @@ impl Subject {
     /// The names that the program has for it.
     pub fn names(&self) -> &[String] {
         match self {
-            Subject::Locks(names) => names,
+            Subject::Locks(names) | Subject::Observed(names) => names,
             Subject::Memory(Memory::Named(name))
             | Subject::Region(Region::Named(name))
             | Subject::Misused { of: Memory::Named(name), .. } => std::slice::from_ref(name),

@@ -201,7 +201,8 @@ impl Thing {
             Role::Wait(semaphore) | Role::Post(semaphore) => Some(Thing::Semaphore(semaphore)),
             Role::Arrive(barrier) | Role::Leave(barrier) => Some(Thing::Barrier(barrier)),
             Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Free => None,
-            Role::Enter(_) | Role::Sleep | Role::Fail | Role::Ensure | Role::Part(_) => None,
+            Role::Enter(_) | Role::Sleep | Role::Fail => None,
+            Role::Ensure | Role::Observe | Role::Part(_) => None,
         }
     }
 

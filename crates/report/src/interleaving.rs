@@ -383,7 +383,9 @@ impl Act {
             Role::Release(_) | Role::Fork(_) | Role::Post(_) | Role::Enter(_) => {
                 (Verb::GoOn, String::new())
             }
-            Role::Fail | Role::Ensure | Role::Part(_) => (Verb::GoOn, String::new()),
+            Role::Fail | Role::Ensure | Role::Observe | Role::Part(_) => {
+                (Verb::GoOn, String::new())
+            }
             Role::Sleep => (Verb::Sleep, String::new()),
         };
         Act { verb, object }

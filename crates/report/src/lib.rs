@@ -16,6 +16,7 @@
 //! | [`escape`] | text of the program under test, made safe to show |
 //! | [`summary`] | [`Report`]: all cases of a command, and what was analysed |
 //! | `format` | `FORMATS`: one file and one line each; feature `formats` |
+//! | [`serial`] | serial executions that do not explain what was observed |
 //! | `old` | cases in the form of the previous store version; feature `serde` |
 //!
 //! This crate does no I/O: the caller provides source files and the width of the terminal.
@@ -36,6 +37,7 @@ pub mod layout;
 #[cfg(feature = "serde")]
 pub mod old;
 mod resolve;
+pub mod serial;
 pub mod sources;
 pub mod summary;
 mod variable;
@@ -51,6 +53,7 @@ pub use explain::{Executed, Explanation, Story, explain, explain_execution};
 pub use format::{FORMATS, Format, View};
 pub use interleaving::{Act, Chance, Elided, End, Interleaving, Row, Verb};
 pub use layout::{Line, Span, Style, beside, layout};
+pub use serial::Serial;
 pub use sources::Sources;
 pub use summary::{Bound, CutOff, Effort, Remark, Report, Stats, Stopped};
 pub use variable::{Exception, Other, Variable};

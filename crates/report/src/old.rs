@@ -99,6 +99,7 @@ impl From<Finding> for Case {
                 None => subject(old.kind, old.subject),
             },
             states: Vec::new(),
+            serial: None,
             notes: old.notes.into_iter().map(Note::Told).collect(),
             places: old.places.into_iter().map(place).collect(),
             occurrences: old.occurrences,

@@ -32,6 +32,7 @@ impl Case {
             analyses: finding.analyses.iter().map(ToString::to_string).collect(),
             subject,
             states: Vec::new(),
+            serial: None,
             notes,
             places,
             occurrences: finding.occurrences,
@@ -55,6 +56,9 @@ fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
         }
         model::Subject::Value { block, name } => {
             (Subject::Value { block: block.to_string(), name: name.to_string() }, Vec::new())
+        }
+        model::Subject::Observed(names) => {
+            (Subject::Observed(names.iter().map(ToString::to_string).collect()), Vec::new())
         }
         model::Subject::Misused(misuse, range) => {
             let of = Memory::Named(symbols.variable(*range));
@@ -197,6 +201,7 @@ impl Role {
             model::Role::Sleep => Role::Sleep,
             model::Role::Fail => Role::Fail,
             model::Role::Ensure => Role::Ensure,
+            model::Role::Observe => Role::Observe,
             model::Role::Part(part) => Role::Part(part),
         }
     }

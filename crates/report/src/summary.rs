@@ -31,7 +31,8 @@ pub struct Stats {
     pub analyses: Vec<String>,
     /// Limits that were reached.
     pub bounds: Vec<Bound>,
-    /// Conflicts that `determinism` saw in blocks that ensure something: what they ensure says whether they matter.
+    /// Conflicts that `determinism` saw in blocks that ensure something, and atomic blocks that are not
+    /// conflict-serializable where something is observed: what is ensured or observed says whether they matter.
     pub conflicts: u64,
     /// What controlled executions cost, if there were any.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -146,6 +147,16 @@ pub enum Remark {
     Unclosed {
         block: String,
         site: Site,
+    },
+    /// Something is observed, and no two threads were in atomic blocks at the same time.
+    NothingOverlapped,
+    /// Something is observed, and no serial order of atomic blocks could be executed.
+    Unforced {
+        interleavings: u64,
+    },
+    /// Something is observed, and there were more serial orders than are tried.
+    TooManyOrders {
+        interleavings: u64,
     },
     /// No two executions of a deterministic block could be compared.
     Incomparable {

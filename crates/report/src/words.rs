@@ -2,11 +2,13 @@
 
 mod misused;
 mod outside;
+mod serial;
 mod short;
 mod values;
 
 pub(crate) use misused::{missing as missing_misused, why as why_misused};
 pub use outside::{divergence, remark, stopped};
+pub use serial::{order as serial_order, outcome as serial_outcome, serial};
 pub use short::short;
 pub use values::{scalar, values};
 
@@ -56,6 +58,7 @@ fn what(of: Kind, subject: &Subject) -> String {
         Subject::Value { block, name } => {
             format!("{kind}: `{name}` of the block `{block}` differs")
         }
+        Subject::Observed(_) => format!("{kind}: no serial order gives {}", quoted(subject)),
         Subject::Misused { misuse, of } => format!("{kind}: {}", misused::sentence(misuse, of)),
         _ if subject.is_empty() => kind.to_owned(),
         _ => {
@@ -76,7 +79,7 @@ fn what(of: Kind, subject: &Subject) -> String {
 /// What a case is about, by name.
 pub fn names(subject: &Subject) -> Vec<String> {
     vec![match subject {
-        Subject::Locks(names) => return names.clone(),
+        Subject::Locks(names) | Subject::Observed(names) => return names.clone(),
         Subject::Memory(of) => memory(of),
         Subject::Misused { misuse, of } => misused::subject(misuse, of),
         Subject::Region(of) => region(of),
@@ -291,6 +294,7 @@ pub fn role(of: &Role) -> String {
         Role::Sleep => "sleep",
         Role::Fail => "fail",
         Role::Ensure => "ensure",
+        Role::Observe => "observe",
         Role::Part(part) => misused::role(*part),
     };
     name.to_owned()
@@ -316,6 +320,7 @@ fn verb(of: &Role) -> &'static str {
         Role::Sleep => "waits to be woken",
         Role::Fail => "fails",
         Role::Ensure => "ensures the value",
+        Role::Observe => "observes the value",
         Role::Part(part) => misused::verb(*part),
         Role::Load => "loads",
         Role::Store => "stores",
@@ -336,7 +341,8 @@ pub fn object(of: &Role) -> Option<String> {
         Role::Await(name) => Some(name.clone()),
         Role::Enter(of) => Some(region(of)),
         Role::Read | Role::Write | Role::AtomicRead | Role::AtomicWrite | Role::Part(_) => None,
-        Role::Free | Role::Sleep | Role::Fail | Role::Ensure | Role::Load | Role::Store => None,
+        Role::Free | Role::Sleep | Role::Fail | Role::Ensure | Role::Observe => None,
+        Role::Load | Role::Store => None,
         Role::Called { function, .. } => Some(function.clone()),
     }
 }

@@ -23,6 +23,12 @@
  *   SELVEDGE_BLOCK_TOKEN()      the block that this thread is in …
  *   SELVEDGE_BLOCK_JOIN(token)  … is from now on that of this thread, which was started before it
  *
+ * What atomic regions let see must be as in some execution in which each of them runs alone:
+ *
+ *   SELVEDGE_OBSERVE(name, x), and …_BY, …_ARRAY, …_ARRAY_BY, …_BYTES, …_STRING as above; anywhere in the program
+ *   SELVEDGE_LINEARIZATION_POINT()        here the region of this thread takes effect: which order is tried first
+ *   SELVEDGE_DISTINGUISHED(expression)    the order of its accesses is that of the regions; a hint as well
+ *
  * Predicates: SELVEDGE_EXACT, SELVEDGE_WITHIN(e), SELVEDGE_RELATIVE(e), SELVEDGE_ULPS(n), SELVEDGE_SET,
  * SELVEDGE_MULTISET, and SELVEDGE_SAME(f) with int f(const void *a, size_t a_size, const void *b,
  * size_t b_size), which is not 0 if the two are the same. f must not synchronize.
@@ -255,5 +261,30 @@ template <class T> inline unsigned selvedge_type_number(const T &) {
 #define SELVEDGE_ENSURE_STRING(name, s) \
     SELVEDGE_RAW(2, name, SELVEDGE_TEXT_TYPE, s, __builtin_strlen(s), SELVEDGE_EXACT)
 #define SELVEDGE_STATE_ARRAY(name, p, n) SELVEDGE_ARRAY(3, name, p, n, SELVEDGE_EXACT)
+
+#define SELVEDGE_OBSERVE(name, x) SELVEDGE_SCALAR(4, name, x, SELVEDGE_EXACT)
+#define SELVEDGE_OBSERVE_BY(name, x, predicate) SELVEDGE_SCALAR(4, name, x, predicate)
+#define SELVEDGE_OBSERVE_ARRAY(name, p, n) SELVEDGE_ARRAY(4, name, p, n, SELVEDGE_EXACT)
+#define SELVEDGE_OBSERVE_ARRAY_BY(name, p, n, predicate) SELVEDGE_ARRAY(4, name, p, n, predicate)
+#define SELVEDGE_OBSERVE_BYTES(name, p, size) \
+    SELVEDGE_RAW(4, name, SELVEDGE_BYTES_TYPE, p, size, SELVEDGE_EXACT)
+#define SELVEDGE_OBSERVE_STRING(name, s) \
+    SELVEDGE_RAW(4, name, SELVEDGE_TEXT_TYPE, s, __builtin_strlen(s), SELVEDGE_EXACT)
+#define SELVEDGE_LINEARIZATION_POINT() SELVEDGE_RAW(5, "", SELVEDGE_BYTES_TYPE, "", 0, SELVEDGE_EXACT)
+
+#ifdef SELVEDGE_ACTIVE
+static inline __attribute__((unused)) void selvedge_indistinct(const int *unused) {
+    (void)unused;
+    SELVEDGE_RAW(7, "", SELVEDGE_BYTES_TYPE, "", 0, SELVEDGE_EXACT);
+}
+#define SELVEDGE_DISTINGUISHED(expression)                                                       \
+    __extension__({                                                                              \
+        __attribute__((cleanup(selvedge_indistinct), unused)) const int selvedge_distinguishes = 1; \
+        SELVEDGE_RAW(6, "", SELVEDGE_BYTES_TYPE, "", 0, SELVEDGE_EXACT);                         \
+        expression;                                                                              \
+    })
+#else
+#define SELVEDGE_DISTINGUISHED(expression) (expression)
+#endif
 
 #endif

@@ -1,9 +1,11 @@
-/* What a C++ program can tell Selvedge about its deterministic blocks; see selvedge.h. In code that is not
+/* What a C++ program can tell Selvedge about its deterministic and atomic blocks; see selvedge.h. In code that is not
  * instrumented everything here is empty.
  *
  *   selvedge::Deterministic block("name");          a block, until the end of the scope
  *   selvedge::assume(name, value[, predicate]);     value: an arithmetic type, std::string, std::vector of those
  *   selvedge::ensure(name, value[, predicate]);
+ *   selvedge::Atomic block("name");                 an atomic block, until the end of the scope
+ *   selvedge::observe(name, value[, predicate]);
  *
  * Predicates are those of selvedge.h: SELVEDGE_WITHIN(1e-10) and so on.
  */
@@ -34,6 +36,22 @@ class Deterministic {
 #endif
     Deterministic(const Deterministic &) = delete;
     Deterministic &operator=(const Deterministic &) = delete;
+};
+
+/* A block that claims to be atomic, until it is destroyed. The name must live as long as the program. */
+class Atomic {
+  public:
+#ifdef SELVEDGE_ACTIVE
+    __attribute__((always_inline)) explicit Atomic(const char *name) {
+        SELVEDGE_CALL(selvedge_region_enter, (name, 0));
+    }
+    __attribute__((always_inline)) ~Atomic() { SELVEDGE_CALL(selvedge_region_exit, ()); }
+#else
+    explicit Atomic(const char *) {}
+    ~Atomic() {}
+#endif
+    Atomic(const Atomic &) = delete;
+    Atomic &operator=(const Atomic &) = delete;
 };
 
 namespace detail {
@@ -109,6 +127,12 @@ SELVEDGE_OUT_OF_LINE void assume(const char *name, const T &value, const predica
 template <class T>
 SELVEDGE_OUT_OF_LINE void ensure(const char *name, const T &value, const predicate &same = SELVEDGE_EXACT) {
     detail::give(2, name, value, same, SELVEDGE_PLACE);
+}
+
+/* What must be as in some execution in which each atomic block runs alone. */
+template <class T>
+SELVEDGE_OUT_OF_LINE void observe(const char *name, const T &value, const predicate &same = SELVEDGE_EXACT) {
+    detail::give(4, name, value, same, SELVEDGE_PLACE);
 }
 
 #undef SELVEDGE_PLACE

@@ -1,17 +1,18 @@
-//! The deterministic blocks of one execution, from its events and the records of values.
+//! The deterministic and atomic blocks of one execution, from its events and the records of values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_engine::blocks as engine;
 use selvedge_model::{
-    Event, Op, RegionKind, SiteId, Symbols, ThreadId, accesses, conditions, locks, rendezvous,
+    AtomicOp, Event, Op, RegionKind, SiteId, Step, Symbols, ThreadId, conditions, locks, rendezvous,
 };
+use selvedge_specs::atomic::{self, AtomicBlocks};
 use selvedge_specs::{
-    BlockExecution, Misuse, Predicate, Recorder, Said, ThreadName, Token, Unclosed,
+    BlockExecution, Misuse, Predicate, Recorder, Said, ThreadName, Token, Unclosed, Word,
 };
 
 use crate::judges::Judges;
-use crate::values::Handed;
+use crate::values::{Handed, Mark};
 use crate::wire::{Record, RecordKind};
 
 /// What the blocks of an execution left.
@@ -23,6 +24,10 @@ pub struct BlocksSeen {
     pub unclosed: Vec<Unclosed<SiteId>>,
     /// Where the program uses blocks as it must not.
     pub misuses: Vec<Misuse<SiteId>>,
+    /// The atomic blocks, and what was observed.
+    pub atomic: AtomicBlocks<SiteId>,
+    /// How the program uses atomic blocks as it must not.
+    pub atomic_misuse: Option<atomic::Misuse<SiteId>>,
     /// Where a value was handed over for which there was no room, or which makes no sense.
     pub lost: Option<SiteId>,
 }
@@ -37,12 +42,14 @@ impl BlocksSeen {
             why: format!("an execution has room for {} GiB of values", crate::wire::VALUES >> 30),
         });
         let misuse = self.misuses.into_iter().next().map(|m| engine::Wrong::Misuse(m.map(place)));
+        let atomic = self.atomic_misuse.map(|m| engine::Wrong::Atomic(m.map(place)));
         let unclosed = |u: Unclosed<SiteId>| Unclosed { block: u.block, site: place(u.site) };
         engine::Blocks {
             executions: self.executions.into_iter().map(|e| e.map(place)).collect(),
             unclosed: self.unclosed.into_iter().map(unclosed).collect(),
-            wrong: misuse.or(lost),
-            conflicts: 0,
+            wrong: misuse.or(atomic).or(lost),
+            atomic: self.atomic.map(place),
+            ..engine::Blocks::default()
         }
     }
 }
@@ -53,6 +60,9 @@ pub struct Blocks {
     recorder: Recorder<SiteId>,
     /// What the program's tokens stand for.
     tokens: BTreeMap<u64, Token>,
+    atomic: atomic::Recorder<SiteId>,
+    /// The threads whose last step may change what it reads: an event that only reads is then an update that failed.
+    updating: BTreeSet<ThreadId>,
     seen: BlocksSeen,
     judges: Judges,
     /// Processes that call a function, by the function.
@@ -65,15 +75,34 @@ impl Blocks {
         Blocks { judges: judges.clone(), ..Blocks::default() }
     }
 
-    /// An event of the execution.
-    pub fn event(&mut self, event: &Event, symbols: &Symbols) {
+    /// A thread, with its name across executions, takes the step that it was about to take.
+    pub fn step(&mut self, (thread, across): (ThreadId, ThreadName), step: Step) {
+        match step {
+            Step::Do(Op::Atomic(_, AtomicOp::Update(_))) => self.updating.insert(thread),
+            _ => self.updating.remove(&thread),
+        };
+        self.atomic.step((thread, across), step.matters());
+    }
+
+    /// An event of the execution, by a thread with its name across executions.
+    pub fn event(&mut self, event: &Event, across: ThreadName, symbols: &Symbols) {
+        if let Op::RegionEnter(region, kind) = event.op {
+            let name = symbols.region(region).map_or("", |r| &r.name);
+            self.atomic.enter((event.thread, across), (region, kind, name), event.site);
+        }
         match event.op {
+            Op::Read(access) => self.atomic.access(event.thread, access.addr, false),
+            Op::Write(access) => self.atomic.access(event.thread, access.addr, true),
+            Op::Atomic(access, op) if op.writes() || !self.updating.contains(&event.thread) => {
+                self.atomic.access(event.thread, access.addr, op.writes());
+            }
             Op::Fork(child) => self.recorder.start(event.thread, child),
             Op::RegionEnter(region, RegionKind::Deterministic) => {
                 let name = symbols.region(region).map_or("", |r| &r.name);
                 self.recorder.begin(event.thread, name, event.site);
             }
             Op::RegionExit(region) => {
+                self.atomic.exit(event.thread);
                 let kind = symbols.region(region).map(|r| r.kind);
                 if kind == Some(RegionKind::Deterministic) {
                     let ended = self.recorder.end(event.thread, event.site);
@@ -85,7 +114,7 @@ impl Blocks {
                     }
                 }
             }
-            accesses!()
+            Op::Atomic(..)
             | Op::Fence(_)
             | locks!()
             | Op::Join(_)
@@ -151,6 +180,19 @@ impl Blocks {
             self.seen.lost.get_or_insert(site);
             return Ok(());
         };
+        if let Some(mark) = handed.mark() {
+            let marked = match mark {
+                Mark::Point => self.atomic.point(thread, site),
+                Mark::Distinguish | Mark::Indistinct => {
+                    self.atomic.distinguish(thread, mark == Mark::Distinguish);
+                    Ok(())
+                }
+            };
+            if let Err(misuse) = marked {
+                self.seen.atomic_misuse.get_or_insert(misuse);
+            }
+            return Ok(());
+        }
         let (Some(word), Some(predicate)) = (handed.word(), handed.predicate(function)) else {
             self.seen.lost.get_or_insert(site);
             return Ok(());
@@ -162,6 +204,10 @@ impl Blocks {
         }
         let name = std::mem::take(&mut handed.name);
         let said = Said { word, name: &name, predicate, value: handed.value() };
+        if word == Word::Observe {
+            self.atomic.observe(across, said, site);
+            return Ok(());
+        }
         self.recorder.call(thread, across, said, site)
     }
 
@@ -172,7 +218,7 @@ impl Blocks {
 
     /// The execution has ended.
     pub fn finish(self) -> BlocksSeen {
-        let Blocks { recorder, seen, .. } = self;
-        BlocksSeen { unclosed: recorder.finish(), ..seen }
+        let Blocks { recorder, atomic, seen, .. } = self;
+        BlocksSeen { unclosed: recorder.finish(), atomic: atomic.finish(), ..seen }
     }
 }

@@ -219,6 +219,11 @@ pub trait Resolve {
         None
     }
 
+    /// The same, and where it is if other functions of the program have the same name.
+    fn distinct_function(&mut self, pc: u64, modules: &Modules) -> Option<String> {
+        self.function(pc, modules)
+    }
+
     /// The functions that are regions, in any order, not overlapping.
     fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {
         let _ = modules;

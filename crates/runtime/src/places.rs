@@ -24,6 +24,8 @@ pub struct Places {
     steps: HashMap<Code, Option<LockPart<SiteId>>>,
     /// The functions that are regions, by a place in them.
     functions: HashMap<(u64, RegionKind), RegionId>,
+    /// What functions are called that are predicates.
+    function_names: HashMap<u64, String>,
     /// Where the earlier access of a race was made, by the race's number in the program's table.
     earlier: HashMap<usize, SiteId>,
     /// Return addresses whose callers do not matter.
@@ -116,14 +118,18 @@ impl Names<'_> {
         id
     }
 
-    /// What a function is called, in the same way in every process.
+    /// What a function is called, in the same way in every process. No two functions have the same name.
     pub(crate) fn function_name(&mut self, at: u64) -> String {
-        let placed = || {
-            let CodePlace { module, offset } = CodePlace::of(at, self.modules)?;
-            Some(format!("{}+{offset:#x}", module.display()))
+        let Names { modules, resolver, places, .. } = self;
+        let mut name = || {
+            let placed = || {
+                let CodePlace { module, offset } = CodePlace::of(at, modules)?;
+                Some(format!("{}+{offset:#x}", module.display()))
+            };
+            resolver.distinct_function(at, modules).or_else(placed)
         };
-        let name = self.resolver.function(at, self.modules);
-        name.or_else(placed).unwrap_or_else(|| "?".to_owned())
+        let known = places.function_names.entry(at);
+        known.or_insert_with(|| name().unwrap_or_else(|| "?".to_owned())).clone()
     }
 
     /// The region that the program has left a name for.

@@ -503,7 +503,7 @@ impl<'a> Host<'a> {
             shm.forget_values(record.a, record.a.saturating_add(record.b));
         }
         for event in events.drain(..) {
-            blocks.event(&event, symbols);
+            blocks.event(&event, ThreadName(recognised.thread(event.thread)), symbols);
             observer.event(&event, symbols);
         }
         for execution in blocks.take_ended() {

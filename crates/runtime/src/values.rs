@@ -15,6 +15,17 @@ pub struct Handed {
     pub bytes: Vec<u8>,
 }
 
+/// What a program says of an atomic block without handing over a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// The block takes effect.
+    Point,
+    /// Accesses are distinguished from here …
+    Distinguish,
+    /// … to here.
+    Indistinct,
+}
+
 /// The predicate that is a function of the program.
 const SAME: u32 = 6;
 
@@ -47,8 +58,19 @@ impl Handed {
         match (self.chunk.call & call::KIND, self.chunk.call & call::AFTER != 0) {
             (call::ASSUME, _) => Some(Word::Assume),
             (call::ENSURE, _) => Some(Word::Ensure),
+            (call::OBSERVE, _) => Some(Word::Observe),
             (call::STATE, false) => Some(Word::Before),
             (call::STATE, true) => Some(Word::After),
+            _ => None,
+        }
+    }
+
+    /// What it says without a value, if it has none.
+    pub fn mark(&self) -> Option<Mark> {
+        match self.chunk.call & call::KIND {
+            call::POINT => Some(Mark::Point),
+            call::DISTINGUISH => Some(Mark::Distinguish),
+            call::INDISTINCT => Some(Mark::Indistinct),
             _ => None,
         }
     }

@@ -403,7 +403,7 @@ fn threads_that_poll_do_not_starve_others() {
     for (source, fixed) in [("polling.c", true), ("busy_poller.c", false)] {
         let mut program = control(&build(source, fixed), true);
         let mut strategies: Vec<Box<dyn Strategy + Send>> =
-            STRATEGIES.iter().map(|entry| (entry.new)(None)).collect();
+            STRATEGIES.iter().map(|entry| (entry.new)([None; 3])).collect();
         // In this one threads run until they block.
         strategies.push(Box::new(Replay::new(&Schedule::default())));
         for mut strategy in strategies {

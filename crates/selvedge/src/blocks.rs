@@ -1,4 +1,4 @@
-//! What a deterministic block assumes and ensures.
+//! What a deterministic block assumes and ensures, and what atomic blocks let observe.
 //!
 //! Executions that assume the same must ensure the same, whatever the schedule. In a check, every execution is
 //! compared with all before it. In a program that `cargo selvedge` has built, the values go to the runtime that
@@ -81,6 +81,87 @@ pub fn assume_by<T: Value>(name: &str, value: &T, same: impl Same<T>) {
 #[inline(always)]
 pub fn ensure_by<T: Value>(name: &str, value: &T, same: impl Same<T>) {
     said::by_predicate(said::Word::Ensure, name, value, same);
+}
+
+/// What must be as in some execution in which every [atomic](crate::atomic) block runs alone, by the type's own `==`: a
+/// result of a block, the final state, a summary of it. It may differ from execution to execution. Where anything is
+/// observed, that decides whether blocks are atomic, and not whether their accesses conflict.
+///
+/// ```should_panic
+/// # use selvedge::{sync::{Arc, atomic::{AtomicU32, Ordering::SeqCst}}, thread};
+/// selvedge::check(|| {
+///     let count = Arc::new(AtomicU32::new(0));
+///     let add = |count: &AtomicU32| {
+///         selvedge::atomic("add", || count.store(count.load(SeqCst) + 1, SeqCst));
+///     };
+///     let theirs = Arc::clone(&count);
+///     let thread = thread::spawn(move || add(&theirs));
+///     add(&count);
+///     thread.join().unwrap();
+///     selvedge::observe("count", &count.load(SeqCst));
+/// });
+/// ```
+///
+/// # Panics
+/// In a check: if no execution enters an atomic block.
+#[track_caller]
+#[inline(always)]
+pub fn observe<T: Value + PartialEq>(name: &str, value: &T) {
+    said::by_equality(said::Word::Observe, name, value);
+}
+
+/// As [`observe`], by another predicate: `observe_by("elements", &list, same::multiset())`.
+///
+/// # Panics
+/// As [`observe`], and if the predicate is not reflexive or not symmetric, or panics.
+#[track_caller]
+#[inline(always)]
+pub fn observe_by<T: Value>(name: &str, value: &T, same: impl Same<T>) {
+    said::by_predicate(said::Word::Observe, name, value, same);
+}
+
+/// Here the atomic block of this thread takes effect, as far as other threads can tell. A hint: it decides which order
+/// of blocks is tried first, never which are tried.
+///
+/// # Panics
+/// In a check: outside of every atomic block, and where the block reaches it a second time.
+#[track_caller]
+#[inline(always)]
+pub fn linearization_point() {
+    said::point();
+}
+
+/// The accesses that `f` makes tell the order of atomic blocks: a write, or the last read, before a write, or the last
+/// read, of the same variable. A hint, as [`linearization_point`] is.
+#[inline(always)]
+pub fn distinguished<R>(f: impl FnOnce() -> R) -> R {
+    said::distinguish(true);
+    let result = f();
+    said::distinguish(false);
+    result
+}
+
+/// An atomic block from here until it is dropped, for code that is not one closure.
+#[must_use = "the block ends when this is dropped"]
+pub struct AtomicBlock {
+    _block: Block,
+    /// The thread that enters a block leaves it.
+    here: PhantomData<*const ()>,
+}
+
+impl AtomicBlock {
+    /// Enters the block, as [`atomic`](crate::atomic) does.
+    #[track_caller]
+    #[inline(always)]
+    pub fn enter(name: &str) -> AtomicBlock {
+        AtomicBlock { _block: Block::enter(name, Claim::Atomic), here: PhantomData }
+    }
+}
+
+impl std::fmt::Debug for AtomicBlock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AtomicBlock")
+    }
 }
 
 /// Runs `f` as a deterministic block whose state, before and after, is kept for inference.
@@ -258,6 +339,34 @@ mod said {
         }
         let _ = checked;
     }
+
+    #[track_caller]
+    #[inline(always)]
+    pub(super) fn point() {
+        #[cfg(feature = "check")]
+        let checked = crate::exec::blocks::point();
+        #[cfg(not(feature = "check"))]
+        let checked = false;
+        #[cfg(selvedge_native)]
+        if !checked {
+            crate::native::mark(crate::native::Mark::Point);
+        }
+        let _ = checked;
+    }
+
+    #[inline(always)]
+    pub(super) fn distinguish(on: bool) {
+        #[cfg(feature = "check")]
+        let checked = crate::exec::blocks::distinguish(on);
+        #[cfg(not(feature = "check"))]
+        let checked = false;
+        #[cfg(selvedge_native)]
+        if !checked {
+            let begins = crate::native::Mark::Distinguish;
+            crate::native::mark(if on { begins } else { crate::native::Mark::Indistinct });
+        }
+        let _ = (on, checked);
+    }
 }
 
 /// Without: nothing.
@@ -271,6 +380,7 @@ mod said {
     pub(super) enum Word {
         Assume,
         Ensure,
+        Observe,
         Before,
         After,
     }
@@ -287,4 +397,8 @@ mod said {
     pub(super) fn join((): Token) {}
     #[inline(always)]
     pub(super) fn leave() {}
+    #[inline(always)]
+    pub(super) fn point() {}
+    #[inline(always)]
+    pub(super) fn distinguish(_: bool) {}
 }

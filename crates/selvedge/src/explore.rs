@@ -4,10 +4,13 @@
 //! each with a strategy and a seed of its own, and takes results in the order of their numbers. So the
 //! same seed gives the same answer on any number of cores.
 
+mod alone;
 mod kept;
 mod running;
+mod unserial;
 mod violation;
 
+use std::collections::BTreeSet;
 use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +18,7 @@ use std::time::Duration;
 
 use selvedge_analyses::Entry;
 use selvedge_analyses::registry::{self, Purpose};
+use selvedge_engine::Criterion;
 use selvedge_explore::Plan;
 use selvedge_explore::directed::ATTEMPTS;
 use selvedge_explore::strategies::{dfs, pct, random};
@@ -29,6 +33,8 @@ pub use violation::Undecided;
 #[derive(Clone, Debug)]
 pub struct Explore {
     plan: Plan,
+    /// The plan is the user's.
+    chosen: bool,
     schedules: u64,
     seed: u64,
     time: Option<Duration>,
@@ -40,6 +46,7 @@ pub struct Explore {
     minimise: usize,
     stall: Duration,
     states: Option<PathBuf>,
+    criterion: Criterion,
     replay: Option<Result<Vec<Schedule>, ScheduleError>>,
 }
 
@@ -47,6 +54,7 @@ impl Default for Explore {
     fn default() -> Explore {
         Explore {
             plan: Plan::default(),
+            chosen: false,
             schedules: 1_000,
             seed: 0,
             time: None,
@@ -58,6 +66,7 @@ impl Default for Explore {
             minimise: 400,
             stall: Duration::from_secs(30),
             states: None,
+            criterion: Criterion::default(),
             replay: None,
         }
     }
@@ -68,6 +77,8 @@ struct Check {
     options: Explore,
     bodies: Arc<Bodies>,
     test: Option<String>,
+    /// The strategy that runs, if it is not the one of the options.
+    phase: Option<Plan>,
 }
 
 /// What a check that did not fail has seen.
@@ -88,8 +99,13 @@ pub struct Summary {
     pub analyses: Vec<&'static str>,
     /// In words, what analyses predicted and no directed schedule made happen.
     pub unconfirmed: Vec<String>,
-    /// Deterministic blocks whose results could not be compared.
+    /// Deterministic blocks whose results could not be compared, and that atomic blocks could not be judged.
     pub undecided: Vec<Undecided>,
+    /// How many atomic blocks, by name, are not conflict-serializable, where something is observed: that decides, so
+    /// these are no failures.
+    pub conflicts: u64,
+    /// Their names.
+    pub(crate) conflicting: BTreeSet<Box<str>>,
 }
 
 impl Explore {
@@ -126,6 +142,7 @@ impl Explore {
         }
         if let Ok(name) = std::env::var("SELVEDGE_STRATEGY") {
             explore.plan = name.parse().unwrap_or_else(|e| panic!("SELVEDGE_STRATEGY: {e}"));
+            explore.chosen = true;
         }
         if let Ok(text) = std::env::var("SELVEDGE_REPLAY") {
             explore.replay = Some(schedules(&text));
@@ -136,6 +153,23 @@ impl Explore {
     /// How schedules are chosen: a [`Plan`] or its name.
     pub fn strategy(mut self, plan: impl Into<Plan>) -> Explore {
         self.plan = plan.into();
+        self.chosen = true;
+        self
+    }
+
+    /// Which serial executions explain what is [observed](crate::observe): `linearizable` (the default: the same
+    /// blocks, and those that did not overlap keep their order), `serializable` (the same blocks) or `atomic` (any).
+    ///
+    /// # Panics
+    /// If the name is none of these.
+    pub fn witness(mut self, name: &str) -> Explore {
+        self.criterion.witness = name.parse().unwrap_or_else(|error| panic!("{error}"));
+        self
+    }
+
+    /// What decides about what is observed.
+    pub(crate) fn criterion(mut self, criterion: Criterion) -> Explore {
+        self.criterion = criterion;
         self
     }
 
@@ -226,7 +260,7 @@ impl Explore {
     /// results could not be compared. Predictions that could not be confirmed are printed.
     #[track_caller]
     pub fn check<F: Fn() + Send + Sync + 'static>(self, body: F) {
-        match self.run_at(Arc::new(body), Location::caller()) {
+        match self.run_body(Arc::new(body), Location::caller()) {
             Ok(summary) => {
                 for prediction in &summary.unconfirmed {
                     eprintln!("selvedge: not confirmed: {prediction}");
@@ -245,10 +279,21 @@ impl Explore {
     /// If deterministic blocks are not used as they should be.
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, body: F) -> Result<Summary, Box<Failure>> {
-        self.run_at(Arc::new(body), Location::caller())
+        self.run_body(Arc::new(body), Location::caller())
     }
 
-    fn run_at(self, body: Body, here: &'static Location<'static>) -> Result<Summary, Box<Failure>> {
+    /// Runs the body in so many executions in which a thread is left alone in an atomic block: the first one that
+    /// does not end its block.
+    pub(crate) fn obstructed(
+        self,
+        body: Body,
+        here: &'static Location<'static>,
+        executions: u64,
+    ) -> Option<Box<Failure>> {
+        self.check_of(body, here).obstructed(executions)
+    }
+
+    fn check_of(self, body: Body, here: &'static Location<'static>) -> Check {
         let bodies = Bodies {
             selected: self.analyses.iter().copied().collect(),
             limits: Limits { steps: self.max_steps, stack_size: self.stack_size },
@@ -256,10 +301,18 @@ impl Explore {
             here,
         };
         let test = std::thread::current().name().map(ToOwned::to_owned);
-        let check = Check { options: self, bodies: Arc::new(bodies), test };
-        match &check.options.replay {
+        Check { options: self, bodies: Arc::new(bodies), test, phase: None }
+    }
+
+    pub(crate) fn run_body(
+        self,
+        body: Body,
+        here: &'static Location<'static>,
+    ) -> Result<Summary, Box<Failure>> {
+        let mut check = self.check_of(body, here);
+        match check.options.replay.clone() {
             Some(replay) => {
-                let schedules = replay.clone().unwrap_or_else(|error| panic!("{error}"));
+                let schedules = replay.unwrap_or_else(|error| panic!("{error}"));
                 match &schedules[..] {
                     [first, second] => check.replay_two(first, second),
                     [schedule] => check.replay_only(schedule),

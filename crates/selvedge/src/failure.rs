@@ -78,6 +78,7 @@ pub(crate) fn in_words(finding: &Finding, symbols: &Symbols) -> String {
         | Subject::Locks(_)
         | Subject::Region(_)
         | Subject::Value { .. }
+        | Subject::Observed(_)
         | Subject::Misused(..) => found(finding, symbols),
     }
 }

@@ -35,6 +35,9 @@
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide.md")]
 mod guide {}
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/linearizability.md")]
+mod linearizability {}
 
 mod blocks;
 #[cfg(feature = "check")]
@@ -49,6 +52,8 @@ pub mod failure;
 pub mod future;
 #[cfg(feature = "check")]
 pub mod hint;
+#[cfg(feature = "check")]
+pub mod linearizable;
 #[cfg(selvedge_native)]
 mod native;
 #[cfg(feature = "check")]
@@ -97,8 +102,9 @@ pub use selvedge_model as events;
 pub use selvedge_report as cases;
 
 pub use blocks::{
-    BlockToken, DeterministicBlock, JoinedBlock, Value, assume, assume_by, block_token,
-    deterministic_with, ensure, ensure_by,
+    AtomicBlock, BlockToken, DeterministicBlock, JoinedBlock, Value, assume, assume_by,
+    block_token, deterministic_with, distinguished, ensure, ensure_by, linearization_point,
+    observe, observe_by,
 };
 pub use regions::{atomic, deterministic};
 pub use same::Same;

@@ -11,10 +11,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 
 use selvedge_specs::{Predicate, Value as Kept, Word};
 
-use crate::values::{Callback, Rule};
-
-/// A predicate as the runtime calls it: not 0 if two values are the same.
-pub type Same = unsafe extern "C" fn(*const c_void, usize, *const c_void, usize) -> c_int;
+use crate::values::{Callback, Rule, Same};
 
 /// `struct selvedge_predicate` and `struct selvedge_value` of `selvedge.h`.
 #[repr(C)]
@@ -56,7 +53,7 @@ thread_local! {
 }
 
 /// The function that calls the predicate of this thread, for each type of value and each closure its own.
-pub unsafe extern "C" fn same_of<T: 'static, F: 'static>(
+pub(crate) unsafe extern "C" fn same_of<T: 'static, F: 'static>(
     a: *const c_void,
     a_size: usize,
     b: *const c_void,
@@ -141,6 +138,7 @@ fn prepared(
         Word::Ensure => 2,
         Word::Before => 3,
         Word::After => 3 | AFTER,
+        Word::Observe => 4,
     };
     let value = HandedValue {
         name: name.as_ptr(),
@@ -152,6 +150,33 @@ fn prepared(
         same: SamePredicate { kind, bound, same },
     };
     Said { value, _name: name, _bytes: bytes }
+}
+
+/// What a program says of an atomic block without a value, by the numbers of `selvedge.h`.
+#[derive(Clone, Copy)]
+pub(crate) enum Mark {
+    /// The block takes effect.
+    Point = 5,
+    /// Accesses are distinguished from here …
+    Distinguish = 6,
+    /// … to here.
+    Indistinct = 7,
+}
+
+/// Says it. Inlined, as `say` is.
+#[inline(always)]
+pub(crate) fn mark(mark: Mark) {
+    let value = HandedValue {
+        name: c"".as_ptr(),
+        data: c"".as_ptr().cast(),
+        count: 0,
+        place: std::ptr::null(),
+        call: mark as u32,
+        kind: ENCODED,
+        same: SamePredicate { kind: 0, bound: 0.0, same: None },
+    };
+    // SAFETY: as in `say`; the name is a literal, and there are no bytes.
+    unsafe { selvedge_hand_over(&value) };
 }
 
 /// A token for the block that the thread is in.

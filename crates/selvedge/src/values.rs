@@ -5,11 +5,10 @@
 //! known by the place of its call and the type, so it can be called after its execution is over, on another OS thread.
 
 use std::any::{TypeId, type_name};
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::Arc;
 
-use selvedge_specs::{Judge, Predicate, Value as Kept};
+use selvedge_specs::{Predicate, Value as Kept};
 
 use crate::Value;
 
@@ -29,25 +28,18 @@ pub enum Rule {
         callback: Callback,
         /// The same as the runtime calls it.
         #[cfg(selvedge_native)]
-        native: crate::native::Same,
+        native: Same,
     },
 }
 
-impl Rule {
-    /// The predicate, after the program's code has been made known.
-    pub(crate) fn predicate(self) -> Predicate {
-        match self {
-            Rule::Predicate(predicate) => predicate,
-            Rule::Own { name, callback, .. } => {
-                let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-                known.insert(name.clone(), callback);
-                Predicate::Callback(name)
-            }
-        }
-    }
-}
-
-static KNOWN: LazyLock<RwLock<HashMap<Box<str>, Callback>>> = LazyLock::new(RwLock::default);
+/// A predicate as the runtime calls it: not 0 if two values are the same.
+#[cfg(selvedge_native)]
+pub type Same = unsafe extern "C" fn(
+    *const std::ffi::c_void,
+    usize,
+    *const std::ffi::c_void,
+    usize,
+) -> std::ffi::c_int;
 
 fn callback<T: Value>(same: impl Fn(&T, &T) -> bool + Send + Sync + 'static) -> Callback {
     Arc::new(move |a, b| {
@@ -104,14 +96,47 @@ fn is_plain(id: TypeId) -> bool {
 }
 
 /// Calls the program's own predicates.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Callbacks;
+#[cfg(feature = "check")]
+mod callbacks {
+    use std::collections::HashMap;
+    use std::sync::{LazyLock, PoisonError, RwLock};
 
-impl Judge for Callbacks {
-    fn same(&mut self, name: &str, a: &Kept, b: &Kept) -> Result<bool, String> {
-        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-        let callback = known.get(name).cloned();
-        drop(known);
-        callback.ok_or_else(|| "this program has no such predicate".to_owned())?(a, b)
+    use selvedge_specs::{Judge, Predicate, Value as Kept};
+
+    use super::{Callback, Rule};
+
+    static KNOWN: LazyLock<RwLock<HashMap<Box<str>, Callback>>> = LazyLock::new(RwLock::default);
+
+    impl Rule {
+        /// The predicate, after the program's code has been made known.
+        pub(crate) fn predicate(self) -> Predicate {
+            match self {
+                Rule::Predicate(predicate) => predicate,
+                Rule::Own { name, callback, .. } => known_by(name, callback),
+            }
+        }
+    }
+
+    /// The predicate that is this code from now on, wherever it is called by this name.
+    pub(crate) fn known_by(name: Box<str>, callback: Callback) -> Predicate {
+        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.clone(), callback);
+        Predicate::Callback(name)
+    }
+
+    /// Calls the program's own predicates.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Callbacks;
+
+    impl Judge for Callbacks {
+        fn same(&mut self, name: &str, a: &Kept, b: &Kept) -> Result<bool, String> {
+            let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+            let callback = known.get(name).cloned();
+            drop(known);
+            callback.ok_or_else(|| "this program has no such predicate".to_owned())?(a, b)
+        }
     }
 }
+
+#[cfg(feature = "check")]
+pub(crate) use callbacks::{Callbacks, known_by};

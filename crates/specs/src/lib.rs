@@ -2,13 +2,15 @@
 //!
 //! [`value`] is what a program hands over, [`predicate`] says when two values count as the same, [`block`] is one
 //! execution of a deterministic block and how two of them are compared, [`states`] finds the stored executions that one
-//! differs from, [`determin`] infers what a block promises. [`history`] decides whether
+//! differs from, [`determin`] infers what a block promises. [`atomic`] is what an execution says of its atomic blocks, and
+//! the orders in which they may be executed alone. [`history`] decides whether
 //! operations on an object are linearizable.
 //!
 //! *Guarantee*: everything here is pure: no I/O, no threads, no clock. Results depend only on the arguments.
 
 #![forbid(unsafe_code)]
 
+pub mod atomic;
 pub mod block;
 pub mod determin;
 pub mod discipline;

@@ -37,6 +37,7 @@ fn shown(finding: &Finding, symbols: &Symbols) -> String {
         Subject::Region(region) if region.acquisition().is_some() => "locked".to_owned(),
         Subject::Region(region) => symbols.region(*region).expect("it has a name").name.to_string(),
         Subject::Value { block, name } => format!("{block} {name}"),
+        Subject::Observed(names) => names.join(" "),
         Subject::Misused(misuse, _) => format!("{misuse:?}"),
         Subject::Program(failure) => failure.signature(),
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use selvedge_report::{FORMATS, Format};
 
-use super::{FailOn, Globals, InferFormat, duration, format};
+use super::{FailOn, InferFormat, Unmarked, duration, format};
 
 #[derive(Args, Debug)]
 pub(crate) struct Infer {
@@ -119,11 +119,8 @@ pub(crate) struct InferDeterminism {
     /// The longest time for one execution
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub(crate) patience: Duration,
-    /// Functions that are deterministic blocks, by name (`*` matches anything)
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',', requires = "command")]
-    pub(crate) deterministic: Vec<String>,
     #[command(flatten)]
-    pub(crate) globals: Globals,
+    pub(crate) unmarked: Unmarked,
     /// Only the block of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) block: Option<String>,

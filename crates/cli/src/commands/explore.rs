@@ -6,8 +6,10 @@ use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::campaign::{Problem, Undirected};
 use selvedge_engine::observe::observe;
 use selvedge_engine::shards::Halt;
-use selvedge_engine::{Budget, Campaign, Limit, Observation, Search};
-use selvedge_explore::{Coverage, strategies::pct};
+use selvedge_engine::{Budget, Campaign, Criterion, Limit, Observation, Search};
+use selvedge_explore::strategies::{interrupt, pct};
+use selvedge_explore::{Coverage, Plan};
+use selvedge_model::FindingId;
 use selvedge_report::{CutOff, Effort, Remark, Report, Stats, words};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::WatchList;
@@ -17,6 +19,7 @@ use crate::args::{Explore, Output};
 use crate::control::cases;
 use crate::control::determinism;
 use crate::control::host::Watcher;
+use crate::control::linearity;
 use crate::control::meeting::Meeting;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
@@ -107,21 +110,16 @@ fn explore(
     deadline: &Deadline,
     journal: &mut Journal,
 ) -> Result<(Report, Answer), Failure> {
-    let plan = args.strategy.or_argument(&pct::ENTRY, args.pct_depth);
-    let native = Arc::new(Native::new(program, deadline));
+    let plan = args.strategy.unwrap_or_default().or_argument(&pct::ENTRY, args.pct_depth);
+    let claims = args.unmarked.claims();
+    let native = Native::new(program, deadline).claiming(claims.clone());
+    let native = Arc::new(native.with_globals(args.unmarked.depth()));
     let observation = match program.is_instrumented() {
         true => Some(in_time(look(&native, args.budget.seed), program, deadline)?),
         false => None,
     };
     let known = observation.as_ref();
-    let meeting = match (args.meet.as_slice(), known) {
-        ([], _) => None,
-        (lines, Some(known)) => Some(Meeting::find(lines, args.same_object, known)?),
-        (_, None) => {
-            let why = "--meet needs a program built by `selvedge cc` or `cargo selvedge`";
-            return Err(Failure::Usage(why.to_owned()));
-        }
-    };
+    let meeting = meeting(args, known)?;
     let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(0));
     campaign.besides = known.map_or(0, |o| o.executions);
     campaign.determinism = determinism::blocks(program, args.across_builds);
@@ -136,8 +134,12 @@ fn explore(
             None => Arc::new(move |_| plan.strategy()),
         },
         systematic: plan.is_systematic() && meeting.is_none(),
+        witness: Some(args.serial.criterion()),
         ..search(&campaign, points, known.is_some_and(|o| o.releases))
     };
+    if let Some((left, _)) = known.and_then(|o| o.baseline.as_ref()) {
+        campaign.linearity.know(&left.blocks);
+    }
     let suppressions = Suppressions::default();
     let mut watcher = Watcher {
         deadline,
@@ -147,13 +149,15 @@ fn explore(
         suppressions: &suppressions,
         by: "explore",
     };
-    let undirected = Undirected { search, until_failure: !args.keep_going, known: Vec::new() };
-    let coverage = finished(campaign.explore(undirected, &mut watcher))?;
+    let chosen = args.strategy.is_some() || meeting.is_some();
+    let how = (!args.keep_going, &[][..], chosen);
+    let coverage = undirected(&mut campaign, search, how, &mut watcher)?;
     watcher.progress.clear();
     remarks.extend(meeting.as_ref().map(Meeting::remark));
     let mut report = Report::default();
     report.stats.analyses = vec!["explore".to_owned()];
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
+    report.stats.bounds.extend(claims.unmatched());
     report.stats.events = known.map_or(0, |o| o.events);
     report.stats.threads = known.map_or(0, |o| o.threads);
     let failures = cases::failures(&campaign, &[], "explore", deadline, journal)?;
@@ -161,12 +165,33 @@ fn explore(
     determinism::refuse(&campaign.determinism)?;
     let violations = determinism::violations(&campaign, deadline, journal)?;
     violations.into_iter().for_each(|case| report.add(case));
+    linearity::refuse(&campaign)?;
+    let criterion = args.serial.criterion();
+    let unexplained = linearity::violations(&campaign, &criterion, deadline, journal)?;
+    unexplained.into_iter().for_each(|case| report.add(case));
     let complete = coverage == Coverage::Complete;
     let undecided = determinism::undecided(&campaign.determinism, complete);
+    let undecided: Vec<Remark> =
+        undecided.into_iter().chain(linearity::undecided(&campaign)).collect();
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
     report.stats.control = Some(effort(&campaign, deadline, complete, remarks));
     Ok((report, Answer { ended: campaign.has_ended(), undecided: is_undecided }))
+}
+
+/// Where threads are to meet, if the user wants that.
+fn meeting(
+    args: &Explore,
+    known: Option<&Observation<Controlled>>,
+) -> Result<Option<Meeting>, Failure> {
+    match (args.meet.as_slice(), known) {
+        ([], _) => Ok(None),
+        (lines, Some(known)) => Meeting::find(lines, args.same_object, known).map(Some),
+        (_, None) => {
+            let why = "--meet needs a program built by `selvedge cc` or `cargo selvedge`";
+            Err(Failure::Usage(why.to_owned()))
+        }
+    }
 }
 
 /// The result of executions that came before all others. If the time limit ended them, none has ended.
@@ -181,6 +206,39 @@ pub(crate) fn in_time<T, E: Into<Failure>>(
     })
 }
 
+/// Explores; where something is observed and the user has not chosen a strategy, half of the executions are those of
+/// `interrupt`.
+pub(crate) fn undirected(
+    campaign: &mut Campaign<Native>,
+    search: Search<WatchList>,
+    (until_failure, known, chosen): (bool, &[FindingId], bool),
+    watcher: &mut Watcher<'_>,
+) -> Result<Coverage, Failure> {
+    let undirected = |search| Undirected { search, until_failure, known: known.to_vec() };
+    if chosen || campaign.linearity.observed.is_none() {
+        return finished(campaign.explore(undirected(search), watcher));
+    }
+    let plan = Plan::new(&interrupt::ENTRY, None);
+    let schedules = search.schedules;
+    let before = campaign.executions();
+    let interrupting = Search {
+        strategy: Arc::new(move |_| plan.strategy()),
+        systematic: plan.is_systematic(),
+        schedules: schedules.div_ceil(2),
+        points: search.points.clone(),
+        witness: search.witness.clone(),
+        ..search
+    };
+    let coverage = finished(campaign.explore(undirected(interrupting), watcher))?;
+    let left = schedules.saturating_sub(campaign.executions() - before);
+    let is_over = until_failure && !campaign.linearity.violations.is_empty();
+    if is_over || left == 0 || watcher.deadline.stopped().is_some() {
+        return Ok(coverage);
+    }
+    let rest = Search { schedules: left, ..search };
+    finished(campaign.explore(undirected(rest), watcher))
+}
+
 /// The default search of a campaign: undirected, with the default strategy and the rest of the budget.
 pub(crate) fn search(
     campaign: &Campaign<Native>,
@@ -188,7 +246,7 @@ pub(crate) fn search(
     releases: bool,
 ) -> Search<WatchList> {
     let Budget { seed, schedules, jobs, .. } = campaign.budget;
-    let plan = selvedge_explore::Plan::default();
+    let plan = Plan::default();
     Search {
         strategy: Arc::new(move |_| plan.strategy()),
         systematic: plan.is_systematic(),
@@ -201,6 +259,7 @@ pub(crate) fn search(
         attempts: 0,
         repeat: true,
         stall: None,
+        witness: Some(Criterion::default()),
     }
 }
 

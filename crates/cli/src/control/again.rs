@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use selvedge_engine::replay::follow;
-use selvedge_engine::{Ask, Contrast, Executor, Noted, Points, Replayed, Sought};
+use selvedge_engine::witness::Unserial;
+use selvedge_engine::{Ask, Contrast, Criterion, Executor, Noted, Points, Replayed, Sought};
 use selvedge_model::schedule::ScheduleError;
 use selvedge_model::{Schedule, Site};
 use selvedge_report::{Case, Memory, Subject, Watched as ReportedAccess, words};
@@ -15,6 +16,9 @@ use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
 use crate::store::{self, RunId, Store};
+
+/// So many serial executions of other blocks are tried to explain a replay.
+const SERIAL: u64 = 1000;
 
 /// A program, and the schedule to replay in it.
 pub(crate) struct Again {
@@ -93,7 +97,14 @@ impl Prepared {
         let target = self.case.as_ref().and_then(Case::aim).cloned();
         let is_failure = target.is_none() && self.contrast.is_none();
         let failure = self.case.as_ref().filter(|_| is_failure).map(Case::failure);
-        Sought { target, failure, usual_exit: Some(0), contrast: self.contrast.clone() }
+        let contrast = self.contrast.clone();
+        let serial = self.case.as_ref().and_then(|c| c.serial.as_ref());
+        let unserial = serial.map(|serial| {
+            let criterion = Criterion { witness: serial.witness, model: None };
+            Arc::new(Unserial::new(criterion, SERIAL))
+        });
+        let failure = failure.filter(|_| unserial.is_none());
+        Sought { target, failure, usual_exit: Some(0), contrast, unserial }
     }
 
     /// The places that make the finding.

@@ -16,6 +16,7 @@ pub(crate) mod cases;
 pub(crate) mod debug;
 pub(crate) mod determinism;
 pub(crate) mod host;
+pub(crate) mod linearity;
 pub(crate) mod margin;
 pub(crate) mod meeting;
 pub(crate) mod program;

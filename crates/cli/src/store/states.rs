@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use selvedge_model::Site;
 use selvedge_specs::states::{Checked, ExecutionId, Group, Index, Obstacle, Storage};
 use selvedge_specs::{
-    BlockExecution, Call, Digest, Judge, Kept, Key, NoCallbacks, Predicate, ThreadName, Value, Word,
+    BlockExecution, Call, Digest, Judge, Kept, Key, Predicate, ThreadName, Value, Word,
 };
 
 use super::{RunId, Store, StoreError};
@@ -316,22 +316,21 @@ fn prune(change: &Transaction<'_>, which: &Pruned) -> rusqlite::Result<usize> {
 fn index_again(change: &Transaction<'_>, block: i64) -> rusqlite::Result<()> {
     change.execute("DELETE FROM state_groups WHERE block = ?", [block])?;
     let mut left = change.prepare(
-        "SELECT min(e.id), e.build, e.content FROM executions e JOIN contents c ON c.id = e.content
+        "SELECT min(e.id), e.build, e.content, count(*) FROM executions e JOIN contents c ON c.id = e.content
          WHERE c.block = ? GROUP BY e.content, e.build ORDER BY min(e.id)",
     )?;
     let rows = left.query_map([block], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))
+        let number = |i| row.get::<_, i64>(i);
+        Ok((number(0)?, row.get::<_, String>(1)?, number(2)?, number(3)?))
     })?;
     for row in rows {
-        let (id, build, content) = row?;
+        let (id, build, content, count) = row?;
         let execution = read_content(change, content)?;
         let about = About { build, ..About::default() };
         let mut index = Index::new(Indexed(Tables { change, block, about: &about }));
-        // What a predicate cannot judge is not comparable either; it was stored and stays.
-        let id = ExecutionId(id.unsigned_abs());
-        if let Err(Obstacle::Storage(error)) =
-            index.add(id, &execution, &about.build, &[], &mut NoCallbacks)
-        {
+        // The executions were compared when they were stored. What a predicate does not fit stays as it is.
+        let alike = (ExecutionId(id.unsigned_abs()), count.unsigned_abs());
+        if let Err(Obstacle::Storage(error)) = index.restore(alike, &execution, &about.build) {
             return Err(error);
         }
     }

@@ -41,6 +41,7 @@ fn finding(name: &str, status: Status) -> Case {
         analyses: vec!["races".into()],
         subject: Subject::Memory(Memory::Named("x".into())),
         states: Vec::new(),
+        serial: None,
         notes: Vec::new(),
         places: vec![place("a.c:1:2"), place("label")],
         occurrences: 3,

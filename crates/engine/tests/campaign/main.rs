@@ -103,6 +103,7 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
             attempts: 0,
             repeat: true,
             stall: None,
+            witness: None,
         },
         until_failure: false,
         known: Vec::new(),
@@ -380,6 +381,7 @@ fn every_execution(program: &Program, variable: Option<u64>, mut each: impl FnMu
         attempts: 0,
         repeat: false,
         stall: None,
+        witness: None,
     };
     let each = |_, step: selvedge_engine::search::Step| {
         each(&step.run);

@@ -149,9 +149,10 @@ pub const ENTRY: Entry = Entry {
         name: "PREEMPTIONS",
         about: "the most preemptions that a schedule may have",
         default: None,
+        further: &[],
     }),
     systematic: true,
-    new: |preemptions| {
+    new: |[preemptions, ..]| {
         let preemptions = preemptions.unwrap_or(usize::MAX);
         Box::new(Dfs::new(Bounds { preemptions, ..Bounds::default() }))
     },

@@ -1,11 +1,13 @@
 //! One file per strategy.
 
 pub mod active;
+pub mod alone;
 pub mod atomicity;
 pub mod deadlocks;
 pub mod dfs;
 pub mod directed;
 pub mod dpor;
+pub mod interrupt;
 pub mod meet;
 pub mod mix;
 pub mod pct;
@@ -15,5 +17,6 @@ pub mod races;
 pub mod random;
 pub mod replay;
 pub mod round_robin;
+pub mod serial;
 pub mod surw;
 pub mod turned;

@@ -122,7 +122,8 @@ pub const ENTRY: Entry = Entry {
         name: "DEPTH",
         about: "how many orderings of steps a bug needs",
         default: Some(DEPTH),
+        further: &[],
     }),
     systematic: false,
-    new: |depth| Box::new(Pct::new(depth.unwrap_or(DEPTH))),
+    new: |[depth, ..]| Box::new(Pct::new(depth.unwrap_or(DEPTH))),
 };

@@ -53,7 +53,8 @@ pub const ENTRY: Entry = Entry {
         name: "STEPS",
         about: "how many choices in a row each thread has",
         default: Some(1),
+        further: &[],
     }),
     systematic: true,
-    new: |steps| Box::new(RoundRobin::new(steps.unwrap_or(1))),
+    new: |[steps, ..]| Box::new(RoundRobin::new(steps.unwrap_or(1))),
 };

@@ -2,6 +2,8 @@
 
 mod directed;
 mod fooled;
+mod interrupted;
+mod serial;
 mod system;
 mod systematic;
 mod uniform;
@@ -32,12 +34,15 @@ impl Wraps for Boxed {
 }
 
 fn every_strategy(seed: u64, limit: u64) -> Vec<(&'static str, Search<Boxed>)> {
-    let argument = |entry: &registry::Entry| match entry.name {
-        "round-robin" => Some(1 + (seed % 3) as usize),
-        _ => entry.argument.and_then(|a| a.default),
+    let arguments = |entry: &registry::Entry| {
+        let first = match entry.name {
+            "round-robin" => Some(1 + (seed % 3) as usize),
+            _ => entry.argument.and_then(|a| a.default),
+        };
+        [first, None, None]
     };
     let mut all: Vec<(&'static str, Box<dyn Strategy + Send>)> =
-        STRATEGIES.iter().map(|entry| (entry.name, (entry.new)(argument(entry)))).collect();
+        STRATEGIES.iter().map(|entry| (entry.name, (entry.new)(arguments(entry)))).collect();
     let places = vec![vec![site(0, 1)], vec![site(1, 2)]];
     all.push(("races", Box::new(RaceFuzzer::new(site(0, 1), site(1, 1)))));
     all.push(("deadlocks", Box::new(DeadlockFuzzer::new(&[], &Trivial, Trivial))));
@@ -289,11 +294,14 @@ fn an_argument_that_the_user_gives_is_kept() {
     assert_eq!(Plan::from("pct").or_argument(&pct, 4).to_string(), "pct:4");
     assert_eq!(Plan::from("pct").to_string(), "pct:3");
     assert_eq!(Plan::from("dfs").or_argument(&pct, 4).to_string(), "dfs");
+    assert_eq!(Plan::from("interrupt:2").to_string(), "interrupt:2:4:4");
+    assert_eq!(Plan::from("interrupt:2:3:1").to_string(), "interrupt:2:3:1");
+    assert_eq!(Plan::from("interrupt"), Plan::from("interrupt:1:4:4"));
 }
 
 #[test]
 fn what_is_not_a_strategy_is_answered_with_the_list() {
-    for text in ["", "bogus", "random:3", "pct:deep", "pct:"] {
+    for text in ["", "bogus", "random:3", "pct:deep", "pct:", "pct:3:4", "interrupt:1:4:4:4"] {
         let error = text.parse::<Plan>().expect_err(text).to_string();
         assert!(error.contains(&format!("`{text}`")) && error.contains("pct[:DEPTH]"), "{error}");
     }

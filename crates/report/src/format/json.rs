@@ -57,6 +57,9 @@ struct Finding<'a> {
     /// The values that differ between two executions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     states: Vec<State<'a>>,
+    /// The serial executions that were tried and do not explain what was observed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serial: Option<Serial<'a>>,
     schedule: Option<&'a str>,
     /// The schedules of both executions.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -124,6 +127,30 @@ struct State<'a> {
     name: &'a str,
     first: Option<Given<'a>>,
     second: Option<Given<'a>>,
+}
+
+/// Orders of atomic blocks: the first ones, and how many more there were.
+#[derive(Serialize)]
+struct Serial<'a> {
+    witness: &'static str,
+    orders: Vec<SerialOrder<'a>>,
+    more_differ: u64,
+    more_unable: u64,
+}
+
+/// Blocks that were executed alone in this order; what they observed, if that is how it differs.
+#[derive(Serialize)]
+struct SerialOrder<'a> {
+    blocks: Vec<SerialBlock<'a>>,
+    outcome: String,
+    states: Vec<State<'a>>,
+}
+
+#[derive(Serialize)]
+struct SerialBlock<'a> {
+    thread: &'a str,
+    name: &'a str,
+    nth: u32,
 }
 
 #[derive(Serialize)]
@@ -294,6 +321,7 @@ fn finding(case: &Case) -> Finding<'_> {
         occurrences: case.occurrences,
         sites: case.places.iter().map(|p| place(p, case)).collect(),
         states: case.states.iter().map(state).collect(),
+        serial: case.serial.as_ref().map(serial),
         schedules: control.map_or(&[][..], |c| &c.schedules),
         schedule: control.and_then(|c| c.schedule.as_deref()),
         attempts: control.map(|c| c.attempts),
@@ -305,6 +333,27 @@ fn finding(case: &Case) -> Finding<'_> {
             interleaving: interleaving::shown(rows),
         }),
     }
+}
+
+fn serial(of: &crate::Serial) -> Serial<'_> {
+    Serial {
+        witness: of.witness.name(),
+        orders: of.orders.iter().map(serial_order).collect(),
+        more_differ: of.more_differ,
+        more_unable: of.more_unable,
+    }
+}
+
+fn serial_order(of: &crate::serial::SerialOrder) -> SerialOrder<'_> {
+    fn block(of: &crate::serial::Block) -> SerialBlock<'_> {
+        SerialBlock { thread: &of.thread, name: &of.name, nth: of.nth }
+    }
+    let states = match &of.outcome {
+        crate::serial::SerialOutcome::Differs(states) => states.iter().map(state).collect(),
+        _ => Vec::new(),
+    };
+    let outcome = words::serial_outcome(&of.outcome);
+    SerialOrder { blocks: of.blocks.iter().map(block).collect(), outcome, states }
 }
 
 fn state(of: &crate::State) -> State<'_> {

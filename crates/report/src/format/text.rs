@@ -229,6 +229,9 @@ fn finding(f: &Case, alike: &[&Case], sources: &mut Sources<'_>, room: Room) -> 
     for state in &f.states {
         group = group.element(room.note(&words::state(state)));
     }
+    for line in f.serial.iter().flat_map(words::serial) {
+        group = group.element(Level::NOTE.with_name("serial").message(line));
+    }
     for note in &f.notes {
         group = group.element(room.note(&words::note(note)));
     }

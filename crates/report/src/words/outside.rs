@@ -15,6 +15,13 @@ pub fn remark(of: &Remark) -> String {
         Remark::Unclosed { block, site } => format!(
             "the deterministic block {block:?}, begun at {site}, was never left: its results were not compared"
         ),
+        Remark::NothingOverlapped => "something is observed, but no two threads were in atomic blocks at the same time: nothing was checked".to_owned(),
+        Remark::Unforced { interleavings } => format!(
+            "no serial order of atomic blocks could be executed, for any of {interleavings} interleavings: nothing was checked"
+        ),
+        Remark::TooManyOrders { interleavings } => format!(
+            "atomic blocks overlapped so much in {interleavings} interleavings that not all serial orders were tried; use `--strategy interrupt`"
+        ),
         Remark::Incomparable { block, executions: 1 } => format!(
             "the deterministic block {block:?} was executed once: there was nothing to compare it with"
         ),

@@ -23,7 +23,7 @@
 //! in, up to `DEPTH` at a time; deeper ones are left out. Functions that the compiler inlined have no
 //! entry and are not regions. A jump or the end of the thread also leaves a function.
 
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::layout;
 use crate::rings;
@@ -189,6 +189,14 @@ fn above(base: usize, at: Height) -> Height {
     }
 }
 
+/// Whether a deterministic region has ever begun.
+static BLOCKS: AtomicBool = AtomicBool::new(false);
+
+/// Whether a deterministic region has ever begun, as far as the host was told.
+pub fn any_block() -> bool {
+    BLOCKS.load(Ordering::Relaxed)
+}
+
 /// Tells the host of a region, if there is room to remember it.
 fn enter(t: &mut Thread, open: Open) -> bool {
     let Regions { len, .. } = t.regions;
@@ -199,6 +207,7 @@ fn enter(t: &mut Thread, open: Open) -> bool {
     t.regions.len = len + 1;
     write_enter(t, &open);
     if open.flags & wire::DETERMINISTIC != 0 {
+        BLOCKS.store(true, Ordering::Relaxed);
         values::globals(t, 0, open.pc);
     }
     watch_innermost(t);

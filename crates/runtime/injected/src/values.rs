@@ -83,8 +83,40 @@ pub fn token(t: &mut Thread, pc: usize) -> u64 {
         return 0;
     }
     let token = NEXT.fetch_add(1, Ordering::Relaxed);
-    rings::record(t, RecordKind::BlockToken, 0, pc, token as usize, 0);
+    offer(t, token, pc);
     token
+}
+
+/// The block that the thread is in has this token from now on, if anything is recorded.
+fn offer(t: &mut Thread, token: u64, pc: usize) {
+    rings::record(t, RecordKind::BlockToken, 0, pc, token as usize, 0);
+}
+
+/// The token of a team of OpenMP. Numbers of teams are used again, and so are these: the host keeps one for each team
+/// that is alive.
+fn of_team(team: u32) -> u64 {
+    1 << 63 | u64::from(team)
+}
+
+/// The thread begins a team. The team's threads are in the block that it is in.
+pub fn begin_team(team: u32, pc: usize) {
+    if let Some(t) = thread::me().filter(|_| regions::any_block()) {
+        offer(t, of_team(team), pc);
+    }
+}
+
+/// The thread is now one of the team, which another thread has begun.
+pub fn join_team(team: u32) {
+    if let Some(t) = thread::me().filter(|_| regions::any_block()) {
+        join(t, of_team(team), 0);
+    }
+}
+
+/// The thread is no longer one of a team that another thread has begun.
+pub fn leave_team() {
+    if let Some(t) = thread::me().filter(|_| regions::any_block()) {
+        leave(t, 0);
+    }
 }
 
 /// The thread enters the block of a token.
@@ -97,8 +129,12 @@ unsafe extern "C" fn block_join(token: u64, pc: usize) {
 /// The thread leaves the block that it has joined.
 unsafe extern "C" fn block_leave(pc: usize) {
     if let Some(t) = thread::me() {
-        rings::record(t, RecordKind::BlockJoin, 0, pc, 0, 0);
+        leave(t, pc);
     }
+}
+
+fn leave(t: &mut Thread, pc: usize) {
+    rings::record(t, RecordKind::BlockJoin, 0, pc, 0, 0);
 }
 
 /// The thread enters the block of a token.

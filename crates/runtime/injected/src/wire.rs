@@ -629,11 +629,16 @@ pub struct Chunk {
 /// [`Chunk::call`]: what the program says of a value.
 pub mod call {
     #![allow(missing_docs)]
-    /// The bits that are one of the next three.
+    /// The bits that are one of the next ones.
     pub const KIND: u32 = 15;
     pub const ASSUME: u32 = 1;
     pub const ENSURE: u32 = 2;
     pub const STATE: u32 = 3;
+    pub const OBSERVE: u32 = 4;
+    /// No value: a linearization point, and the begin and the end of distinguished accesses.
+    pub const POINT: u32 = 5;
+    pub const DISTINGUISH: u32 = 6;
+    pub const INDISTINCT: u32 = 7;
     /// Flag: an array, and not one element.
     pub const ARRAY: u32 = 16;
     /// Flag of a state: the block ends.

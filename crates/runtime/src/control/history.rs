@@ -120,7 +120,8 @@ impl History {
                     for at in first..self.events.len() {
                         let event = self.events[at];
                         self.note(&event);
-                        self.blocks.event(&event, lookup.names.symbols);
+                        let across = ThreadName(self.names.thread(event.thread));
+                        self.blocks.event(&event, across, lookup.names.symbols);
                         if follows && !event.is_plain_access() {
                             strategy.observe(&event);
                         }
@@ -133,6 +134,8 @@ impl History {
     /// The thread does what it was about to do.
     fn step(&mut self, thread: ThreadId, strategy: &mut dyn Strategy, follows: bool) {
         self.steps += 1;
+        let step = self.pending.get(thread.index()).map_or(Step::Busy, |p| p.step);
+        self.blocks.step((thread, ThreadName(self.names.thread(thread))), step);
         if follows {
             strategy.step(thread, &self.pending);
         }

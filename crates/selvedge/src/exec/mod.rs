@@ -464,6 +464,7 @@ impl Exec {
         {
             strategy.get().step(thread, &self.pending);
         }
+        self.steps(thread);
         self.running = Some(thread);
         self.yielding = self.pending[thread.index()].step == Step::Yield;
         if thread == self.current && !self.threads[thread.index()].ended {
@@ -561,6 +562,7 @@ impl Exec {
 
     #[inline]
     pub(crate) fn emit(&mut self, site: SiteId, op: Op) {
+        self.distinguished(op);
         if self.observed {
             self.publish(&Event { thread: self.current, site, op });
         }

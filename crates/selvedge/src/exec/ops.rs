@@ -553,7 +553,7 @@ pub(crate) fn enter(name: &str, kind: RegionKind, here: Here) -> Option<RegionId
         let id = RegionId(e.symbols.regions.intern(region));
         let site = e.place(here).site;
         e.emit(site, Op::RegionEnter(id, kind));
-        e.begin_block(name, kind, site);
+        e.begin_block(id, name, kind, site);
         id
     })
 }

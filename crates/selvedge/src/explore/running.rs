@@ -2,23 +2,26 @@
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use selvedge_engine::replay::{follow, shortened};
 use selvedge_engine::search::{Searched, Step, Tried};
 use selvedge_engine::shards::Halt;
+use selvedge_engine::witness::Unserial;
 use selvedge_engine::{
-    Ask, Determinism, Effort, Factory, Harm, Heartbeat, Key, Nondeterminism, Noted, Replayed, Run,
-    Search, Sought,
+    Ask, Determinism, Effort, Factory, Harm, Heartbeat, Key, Linearity, Nondeterminism, Noted,
+    Replayed, Run, Search, Sought, Wrong,
 };
-use selvedge_explore::Coverage;
+use selvedge_explore::strategies::interrupt;
+use selvedge_explore::{Coverage, Plan};
 use selvedge_model::{
     Failure as Failing, Finding, Kind, Schedule, Site, Status, Subject, Symbols, Target,
 };
 use selvedge_report::words;
 
-use super::{Check, Summary, violation};
+use super::{Check, Explore, Summary, violation};
 use crate::exec::failing;
 use crate::exec::worker::Bodies;
 use crate::failure::{Failure, in_words};
@@ -34,58 +37,142 @@ struct Found {
     sought: Sought,
 }
 
+/// What the executions of a check have shown so far.
+struct Seen {
+    summary: Summary,
+    determinism: Determinism<()>,
+    linearity: Linearity<()>,
+    /// What fails the check.
+    found: Option<Found>,
+    /// Something was observed.
+    observes: bool,
+    /// Executions of the search, without those that confirm something.
+    executions: u64,
+}
+
+impl Seen {
+    fn new(states: Option<&Path>) -> Seen {
+        Seen {
+            summary: Summary::default(),
+            determinism: violation::determinism(states),
+            linearity: Linearity::default(),
+            found: None,
+            observes: false,
+            executions: 0,
+        }
+    }
+
+    fn take(&mut self, mut step: Step) {
+        self.executions += 1;
+        self.summary.compare(&step, &mut self.determinism);
+        let judged = step.judged.take();
+        let number = self.summary.executions + 1;
+        let serial = judged.as_ref().map_or(0, |j| j.executions);
+        let said = (&*step.run.blocks, step.run.ending.key);
+        self.linearity.add(number, said, judged, (&step.run.schedule, &()));
+        self.found = self.summary.take(step);
+        self.summary.executions += serial;
+    }
+
+    fn is_over(&self) -> bool {
+        let Seen { determinism, linearity, found, .. } = self;
+        found.is_some()
+            || determinism.wrong.is_some()
+            || !determinism.violations.is_empty()
+            || linearity.wrong.is_some()
+            || !linearity.violations.is_empty()
+    }
+}
+
 impl Check {
     /// Runs the test body under many schedules.
-    pub(super) fn explore(&self) -> Result<Summary, Box<Failure>> {
+    pub(super) fn explore(&mut self) -> Result<Summary, Box<Failure>> {
         let begun = Instant::now();
+        let mut seen = Seen::new(self.options.states.as_deref());
+        let Explore { plan, schedules, chosen, .. } = self.options;
+        let mut searched = self.search(&mut seen, begun, (plan, schedules), false);
+        if seen.observes {
+            // From the beginning, and every time on the same input, so that serial executions can be shared.
+            seen = Seen::new(self.options.states.as_deref());
+            let first = if chosen { plan } else { Plan::new(&interrupt::ENTRY, None) };
+            self.phase = Some(first);
+            let half = if chosen { schedules } else { schedules.div_ceil(2) };
+            searched = self.search(&mut seen, begun, (first, half), true);
+            let left = schedules.saturating_sub(seen.executions);
+            if !chosen && searched.is_ok() && !seen.is_over() && left > 0 {
+                self.phase = Some(plan);
+                searched = self.search(&mut seen, begun, (plan, left), true);
+            }
+        }
+        self.conclude(seen, &searched)
+    }
+
+    /// Runs the test body under one strategy, until something fails it. Where something turns out to be observed,
+    /// the search ends, unless that is known.
+    fn search(
+        &self,
+        seen: &mut Seen,
+        begun: Instant,
+        (plan, schedules): (Plan, u64),
+        observes: bool,
+    ) -> Result<Searched, Halt<Infallible>> {
         let options = &self.options;
-        let plan = options.plan;
         let search = Search {
             strategy: Arc::new(move |_| plan.strategy()),
             systematic: plan.is_systematic(),
             seed: options.seed,
-            vary_input: true,
-            schedules: options.schedules,
+            vary_input: !observes,
+            schedules,
             jobs: options.jobs,
             points: (),
             releases: false,
             attempts: options.attempts,
             repeat: true,
             stall: Some(options.stall),
+            witness: observes.then(|| options.criterion.clone()),
         };
         let expired = || options.time.is_some_and(|time| begun.elapsed() >= time);
-        let mut summary = Summary::default();
-        let mut determinism = violation::determinism(options.states.as_deref());
-        let mut found = None;
-        let searched = search.run(&self.bodies, expired, |_, step| {
-            summary.compare(&step, &mut determinism);
-            found = summary.take(step);
-            let is_over = determinism.wrong.is_some() || !determinism.violations.is_empty();
-            if found.is_some() || is_over {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
+        search.run(&self.bodies, expired, |_, step| {
+            seen.observes |= step.run.blocks.observes();
+            if seen.observes && !observes {
+                return ControlFlow::Break(());
             }
-        });
+            seen.take(step);
+            if seen.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    }
+
+    /// What all executions together say.
+    fn conclude(
+        &self,
+        seen: Seen,
+        searched: &Result<Searched, Halt<Infallible>>,
+    ) -> Result<Summary, Box<Failure>> {
+        let Seen { mut summary, mut determinism, mut linearity, found, .. } = seen;
         if found.is_none() {
             determinism.finish();
         }
-        violation::refuse(determinism.wrong.as_ref());
+        violation::refuse(determinism.wrong.as_ref().or(linearity.wrong.as_ref()));
         if let Some(found) = found {
             return Err(self.explain(found));
         }
         if let Some(violation) = determinism.violations.pop() {
             return Err(self.violated(&violation));
         }
+        violation::refuse(linearity.misuse().map(Wrong::Atomic).as_ref());
+        if let Some(violation) = linearity.violations.pop() {
+            return Err(self.unexplained(&violation));
+        }
         match searched {
             Ok(Searched { coverage, classes }) => {
-                summary.complete = coverage == Coverage::Complete;
-                summary.classes = classes;
+                summary.complete = *coverage == Coverage::Complete;
+                summary.classes = *classes;
                 summary.undecided(&determinism);
+                summary.unserial(&linearity);
                 Ok(summary)
             }
             Err(Halt::Stalled) => Err(self.explain(self.stalled(summary.executions))),
-            Err(Halt::Failed(never)) => match never {},
+            Err(Halt::Failed(never)) => match *never {},
         }
     }
 
@@ -108,9 +195,11 @@ impl Check {
             | Subject::Locks(_)
             | Subject::Region(_)
             | Subject::Value { .. }
+            | Subject::Observed(_)
             | Subject::Misused(..) => true,
         };
-        let how = format!("strategy {}, seed {}", self.options.plan, self.options.seed);
+        let plan = self.phase.unwrap_or(self.options.plan);
+        let how = format!("strategy {plan}, seed {}", self.options.seed);
         if !is_replayed {
             return self.failure(&found, &how, None, None);
         }
@@ -138,12 +227,28 @@ impl Check {
     /// Replays one schedule and shows what happens.
     pub(super) fn replay_only(&self, schedule: &Schedule) -> Result<Summary, Box<Failure>> {
         let theirs = schedule.clone();
-        let shown = self.on_a_thread(move |worker| {
+        let unserial = Unserial::new(self.options.criterion.clone(), self.options.schedules);
+        let (shown, judged) = self.on_a_thread(move |worker| {
             let ask = Ask { noted: Noted::Events, ..Ask::default() };
             let Ok(shown) = follow(worker, &theirs, &Sought::default(), &ask);
-            shown
+            let execution = &shown.execution;
+            let observes = shown.ending.finding().is_none() && execution.blocks.observes();
+            let of = (&execution.blocks.atomic, &execution.schedule);
+            let judge = |w: &mut _| {
+                let Ok(judged) = unserial.judge(w, of, &());
+                judged
+            };
+            let judged = observes.then(|| judge(worker));
+            (shown, judged)
         });
         violation::refuse(shown.execution.blocks.wrong.as_ref());
+        let mut linearity = Linearity::default();
+        let said = (&*shown.execution.blocks, shown.ending.key);
+        linearity.add(1, said, judged, (&shown.execution.schedule, &()));
+        violation::refuse(linearity.wrong.as_ref());
+        if let Some(violation) = linearity.violations.pop() {
+            return Err(self.unexplained(&violation));
+        }
         let note =
             shown.divergence.map(|d| format!("The replay diverged {}.", words::divergence(&d)));
         let Some(finding) = shown.ending.finding() else {
@@ -242,7 +347,7 @@ impl Summary {
 
     /// Counts what a shard did, and says what fails the check.
     fn take(&mut self, step: Step) -> Option<Found> {
-        let Step { run, nondeterminism, tried } = step;
+        let Step { run, nondeterminism, tried, judged: _ } = step;
         self.executions += 1;
         self.longest = self.longest.max(run.choices);
         self.steps += run.steps as u64;

@@ -11,8 +11,7 @@ use selvedge_engine::{
     Ask, Cause, Effort, InMemory, Noted, Replayed, Sought, States, Wrong, causes,
 };
 use selvedge_model::{Schedule, Site};
-use selvedge_report::{Case, Given, Note, State, words};
-use selvedge_specs::{Difference, Kept};
+use selvedge_report::{Case, Note, State, words};
 
 use super::kept::File;
 use super::{Check, Explore, Summary};
@@ -20,7 +19,7 @@ use crate::failure::{Failure, case_in_words};
 use crate::report::{self, Report};
 use crate::values::Callbacks;
 
-/// What a check could not decide about a deterministic block.
+/// What a check could not decide about deterministic or atomic blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Undecided {
     /// An execution began the block and did not end it.
@@ -37,6 +36,18 @@ pub enum Undecided {
         /// How many executions of it ended.
         executions: u64,
     },
+    /// Something is observed, and in no execution were two threads in atomic blocks at a time.
+    NothingOverlapped,
+    /// Something is observed, and no serial order of atomic blocks could be executed.
+    Unforced {
+        /// For how many executions that was tried.
+        interleavings: u64,
+    },
+    /// Something is observed, and atomic blocks overlapped so much that there are too many serial orders.
+    TooMany {
+        /// In how many executions.
+        interleavings: u64,
+    },
 }
 
 impl fmt::Display for Undecided {
@@ -45,6 +56,20 @@ impl fmt::Display for Undecided {
             Undecided::Unclosed { block, site } => write!(
                 f,
                 "the deterministic block {block:?}, begun at {site}, was never left: its results were not compared"
+            ),
+            Undecided::NothingOverlapped => f.write_str(
+                "something is observed, but no two threads were in atomic blocks at the same time, in any \
+                 execution: nothing was checked",
+            ),
+            Undecided::Unforced { interleavings } => write!(
+                f,
+                "no serial order of atomic blocks could be executed, for any of {interleavings} interleavings: \
+                 blocks wait for each other, or executions have other blocks; nothing was checked"
+            ),
+            Undecided::TooMany { interleavings } => write!(
+                f,
+                "atomic blocks overlapped so much that not all serial orders were tried, in {interleavings} \
+                 interleavings: use the strategy `interrupt`"
             ),
             Undecided::Incomparable { block, executions: 1 } => write!(
                 f,
@@ -139,7 +164,7 @@ impl Check {
         let mut case = report::case(&finding, &symbols);
         let differing = shown.map_or(&violation.differing, |shown| &shown.differing);
         case.states =
-            std::iter::once(&*differing.first).chain(&differing.later).map(state).collect();
+            std::iter::once(&*differing.first).chain(&differing.later).map(State::of).collect();
         case.notes.extend(violation.earlier.build.clone().map(Note::OtherBuild));
         case.notes.extend(causes.iter().map(cause));
         let schedules: Vec<Schedule> = match shown {
@@ -202,20 +227,6 @@ impl Check {
                 Ok(summary)
             }
         }
-    }
-}
-
-fn state(of: &Difference<Site>) -> State {
-    let given = |side: &Option<(Kept, Site)>| match side {
-        Some((Kept { value: Some(value), .. }, _)) => Given::Value(value.clone()),
-        Some((Kept { digest, .. }, _)) => Given::Digest(digest.to_string()),
-        None => Given::Nothing,
-    };
-    State {
-        name: of.key.name.to_string(),
-        nth: of.key.nth,
-        first: given(&of.first),
-        second: given(&of.second),
     }
 }
 

@@ -74,27 +74,29 @@ pub fn compare<S: Clone>(
     b: &BlockExecution<S>,
     judge: &mut dyn Judge,
 ) -> Result<Comparison<S>, Trouble<S>> {
-    if let Some(difference) = differences(a, b, Word::Assume, true, judge)?.into_iter().next() {
+    let (assumed, assumed_too) = (a.calls_of(Word::Assume), b.calls_of(Word::Assume));
+    if let Some(difference) = differing(assumed, assumed_too, true, judge)?.into_iter().next() {
         return Ok(Comparison::Incomparable(difference));
     }
-    let mut differences = differences(a, b, Word::Ensure, false, judge)?.into_iter();
+    let (ensured, ensured_too) = (a.calls_of(Word::Ensure), b.calls_of(Word::Ensure));
+    let mut differences = differing(ensured, ensured_too, false, judge)?.into_iter();
     Ok(match differences.next() {
         None => Comparison::Same,
         Some(first) => Comparison::Differs { first: Box::new(first), later: differences.collect() },
     })
 }
 
-fn differences<S: Clone>(
-    a: &BlockExecution<S>,
-    b: &BlockExecution<S>,
-    word: Word,
+/// What differs between the calls of two executions, or the first thing that does.
+pub(crate) fn differing<'a, S: Clone + 'a>(
+    a: impl Iterator<Item = &'a Call<S>>,
+    b: impl Iterator<Item = &'a Call<S>>,
     only_first: bool,
     judge: &mut dyn Judge,
 ) -> Result<Vec<Difference<S>>, Trouble<S>> {
     let mut unpaired: FxHashMap<&Key, (usize, &Call<S>)> =
-        b.calls_of(word).enumerate().map(|(i, c)| (&c.key, (i, c))).collect();
+        b.enumerate().map(|(i, c)| (&c.key, (i, c))).collect();
     let mut found = Vec::new();
-    for (i, first) in a.calls_of(word).enumerate() {
+    for (i, first) in a.enumerate() {
         let second = unpaired.remove(&first.key).map(|(_, call)| call);
         let same = match second {
             Some(second) => same(first, second, judge)?,

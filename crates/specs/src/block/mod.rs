@@ -10,8 +10,8 @@ mod record;
 use selvedge_model::SiteId;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use compare::same;
 pub use compare::{Comparison, Difference, Trouble, compare};
+pub(crate) use compare::{differing, same};
 pub use record::{Misuse, Recorder, Said, Token, Unclosed};
 
 use crate::predicate::{Judge, Unfit};
@@ -29,6 +29,8 @@ pub enum Word {
     Before,
     /// The same location when the block ends.
     After,
+    /// It must be that of some execution in which atomic blocks run alone.
+    Observe,
 }
 
 /// The name of a thread that is the same in every execution.

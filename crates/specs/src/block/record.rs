@@ -241,7 +241,7 @@ impl<S: Clone> Recorder<S> {
                 });
             }
             (Word::Ensure, None) => open.ensured = Some(open.execution.calls.len()),
-            (Word::Assume | Word::Ensure | Word::Before | Word::After, _) => {}
+            (Word::Assume | Word::Ensure | Word::Observe | Word::Before | Word::After, _) => {}
         }
         let count = open.counts.entry((word, across, name.into())).or_default();
         let key = Key { word, name: name.into(), thread: across, nth: *count };

@@ -150,8 +150,22 @@ impl<T> Index<T> {
                 }
             }
         }
-        self.insert(id, execution, scope, shape)?;
+        self.insert((id, 1), execution, scope, shape)?;
         Ok(checked)
+    }
+
+    /// Adds executions that have been compared before and are all like this one, the first of them; no predicate is
+    /// asked.
+    pub fn restore<S: Clone>(
+        &mut self,
+        (first, count): (ExecutionId, u64),
+        execution: &BlockExecution<S>,
+        scope: &str,
+    ) -> Result<(), Obstacle<S, T::Error>>
+    where
+        T: Storage<S>,
+    {
+        self.insert((first, count), execution, scope, shape(execution))
     }
 
     fn violation<S: Clone>(
@@ -187,7 +201,7 @@ impl<T> Index<T> {
 
     fn insert<S: Clone>(
         &mut self,
-        id: ExecutionId,
+        (id, count): (ExecutionId, u64),
         execution: &BlockExecution<S>,
         scope: &str,
         shape: Digest,
@@ -211,7 +225,7 @@ impl<T> Index<T> {
             });
         }
         let group = &mut groups[number];
-        group.executions += 1;
+        group.executions += count;
         witness |= results::two(&mut group.shapes, shape, id);
         for call in execution.calls_of(Word::Ensure) {
             let at = group.results.iter().position(|(key, _)| *key == call.key);

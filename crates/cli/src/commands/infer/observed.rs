@@ -16,7 +16,6 @@ use crate::args::InferDeterminism;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
-use crate::program::claims::RegionOptions;
 use crate::progress::Schedules;
 use crate::store::{self, Store};
 
@@ -87,9 +86,7 @@ pub(super) fn executed(args: &InferDeterminism) -> Result<Observed, Failure> {
     let deadline = Deadline::new(None)?;
     let alone = [String::new()];
     let inputs = if args.inputs.is_empty() { &alone[..] } else { &args.inputs };
-    let regions =
-        RegionOptions { deterministic: args.deterministic.clone(), ..RegionOptions::default() };
-    let claims = regions.claims();
+    let claims = args.unmarked.claims();
     let mut observed = Observed::default();
     let mut progress = Schedules::new("infer", args.runs * inputs.len() as u64);
     for (number, input) in (0..).zip(inputs) {
@@ -97,7 +94,7 @@ pub(super) fn executed(args: &InferDeterminism) -> Result<Observed, Failure> {
         command.extend(words(input)?.into_iter().map(OsString::from));
         let program = ControlledProgram::find(&command, args.patience)?;
         let native = Native::new(&program, &deadline).claiming(claims.clone());
-        let mut executor = native.with_globals(args.globals.depth()).executor()?;
+        let mut executor = native.with_globals(args.unmarked.depth()).executor()?;
         for run in 0..args.runs {
             progress.advance(number * args.runs + run, 0, &deadline);
             let rng = Rng::new(derive(derive(args.seed, number), run));

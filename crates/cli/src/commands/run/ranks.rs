@@ -247,6 +247,7 @@ impl Namer {
             subject: Subject::Memory(self.memory(race)),
             notes: self.notes(race),
             states: Vec::new(),
+            serial: None,
             places,
             occurrences: 1,
             target: None,

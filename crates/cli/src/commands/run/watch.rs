@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
-use selvedge_engine::{Anomaly, Differing, Origin, Wrong};
+use selvedge_engine::{Anomaly, Differing, InMemory, Origin, States, Wrong};
 use selvedge_model::{
-    Ended, Event, Finding, FindingId, FirstRace, Kind, Misuse, Op, Site, SiteId, Subject, Symbols,
-    ThreadId,
+    Ended, Event, Finding, FindingId, FirstRace, Kind, Misuse, Op, Schedule, Site, SiteId, Subject,
+    Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
 use selvedge_runtime::decode::Wait;
@@ -69,6 +69,8 @@ pub(super) struct Watch {
     races: BTreeMap<usize, FindingId>,
     /// What is stored with executions of blocks.
     about: About,
+    /// Executions of blocks, where there is no store.
+    unstored: InMemory,
     /// Calls the predicates that are functions of the program.
     judges: Judges,
     /// Why there is no verdict over blocks.
@@ -116,6 +118,7 @@ impl Watch {
             stuck: Arc::default(),
             races: BTreeMap::new(),
             about: About::default(),
+            unstored: InMemory::default(),
             judges: Judges::default(),
             wrong: None,
             conflicts: Vec::new(),
@@ -485,13 +488,21 @@ impl Observe for Watch {
 
     fn block(&mut self, execution: BlockExecution<SiteId>, symbols: &Symbols) {
         let execution = execution.map(|site| symbols.site(site));
-        let checked = match self.journal.check_block(&execution, &self.about, &mut self.judges) {
-            None => return,
-            Some(Err(trouble)) => {
-                self.wrong.get_or_insert(Wrong::Predicate(*trouble));
+        let stored = self.journal.check_block(&execution, &self.about, &mut self.judges);
+        let checked = match stored {
+            Some(checked) => checked.map_err(|trouble| Box::new(Wrong::Predicate(*trouble))),
+            // That nothing is stored has been said.
+            None => {
+                let checked = self.unstored.add(&execution, &Schedule::default(), &mut self.judges);
+                checked.map(|checked| (checked, None))
+            }
+        };
+        let checked = match checked {
+            Ok(checked) => checked,
+            Err(wrong) => {
+                self.wrong.get_or_insert(*wrong);
                 return;
             }
-            Some(Ok(checked)) => checked,
         };
         if let Some((differing, earlier)) = self.journal.check_promise(&execution, &self.about) {
             let block = execution.block.clone();

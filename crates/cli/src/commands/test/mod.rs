@@ -8,8 +8,7 @@ mod predict;
 
 use std::sync::Arc;
 
-use selvedge_engine::campaign::Undirected;
-use selvedge_engine::{Attempted, Campaign, Confirmer};
+use selvedge_engine::{Attempted, Campaign, Confirmer, Search};
 use selvedge_model::{FindingId, Keep, Status};
 use selvedge_report::{Case, Remark, Report, Stats, words};
 use selvedge_spmd::launcher::is_launcher;
@@ -19,6 +18,7 @@ use crate::commands::explore;
 use crate::control::cases::{self, Predicted};
 use crate::control::determinism;
 use crate::control::host::Watcher;
+use crate::control::linearity;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, unless_interrupted};
@@ -69,7 +69,7 @@ fn test(
     let mut campaign = Campaign::new(Arc::clone(&native), budget);
     campaign.determinism = determinism::blocks(program, args.across_builds);
     campaign.besides = observation.executions;
-    let conflicts = observation.conflicts;
+    let conflicts = observation.conflicts + observation.serial_conflicts.len() as u64;
     if let Some((left, schedule)) = &observation.baseline {
         campaign.count_baseline(left, schedule);
     }
@@ -103,16 +103,17 @@ fn test(
     let search = explore::search(&campaign, points, observation.releases);
     if search.schedules > 0 && deadline.stopped().is_none() {
         watcher.progress.turn_to("explore");
-        let undirected = Undirected { search, until_failure: false, known: known.clone() };
-        explore::finished(campaign.explore(undirected, &mut watcher))?;
+        let search = Search { witness: Some(args.serial.criterion()), ..search };
+        let how = (false, &known[..], false);
+        explore::undirected(&mut campaign, search, how, &mut watcher)?;
     }
     watcher.progress.clear();
-    determinism::refuse(&campaign.determinism)?;
-    let mut differences = determinism::violations(&campaign, deadline, journal)?;
-    differences.extend(determinism::anomalies(&mut campaign, journal));
+    let differences = differences(&mut campaign, args, deadline, journal)?;
     let wanted = |case: &Case| !suppressions.match_finding(case, &[]);
     differences.into_iter().filter(wanted).for_each(|case| report.add(case));
     let undecided = determinism::undecided(&campaign.determinism, false);
+    let undecided: Vec<Remark> =
+        undecided.into_iter().chain(linearity::undecided(&campaign)).collect();
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
@@ -125,6 +126,22 @@ fn test(
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
     let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
     Ok((report, answer))
+}
+
+/// What blocks show that they must not, unless they are used wrongly.
+fn differences(
+    campaign: &mut Campaign<Native>,
+    args: &Test,
+    deadline: &Deadline,
+    journal: &mut Journal,
+) -> Result<Vec<Case>, Failure> {
+    determinism::refuse(&campaign.determinism)?;
+    let mut cases = determinism::violations(campaign, deadline, journal)?;
+    cases.extend(determinism::anomalies(campaign, journal));
+    linearity::refuse(campaign)?;
+    let criterion = args.serial.criterion();
+    cases.extend(linearity::violations(campaign, &criterion, deadline, journal)?);
+    Ok(cases)
 }
 
 /// The cases of the predictions. Confirmed cases get a short schedule and the interleaving.

@@ -229,6 +229,22 @@ impl Symbolizer {
         Some(binary::plain_name(&name).to_owned())
     }
 
+    /// The same, and where it is if other functions of the program or its own libraries have the same name.
+    fn distinct_function(&mut self, pc: u64, modules: &Modules) -> Option<String> {
+        let name = self.function(pc, modules)?;
+        let mut files = HashSet::new();
+        let mut own = modules.iter().filter(|m| !is_systems(m) && files.insert(m.path.clone()));
+        let mut like_this = 0;
+        own.by_ref().for_each(|module| {
+            like_this += self.binary(module).functions().filter(|(n, _)| *n == name).count();
+        });
+        if like_this < 2 {
+            return Some(name);
+        }
+        // As if it were the return address of a call at the function's beginning.
+        Some(format!("{name} ({})", self.look_up(pc.wrapping_add(1), modules)))
+    }
+
     fn binary(&mut self, module: &Module) -> &mut Binary {
         self.binaries.entry(module.path.clone()).or_insert_with(|| Binary::open(&module.path))
     }
@@ -308,6 +324,10 @@ impl Resolve for SharedSymbolizer {
 
     fn function(&mut self, pc: u64, modules: &Modules) -> Option<String> {
         self.borrow_mut().function(pc, modules)
+    }
+
+    fn distinct_function(&mut self, pc: u64, modules: &Modules) -> Option<String> {
+        self.borrow_mut().distinct_function(pc, modules)
     }
 
     fn regions(&mut self, modules: &Modules) -> Vec<FunctionRegion> {

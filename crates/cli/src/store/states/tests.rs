@@ -1,5 +1,6 @@
 use super::*;
 use crate::store::FILE;
+use selvedge_specs::NoCallbacks;
 
 use std::path::{Path, PathBuf};
 
@@ -122,6 +123,36 @@ fn pruning_keeps_what_can_still_be_compared() {
     assert_eq!(store.prune(&all).unwrap(), 3);
     assert!(store.blocks().unwrap().is_empty());
     assert_eq!(add(&mut store, "new", 1, 12.0), None);
+}
+
+/// Says that numbers with the same last digit are the same.
+struct LastDigit;
+
+impl Judge for LastDigit {
+    fn same(&mut self, callback: &str, a: &Value, b: &Value) -> Result<bool, String> {
+        assert_eq!(callback, "last_digit");
+        let digit = |v: &Value| v.number().map(|n| n % 10.0);
+        Ok(digit(a) == digit(b))
+    }
+}
+
+#[test]
+fn what_a_predicate_of_the_program_judges_is_compared_after_pruning_too() {
+    let scratch = Scratch::new("callbacks");
+    let mut store = scratch.store();
+    let add = |store: &mut Store, build: &str, result: f64| {
+        let same = Predicate::Callback("last_digit".into());
+        let one = execution("solve", vec![call(Word::Ensure, "sum", same, result.into())]);
+        let (_, checked) = store.check_block(&one, &about(build), &mut LastDigit).unwrap();
+        (checked.compared, checked.violation.map(|v| v.earlier.0))
+    };
+    add(&mut store, "old", 1.0);
+    assert_eq!(add(&mut store, "new", 11.0), (0, None));
+    assert_eq!(add(&mut store, "new", 11.0), (1, None));
+    let old = Pruned { build: Some("old".into()), ..Pruned::default() };
+    assert_eq!(store.prune(&old).unwrap(), 1);
+    assert_eq!(add(&mut store, "new", 21.0), (2, None), "both are still there");
+    assert_eq!(add(&mut store, "new", 22.0), (3, Some(2)));
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! (`depend(sink)`) comes after what that one did before `depend(source)`. A flush is a fence. What the library
 //! does to combine a reduction is not checked; what the program does is ([`reduction`]). Locks and conditions that
 //! the library uses itself mean nothing: they would order threads that happen to sleep and wake.
+//! The threads of a team are in the deterministic block of the thread that began it.
 //!
 //! In controlled executions the callbacks are off, and a program that starts a team is refused ([`refuse_team`]).
 //!
@@ -32,6 +33,7 @@ use crate::primitives::{
 use crate::sync;
 use crate::sys;
 use crate::thread;
+use crate::values;
 use crate::wire::{Failure, order};
 pub use nodes::after_fork;
 use nodes::dependences::{self, Dependence};
@@ -62,6 +64,8 @@ unsafe extern "C" fn parallel_begin(
     // SAFETY: the library's place for our number.
     unsafe { team.write(u64::from(new)) };
     happens_before(key(new, Part::Start), pc);
+    // After a record, with which the host knows the functions that the thread is in.
+    values::begin_team(new, pc);
 }
 
 unsafe extern "C" fn parallel_end(team: Data, _task: Data, _flags: c_int, pc: usize) {
@@ -92,9 +96,11 @@ unsafe extern "C" fn implicit_task(
     team: Data,
     data: Data,
     _threads: u32,
-    _index: u32,
+    index: u32,
     _flags: c_int,
 ) {
+    // The thread with number 0 has begun the team. The first task of the program is in no team.
+    let joins = |team: u32| index != 0 && team != NONE;
     // SAFETY: the library's places for our numbers.
     let (team, Some(own)) = (unsafe { (number(team), number(data)) }) else { return };
     if endpoint == END {
@@ -103,6 +109,9 @@ unsafe extern "C" fn implicit_task(
         unsafe { data.write(u64::from(NONE)) };
         nodes::let_go(own);
         nodes::let_go(team);
+        if joins(team) {
+            values::leave_team();
+        }
     }
     if endpoint != BEGIN {
         return;
@@ -115,6 +124,9 @@ unsafe extern "C" fn implicit_task(
         nodes::hold(team);
     }
     after(team, key(team, Part::Start), 0);
+    if joins(team) {
+        values::join_team(team);
+    }
 }
 
 const TASKWAIT: c_int = 5;
