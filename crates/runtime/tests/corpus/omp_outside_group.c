@@ -13,6 +13,10 @@ int main(void) {
             {
                 x++; // race(x)
                 is_done();
+#ifndef FIXED
+                // The other task, for which the group waits, runs in the other thread.
+                wait_for(2);
+#endif
             }
             wait_for(1);
 #ifndef FIXED
@@ -23,6 +27,7 @@ int main(void) {
             y++;
         }
         x++; // race(x)
+        is_done();
     }
     printf("%d\n", x + y);
     return 0;
