@@ -19,6 +19,7 @@
 // Whether there are blocks and values is said when the program runs: so code lies in the same places either way.
 #undef SELVEDGE_CALL
 #define SELVEDGE_CALL(function, arguments) (getenv("BLOCKS") ? (function) arguments : (void)0)
+#define selvedge_hand_over (getenv("BLOCKS") ? selvedge_hand_over : 0)
 #endif
 #else
 #define SELVEDGE_DETERMINISTIC_BEGIN(name) ((void)0)

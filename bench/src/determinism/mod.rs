@@ -5,7 +5,7 @@
 //! compares every execution with all others. Harmful is what changes an ensured value: the race of raytracer, whose
 //! lock excludes no thread, and the order of two draws in pi; another verdict fails the measurement. Four of the
 //! programs are also there in Rust. The cost of the values is processor time of `selvedge run`, with and without them.
-//! It is one executable that hands them over or not: elsewhere in memory the same code takes up to a tenth longer.
+//! It is one executable that hands them over or not, so that its code lies in the same places either way.
 
 mod inferred;
 
