@@ -99,7 +99,7 @@ fn wrong_use_is_refused_and_blocks_that_never_meet_are_not_green() {
         project.build("atomic_misuse.c", &[how]);
         let output = project.selvedge(&["explore", "--schedules", "20", "--", "./program"]);
         assert_eq!(output.status.code(), Some(code), "{how}: {output:?}");
-        let said = String::from_utf8_lossy(&output.stdout) + &*stderr(&output);
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
         assert!(said.contains(told), "{how}: {said}");
     }
 }
