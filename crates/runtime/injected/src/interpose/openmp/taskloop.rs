@@ -7,7 +7,7 @@
 //! The library may split a loop among threads, so the copying function is found by the task's code, which is the
 //! same for all tasks of a construct.
 //!
-//! May report falsely: in a program with more than [`PLACES`] constructs that make tasks, those that found no place.
+//! May report falsely: in a program with more than `PLACES` constructs that make tasks, those that found no place.
 
 #![allow(missing_docs)] // The names are the library's own.
 
