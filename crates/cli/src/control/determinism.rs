@@ -8,11 +8,11 @@ use selvedge_engine::{
 use selvedge_explore::Divergence;
 use selvedge_model::{Schedule, Site, Status};
 use selvedge_report::{
-    Case, Control, Diverged, Given, How, NotReplayed, Note, Outcome as CaseOutcome, Remark, State,
+    Case, Control, Diverged, How, NotReplayed, Note, Outcome as CaseOutcome, Remark, State,
 };
 use selvedge_runtime::control::WatchList;
 use selvedge_specs::states::{Checked, ExecutionId, Obstacle};
-use selvedge_specs::{BlockExecution, Difference, Judge, Kept, Unclosed};
+use selvedge_specs::{BlockExecution, Judge, Unclosed};
 
 use super::cases::{accesses, effort, interleaving, outcome};
 use super::program::{ControlledProgram, Native};
@@ -230,7 +230,8 @@ pub(crate) fn case(violation: &Violation<WatchList>, shown: Option<&Shown>) -> C
     let (finding, symbols) = violation.finding(shown);
     let mut case = Case::new(&finding, &symbols);
     let differing = shown.map_or(&violation.differing, |shown| &shown.differing);
-    case.states = std::iter::once(&*differing.first).chain(&differing.later).map(state).collect();
+    case.states =
+        std::iter::once(&*differing.first).chain(&differing.later).map(State::of).collect();
     case.notes.extend(violation.earlier.build.clone().map(Note::OtherBuild));
     let schedules: Vec<String> = match shown {
         Some(shown) => shown.sides.iter().map(|s| s.execution.schedule.to_string()).collect(),
@@ -274,19 +275,4 @@ fn not_again(
     let diverged = divergence.map(Diverged::At);
     case.notes.push(Note::NotReplayed(NotReplayed::Otherwise { outcome, diverged }));
     case
-}
-
-/// A difference between two executions, as a case has it.
-pub(crate) fn state(of: &Difference<Site>) -> State {
-    let given = |side: &Option<(Kept, Site)>| match side {
-        Some((Kept { value: Some(value), .. }, _)) => Given::Value(value.clone()),
-        Some((Kept { digest, .. }, _)) => Given::Digest(digest.to_string()),
-        None => Given::Nothing,
-    };
-    State {
-        name: of.key.name.to_string(),
-        nth: of.key.nth,
-        first: given(&of.first),
-        second: given(&of.second),
-    }
 }
