@@ -130,6 +130,19 @@ impl Shm {
         count as usize
     }
 
+    /// How many races and misuses the program has entered.
+    pub(crate) fn races(&self) -> usize {
+        (self.shared().header.races.load(Ordering::Acquire) as usize).min(RACES)
+    }
+
+    /// Forgets the races and misuses from this number on. No process that could enter one runs.
+    pub(crate) fn forget_races(&self, from: usize) {
+        for race in &self.shared().races[from.min(RACES)..self.races()] {
+            race.done.store(0, Ordering::Relaxed);
+        }
+        self.shared().header.races.store(from as u32, Ordering::Release);
+    }
+
     /// The race with that number, once it is complete.
     pub fn race(&self, number: usize) -> Option<RaceRecord> {
         let race = self.shared().races.get(number).filter(|_| number < RACES)?;

@@ -36,6 +36,7 @@ use crate::shadow::{
     is_racy, is_set,
 };
 use crate::thread::{Busy, Change, Thread};
+pub use full::controlled_use;
 use full::{Here, change, check_again, freed_twice, in_full};
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
@@ -323,7 +324,7 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) {
         return shadow::forget(addr, len);
     }
     let checked = len.min(CHECKED);
-    if heap && granule(addr).read.load(Ordering::Relaxed) == FREED {
+    if heap && is_freed(addr) {
         freed_twice(t, addr, pc);
         return;
     }
@@ -343,6 +344,11 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) {
     if len > checked {
         shadow::forget(addr + checked, len - checked);
     }
+}
+
+/// Whether a block of the heap was freed, and not handed out again.
+pub fn is_freed(block: usize) -> bool {
+    granule(block).read.load(Ordering::Relaxed) == FREED
 }
 
 /// A plain access to two whole granules. The usual case, in which all that was there is in the past,

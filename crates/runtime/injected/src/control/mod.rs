@@ -15,6 +15,8 @@
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
 
+use crate::fasttrack;
+use crate::interpose::malloc;
 use crate::layout;
 use crate::regions;
 use crate::sys;
@@ -28,7 +30,7 @@ pub mod time;
 pub mod wire;
 
 use crate::rings;
-use crate::wire::{Failure, Phase, Record, RecordKind, TRY};
+use crate::wire::{AccessKind, Failure, Phase, Record, RecordKind, TRY};
 use wire::{Control, HOST, THREADS, request, status};
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -410,8 +412,18 @@ pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     if is_watched && write {
         changed(c, t);
     }
+    let part = if write { AccessKind::Write } else { AccessKind::Read };
+    used(t, (addr, len), part, pc);
     if is_watched || c.flags.load(Relaxed) & wire::ACCESSES != 0 {
         rings::record_access(t, false, write, pc, addr, len);
+    }
+}
+
+/// Finds accesses to memory that was freed.
+#[inline]
+fn used(t: &mut Thread, at: (usize, usize), part: AccessKind, pc: usize) {
+    if malloc::may_be_kept(at.0) {
+        fasttrack::controlled_use(t, at, part, pc);
     }
 }
 
@@ -424,6 +436,12 @@ pub fn atomic<T>(
     operation: impl FnOnce(&mut Thread) -> (T, bool),
 ) -> T {
     point(c, t, want);
+    let Record { a, b, .. } = want.record;
+    let part = match want.record.kind() {
+        Some(RecordKind::Load) => AccessKind::AtomicRead,
+        _ => AccessKind::AtomicWrite,
+    };
+    used(t, (a as usize, b as usize), part, want.record.pc() as usize);
     let (value, wrote) = operation(t);
     if wrote {
         changed(c, t);

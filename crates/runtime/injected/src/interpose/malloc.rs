@@ -7,10 +7,14 @@
 //!
 //! Ground rule: shadow changes of a free happen before the block is given back; after that another
 //! thread may already have it.
+//!
+//! Under control freed blocks are kept for a while ([`Quarantine`]): until then every access to them is seen to be
+//! misuse, and freeing them once more does no damage.
 
 #![allow(missing_docs, non_snake_case)] // The names are the C and C++ libraries'.
 
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::{instrumented, real};
 use crate::abi::with_pc;
@@ -81,6 +85,51 @@ fn freeing(block: usize, pc: usize) {
     gone(block, usable(block), true, pc);
 }
 
+/// The blocks that were freed last.
+struct Quarantine {
+    blocks: [AtomicUsize; Quarantine::BLOCKS],
+    next: AtomicUsize,
+    /// All blocks that were ever kept lie between these two.
+    lowest: AtomicUsize,
+    highest: AtomicUsize,
+}
+
+static QUARANTINE: Quarantine = Quarantine {
+    blocks: [const { AtomicUsize::new(0) }; Quarantine::BLOCKS],
+    next: AtomicUsize::new(0),
+    lowest: AtomicUsize::new(usize::MAX),
+    highest: AtomicUsize::new(0),
+};
+
+/// Whether memory may be freed and kept. What is elsewhere has no shadow to look at yet.
+#[inline]
+pub fn may_be_kept(addr: usize) -> bool {
+    addr < QUARANTINE.highest.load(Relaxed) && addr >= QUARANTINE.lowest.load(Relaxed)
+}
+
+impl Quarantine {
+    const BLOCKS: usize = 1024;
+    /// Larger blocks are not kept: their shadow is not marked as freed throughout.
+    const LARGEST: usize = 1 << 15;
+
+    /// Keeps a block instead of one that was kept for long enough, which is to be given back; 0 if there is none.
+    fn keep(&self, block: usize) -> usize {
+        let len = usable(block);
+        if len > Quarantine::LARGEST {
+            return block;
+        }
+        self.lowest.fetch_min(block, Relaxed);
+        self.highest.fetch_max(block + len, Relaxed);
+        let at = self.next.fetch_add(1, Relaxed) % Quarantine::BLOCKS;
+        self.blocks[at].swap(block, Relaxed)
+    }
+}
+
+/// Whether threads run one at a time, so that freed blocks are kept.
+fn is_controlled() -> bool {
+    crate::init::is_up() && thread::me().is_some_and(|t| t.ring.is_log())
+}
+
 /// Memory is about to vanish. What is mapped where a mapping of the program was may be out of sight; a block of the
 /// heap is handed out again by our functions only.
 pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) {
@@ -119,12 +168,41 @@ unsafe extern "C" fn do_calloc(count: usize, size: usize, pc: usize) -> usize {
 }
 
 unsafe extern "C" fn do_free(block: usize, pc: usize) {
-    freeing(block, pc);
-    // SAFETY: the program's own call.
+    let mut block = block;
+    if block != 0 && is_controlled() {
+        let twice = fasttrack::is_freed(block);
+        freeing(block, pc);
+        block = if twice { 0 } else { QUARANTINE.keep(block) };
+    } else {
+        freeing(block, pc);
+    }
+    // SAFETY: the program's own call, or a block that it freed and that nobody gave back since.
     unsafe { __libc_free(block) };
 }
 
+/// Makes a new block for every change of size, so that the old one is kept.
+///
+/// # Safety
+/// `block` is a block of the C library, perhaps freed and kept.
+unsafe fn move_block(block: usize, size: usize, pc: usize) -> usize {
+    // SAFETY: as for the caller.
+    let new = unsafe { do_malloc(size, pc) };
+    if new != 0 {
+        let len = usable(block).min(size);
+        // SAFETY: both blocks have that many bytes, and the new one is nobody else's yet.
+        unsafe {
+            core::ptr::copy_nonoverlapping(block as *const u8, new as *mut u8, len);
+            do_free(block, pc);
+        }
+    }
+    new
+}
+
 unsafe extern "C" fn do_realloc(block: usize, size: usize, pc: usize) -> usize {
+    if block != 0 && size != 0 && is_controlled() {
+        // SAFETY: the program's own call.
+        return unsafe { move_block(block, size, pc) };
+    }
     freeing(block, pc);
     // SAFETY: the program's own call.
     let new = unsafe { __libc_realloc(block, size) };
