@@ -174,17 +174,16 @@ impl Analysis for Predictive {
     fn on_event(&mut self, event: &Event, out: &mut Findings) {
         let thread = event.thread;
         self.know(thread);
-        let before = match event.op {
-            Op::Read(_) | Op::Write(_) => Some(Rc::new(self.threads[thread.index()].past.clone())),
-            _ => None,
-        };
         self.events += 1;
         let past = &mut self.threads[thread.index()].past;
-        past[thread.index()] += 1;
-        match (event.op, before) {
-            (Op::Read(access), Some(before)) => self.access(event, access, false, before, out),
-            (Op::Write(access), Some(before)) => self.access(event, access, true, before, out),
-            (Op::Atomic(access, op), _) => {
+        match event.op {
+            Op::Read(access) | Op::Write(access) => {
+                let before = Rc::new(past.clone());
+                past[thread.index()] += 1;
+                self.access(event, access, before, out);
+            }
+            Op::Atomic(access, op) => {
+                past[thread.index()] += 1;
                 if op.reads() {
                     self.reads(thread, access);
                 }
@@ -192,7 +191,16 @@ impl Analysis for Predictive {
                     self.writes(thread, access);
                 }
             }
-            _ => self.synchronizes(event),
+            locks!()
+            | threads!()
+            | rendezvous!()
+            | conditions!()
+            | allocation!()
+            | regions!()
+            | Op::Fence(_) => {
+                past[thread.index()] += 1;
+                self.synchronizes(event);
+            }
         }
         self.held.on_event(event);
     }
@@ -289,15 +297,8 @@ impl Predictive {
         memory.visit(access.range(), |_, variable| variable.written = Some(Rc::clone(&past)));
     }
 
-    fn access(
-        &mut self,
-        event: &Event,
-        access: Access,
-        write: bool,
-        before: Rc<Beginning>,
-        out: &mut Findings,
-    ) {
-        let thread = event.thread;
+    fn access(&mut self, event: &Event, access: Access, before: Rc<Beginning>, out: &mut Findings) {
+        let (thread, write) = (event.thread, matches!(event.op, Op::Write(_)));
         let count = self.threads[thread.index()].past[thread.index()];
         let held: LockSet = self.held.set(thread);
         let now = Remembered {

@@ -213,7 +213,8 @@ impl Readings {
             }
             Op::Fork(child) => self.forked(event, child),
             Op::Join(child) => self.joined(event.thread, child),
-            _ => {}
+            Op::Begin | Op::End | accesses!() | Op::Fence(_) | regions!() => {}
+            locks!() | rendezvous!() | conditions!() | allocation!() => {}
         }
     }
 

@@ -27,7 +27,7 @@ mod full;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::control;
 use crate::places;
@@ -36,8 +36,8 @@ use crate::shadow::{
     is_racy, is_set,
 };
 use crate::thread::{Busy, Change, Thread};
-pub use full::controlled_use;
-use full::{Here, change, check_again, freed_twice, in_full};
+use crate::wire::AccessKind;
+use full::{Here, change, check_again, freed_twice, in_full, used_after_free};
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
 /// -1 for the slots that mark them.
@@ -116,7 +116,9 @@ pub fn write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
 #[inline(never)]
 fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
     if control::is_on() {
-        return control::access(addr, bytes.count_ones() as usize, false, pc);
+        let len = bytes.count_ones() as usize;
+        control::access(addr, len, false, pc);
+        return used_controlled(t, (addr, len), AccessKind::Read, pc);
     }
     // A handler of a signal would change what is remembered while it is looked at.
     let _busy = Busy::new(t);
@@ -153,7 +155,9 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
 #[inline(never)]
 fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
     if control::is_on() {
-        return control::access(addr, bytes.count_ones() as usize, true, pc);
+        let len = bytes.count_ones() as usize;
+        control::access(addr, len, true, pc);
+        return used_controlled(t, (addr, len), AccessKind::Write, pc);
     }
     // A handler of a signal would change what is remembered while it is looked at.
     let _busy = Busy::new(t);
@@ -291,7 +295,9 @@ pub fn filtered(t: &Thread, word: u64, bytes: u64) -> bool {
 /// A plain access to any number of bytes.
 pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize) {
     if control::is_on() {
-        return control::access(addr, len, is_write, pc);
+        control::access(addr, len, is_write, pc);
+        let part = if is_write { AccessKind::Write } else { AccessKind::Read };
+        return used_controlled(t, (addr, len), part, pc);
     }
     if t.ignore != 0 {
         return;
@@ -334,6 +340,10 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) {
     range(t, addr, checked, true, pc);
     t.set_record_accesses(recording.0);
     t.record_racy = recording.1;
+    if heap && control::is_on() {
+        FREED_FROM.fetch_min(addr, Ordering::Relaxed);
+        FREED_TO.fetch_max(addr + checked, Ordering::Relaxed);
+    }
     let mark = if heap { ATOMIC } else { 0 };
     let cell = t.epoch | 0xff | mark | places::field(t, pc);
     for at in (addr..addr + checked).step_by(8) {
@@ -343,6 +353,19 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) {
     }
     if len > checked {
         shadow::forget(addr + checked, len - checked);
+    }
+}
+
+/// The memory that was freed under control lies between these two.
+static FREED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
+static FREED_TO: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks under control whether an access is to memory that was freed.
+#[inline]
+pub fn used_controlled(t: &mut Thread, at: (usize, usize), part: AccessKind, pc: usize) {
+    let (from, to) = (FREED_FROM.load(Ordering::Relaxed), FREED_TO.load(Ordering::Relaxed));
+    if at.0 < to && at.0 >= from {
+        used_after_free(t, at, part, pc);
     }
 }
 
@@ -379,7 +402,9 @@ pub fn two(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
 #[inline(never)]
 fn one_by_one(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
     if control::is_on() {
-        return control::access(addr, 16, is_write, pc);
+        control::access(addr, 16, is_write, pc);
+        let part = if is_write { AccessKind::Write } else { AccessKind::Read };
+        return used_controlled(t, (addr, 16), part, pc);
     }
     for at in [addr, addr + 8] {
         let g = granule(at);

@@ -15,8 +15,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
 
-use crate::fasttrack;
-use crate::interpose::malloc;
+use crate::arch::words;
 use crate::layout;
 use crate::regions;
 use crate::sys;
@@ -30,7 +29,7 @@ pub mod time;
 pub mod wire;
 
 use crate::rings;
-use crate::wire::{AccessKind, Failure, Phase, Record, RecordKind, TRY};
+use crate::wire::{Failure, Phase, Record, RecordKind, TRY};
 use wire::{Control, HOST, THREADS, request, status};
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -157,7 +156,7 @@ const NO_CALLERS: Callers = [0; wire::CALLERS];
 
 fn callers(t: &Thread) -> Callers {
     let base = layout::THREADS + t.index as usize * layout::THREAD_LEN;
-    let top = thread::stack_top();
+    let top = words::stack_top();
     let depth = (top & (thread::STACK_LEN - 1)) / thread::ENTRY;
     core::array::from_fn(|i| {
         let at = base + top.wrapping_sub(thread::ENTRY * (i + 1)) % thread::STACK_LEN;
@@ -270,10 +269,9 @@ fn wait_for_turn(c: &Control, t: &mut Thread) {
 /// A thread that has ended still has a stack to give back: what comes after must not depend on how
 /// long that takes.
 fn await_gone(thread: u32) {
-    const TGKILL: usize = 234;
     let pid = sys::pid() as usize;
     // SAFETY: signal 0 is not delivered.
-    while unsafe { sys::call(TGKILL, [pid, thread as usize, 0, 0, 0, 0]) } == 0 {
+    while unsafe { sys::call(sys::TGKILL, [pid, thread as usize, 0, 0, 0, 0]) } == 0 {
         sys::yield_now();
     }
 }
@@ -360,88 +358,6 @@ fn state(c: &Control, t: &Thread, want: &Want) {
     let me = number(t);
     let slot = &c.slots[me];
     log(c, Phase::Pending, me, &want.record, callers(t));
-    let Record { a, b, .. } = want.record;
-    let Some(kind) = want.record.kind() else { return };
-    let object = match kind.has_object().then(|| c.object(a as usize)) {
-        Some(None) => too_much(c, me),
-        Some(Some(i)) => i as u32 + 1,
-        None => 0,
-    };
-    slot.object.store(object, Relaxed);
-    slot.kind.store(kind as u32, Relaxed);
-    slot.flags.store(want.flags | u32::from(want.record.flags()), Relaxed);
-    slot.a.store(a, Relaxed);
-    slot.b.store(b, Relaxed);
-    slot.deadline.store(want.deadline, Relaxed);
-    COUNT.store(0, Relaxed);
-}
-
-/// The thread has changed something that others could notice.
-fn changed(c: &Control, t: &Thread) {
-    c.slots[number(t)].changed.store(c.log_len.load(Relaxed), Relaxed);
-}
-
-/// Accesses of instrumented code have been seen: what a thread writes under a lock is known.
-static INSTRUMENTED: AtomicBool = AtomicBool::new(false);
-
-/// Accesses since the last scheduling point.
-static COUNT: AtomicU32 = AtomicU32::new(0);
-
-/// A plain access of instrumented code.
-#[cold]
-pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
-    let Some((c, t)) = me() else { return };
-    INSTRUMENTED.store(true, Relaxed);
-    seen::finish(c, &c.slots[number(t)]);
-    if write {
-        changed(c, t);
-        regions::tell_before_write(t);
-    }
-    let watched = c.watched_len.load(Relaxed) as usize;
-    let is_watched = c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64);
-    if is_watched {
-        let kind = if write { RecordKind::Write } else { RecordKind::Read };
-        point(c, t, &Want::with(kind, 0, pc, addr, len));
-    } else {
-        let count = COUNT.load(Relaxed) + 1;
-        COUNT.store(count, Relaxed);
-        if count >= ACCESSES {
-            ops::give_way(c, t, pc);
-        }
-    }
-    if is_watched && write {
-        changed(c, t);
-    }
-    let part = if write { AccessKind::Write } else { AccessKind::Read };
-    used(t, (addr, len), part, pc);
-    if is_watched || c.flags.load(Relaxed) & wire::ACCESSES != 0 {
-        rings::record_access(t, false, write, pc, addr, len);
-    }
-}
-
-/// Finds accesses to memory that was freed.
-#[inline]
-fn used(t: &mut Thread, at: (usize, usize), part: AccessKind, pc: usize) {
-    if malloc::may_be_kept(at.0) {
-        fasttrack::controlled_use(t, at, part, pc);
-    }
-}
-
-/// An atomic operation: a scheduling point, and then `operation`, which records itself and says whether
-/// it wrote.
-pub fn atomic<T>(
-    c: &Control,
-    t: &mut Thread,
-    want: &Want,
-    operation: impl FnOnce(&mut Thread) -> (T, bool),
-) -> T {
-    point(c, t, want);
-    let Record { a, b, .. } = want.record;
-    let part = match want.record.kind() {
-        Some(RecordKind::Load) => AccessKind::AtomicRead,
-        _ => AccessKind::AtomicWrite,
-    };
-    used(t, (a as usize, b as usize), part, want.record.pc() as usize);
     let (value, wrote) = operation(t);
     if wrote {
         changed(c, t);

@@ -156,7 +156,13 @@ fn used_freed(t: &mut Thread, free: Cell, here: &Here) {
 
 /// Under control the order of threads is known: an access to memory that is freed by then comes after the free,
 /// whether or not anything orders the two.
-pub fn controlled_use(t: &mut Thread, (addr, len): (usize, usize), part: AccessKind, pc: usize) {
+#[cold]
+pub(super) fn used_after_free(
+    t: &mut Thread,
+    (addr, len): (usize, usize),
+    part: AccessKind,
+    pc: usize,
+) {
     let granules = (addr & !7..addr + len).step_by(8);
     let Some(at) = granules.into_iter().find(|&at| super::is_freed(at)) else { return };
     let _busy = Busy::new(t);
