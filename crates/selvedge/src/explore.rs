@@ -99,13 +99,16 @@ pub struct Summary {
     pub analyses: Vec<&'static str>,
     /// In words, what analyses predicted and no directed schedule made happen.
     pub unconfirmed: Vec<String>,
-    /// Deterministic blocks whose results could not be compared, and that atomic blocks could not be judged.
+    /// Executions that were cut off, deterministic blocks whose results could not be compared, and that atomic
+    /// blocks could not be judged.
     pub undecided: Vec<Undecided>,
     /// How many atomic blocks, by name, are not conflict-serializable, where something is observed: that decides, so
     /// these are no failures.
     pub conflicts: u64,
     /// Their names.
     pub(crate) conflicting: BTreeSet<Box<str>>,
+    /// How many executions were cut off.
+    cut_off: u64,
 }
 
 impl Explore {
@@ -208,7 +211,8 @@ impl Explore {
         self
     }
 
-    /// At most so many steps in an execution: more are reported as a livelock.
+    /// At most so many steps in an execution. A longer one is a livelock if nothing changes any more; otherwise
+    /// it is cut off, and the check is [undecided](Undecided::CutOff).
     pub fn max_steps(mut self, steps: usize) -> Explore {
         self.max_steps = steps;
         self

@@ -7,7 +7,6 @@
 //!
 //! Widths up to 8 bytes are the compiler's atomics; 16 bytes use `cmpxchg16b`.
 
-use core::arch::asm;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
 
@@ -341,17 +340,8 @@ impl Wide {
         _: core::sync::atomic::Ordering,
         _: core::sync::atomic::Ordering,
     ) -> Result<u128, u128> {
-        let (lo, hi): (u64, u64);
-        // SAFETY: the place is valid for an atomic access of 16 bytes. rbx is the compiler's own, so
-        // it is put aside and back, and the others are named: `reg` could be rbx.
-        unsafe {
-            asm!("xchg rsi, rbx", "lock cmpxchg16b [rdi]", "mov rbx, rsi",
-                in("rdi") self.0.get(), inout("rsi") new as u64 => _,
-                in("rcx") (new >> 64) as u64,
-                inout("rax") old as u64 => lo, inout("rdx") (old >> 64) as u64 => hi,
-                options(nostack));
-        }
-        let seen = u128::from(hi) << 64 | u128::from(lo);
+        // SAFETY: the place is valid for an atomic access of 16 bytes.
+        let seen = unsafe { crate::arch::compare_exchange_16(self.0.get(), old, new) };
         if seen == old { Ok(seen) } else { Err(seen) }
     }
 

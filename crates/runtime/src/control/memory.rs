@@ -160,20 +160,6 @@ pub fn wake(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// Kills a process, or with a negative number a group; whether there was one.
-pub fn kill(process: i32) -> bool {
-    // SAFETY: no memory involved. 0, 1 and -1 mean something else.
-    process.unsigned_abs() > 1 && unsafe { libc::kill(process, libc::SIGKILL) } == 0
-}
-
-/// Interrupts a process, as the user would at a terminal.
-pub fn interrupt(process: i32) {
-    if process > 1 {
-        // SAFETY: no memory involved.
-        unsafe { libc::kill(process, libc::SIGINT) };
-    }
-}
-
 fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

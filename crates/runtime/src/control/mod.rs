@@ -35,6 +35,7 @@ use crate::judges::Judges;
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
 use crate::places::{Names as CodeNames, Places};
+use crate::process;
 use crate::session::{Error, refusal};
 use crate::shm::{RegionTable, Shm};
 
@@ -512,16 +513,16 @@ impl Controlled {
         let child = self.memory.control().child.load(Ordering::Acquire) as i32;
         let pid = process.id() as i32;
         if child != 0 && child != pid {
-            memory::kill(child);
+            process::kill(child);
         }
         // gdb has no process group of its own: it needs the terminal.
         if self.settings.debugger.is_none() {
-            memory::kill(-pid);
+            process::kill(-pid);
         }
         let _ = process.kill();
         let status = process.wait().ok();
         if child != 0 && child != pid {
-            memory::kill(-child);
+            process::kill(-child);
         }
         status
     }

@@ -27,6 +27,9 @@ use crate::exec::worker::Bodies;
 use crate::failure::{Failure, in_words};
 use crate::report::{self, Report};
 
+/// After so many executions that were cut off a check gives up: the next ones would take as long.
+const CUT_OFF: u64 = 4;
+
 /// Something that fails the check.
 struct Found {
     finding: Finding,
@@ -77,6 +80,7 @@ impl Seen {
     fn is_over(&self) -> bool {
         let Seen { determinism, linearity, found, .. } = self;
         found.is_some()
+            || self.summary.cut_off >= CUT_OFF
             || determinism.wrong.is_some()
             || !determinism.violations.is_empty()
             || linearity.wrong.is_some()
@@ -167,7 +171,7 @@ impl Check {
             Ok(Searched { coverage, classes }) => {
                 summary.complete = *coverage == Coverage::Complete;
                 summary.classes = *classes;
-                summary.undecided(&determinism);
+                summary.undecided(&determinism, self.options.max_steps);
                 summary.unserial(&linearity);
                 Ok(summary)
             }
@@ -255,12 +259,15 @@ impl Check {
             if let Some(note) = note {
                 eprintln!("selvedge: {note}");
             }
-            return Ok(Summary {
+            let mut summary = Summary {
                 executions: 1,
                 longest: shown.execution.choices,
                 steps: shown.execution.steps as u64,
+                cut_off: u64::from(shown.execution.cut_off),
                 ..Summary::default()
-            });
+            };
+            summary.undecided(&violation::determinism(None), self.options.max_steps);
+            return Ok(summary);
         };
         let found = Found {
             finding: finding.clone(),
@@ -351,6 +358,7 @@ impl Summary {
         self.executions += 1;
         self.longest = self.longest.max(run.choices);
         self.steps += run.steps as u64;
+        self.cut_off += u64::from(run.ending.key == Key::Undecided);
         for name in &run.analyses {
             if !self.analyses.contains(name) {
                 self.analyses.push(name);
@@ -384,6 +392,7 @@ impl Summary {
             self.executions += 1;
             self.longest = self.longest.max(run.choices);
             self.steps += run.steps as u64;
+            self.cut_off += u64::from(run.ending.key == Key::Undecided);
         }
         self.executions += tried.trials.iter().map(|t| t.replays).sum::<u64>();
         let id = tried.finding.id(&tried.symbols);

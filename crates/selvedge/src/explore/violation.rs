@@ -19,9 +19,16 @@ use crate::failure::{Failure, case_in_words};
 use crate::report::{self, Report};
 use crate::values::Callbacks;
 
-/// What a check could not decide about deterministic or atomic blocks.
+/// What a check could not decide.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Undecided {
+    /// Executions took all the steps that they may and were cut off, although threads still made progress.
+    CutOff {
+        /// How many executions.
+        executions: u64,
+        /// The limit, [`Explore::max_steps`](crate::Explore::max_steps).
+        steps: usize,
+    },
     /// An execution began the block and did not end it.
     Unclosed {
         /// The name of the block.
@@ -53,6 +60,15 @@ pub enum Undecided {
 impl fmt::Display for Undecided {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Undecided::CutOff { executions, steps } => write!(
+                f,
+                "{} cut off after {steps} steps, so it is not known how they end. Raise `Explore::max_steps` if \
+                 the test is just long; otherwise threads keep each other busy for ever",
+                match executions {
+                    1 => "1 execution was".to_owned(),
+                    n => format!("{n} executions were"),
+                }
+            ),
             Undecided::Unclosed { block, site } => write!(
                 f,
                 "the deterministic block {block:?}, begun at {site}, was never left: its results were not compared"
@@ -103,7 +119,11 @@ pub(super) fn refuse(wrong: Option<&Wrong>) {
 
 impl Summary {
     /// What could not be decided. Where every schedule was seen, blocks need not be comparable.
-    pub(super) fn undecided(&mut self, determinism: &Determinism<()>) {
+    pub(super) fn undecided(&mut self, determinism: &Determinism<()>, max_steps: usize) {
+        if self.cut_off > 0 {
+            let (executions, steps) = (self.cut_off, max_steps);
+            self.undecided.push(Undecided::CutOff { executions, steps });
+        }
         let unclosed = determinism
             .unclosed
             .iter()
@@ -212,6 +232,7 @@ impl Check {
             summary.executions += 1;
             summary.longest = summary.longest.max(execution.choices);
             summary.steps += execution.steps as u64;
+            summary.cut_off += u64::from(execution.cut_off);
             let said = (&*execution.blocks, ending.key);
             determinism.add(number, said, (&execution.schedule, &()));
             if let Some(divergence) = replayed.divergence {
@@ -223,7 +244,7 @@ impl Check {
         match determinism.violations.pop() {
             Some(violation) => Err(self.violated(&violation)),
             None => {
-                summary.undecided(&determinism);
+                summary.undecided(&determinism, self.options.max_steps);
                 Ok(summary)
             }
         }

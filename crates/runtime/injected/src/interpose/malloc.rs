@@ -13,7 +13,7 @@
 use core::ffi::c_int;
 
 use super::{instrumented, real};
-use crate::abi::with_pc;
+use crate::arch::{or_next, with_pc};
 use crate::fasttrack;
 use crate::misuse;
 use crate::rings;
@@ -216,72 +216,50 @@ unsafe extern "C" fn do_new_aligned(size: usize, alignment: usize, pc: usize) ->
 /// Forms of C++ `new`. Without memory the C++ library's own is left to call handlers and to throw, and
 /// we are gone from the stack by then.
 macro_rules! new {
-    ($($name:ident => $target:path, $reg:literal;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            unsafe extern "C" fn next() -> usize {
-                static KNOWN: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
-                super::look_up(&KNOWN, concat!(stringify!($name), "\0"), None)
-            }
-            core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "sub rsp, 8",
-                concat!("mov ", $reg, ", qword ptr [rsp + 24]"),
-                "call {target}",
-                "test rax, rax",
-                "jnz 2f",
-                "call {next}",
-                "add rsp, 8",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                "2:",
-                "add rsp, 24",
-                "ret",
-                target = sym $target,
-                next = sym next,
-            )
-        }
-    )*};
+    ($($name:ident $next:ident => $target:path, $arguments:tt;)*) => {
+        $(unsafe extern "C" fn $next() -> usize {
+            static KNOWN: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+            super::look_up(&KNOWN, concat!(stringify!($name), "\0"), None)
+        })*
+        or_next! { $($name => $target, $arguments, else $next;)* }
+    };
 }
 
 new! {
-    _Znwm => do_new, "rsi";
-    _Znam => do_new, "rsi";
-    _ZnwmRKSt9nothrow_t => do_new, "rsi";
-    _ZnamRKSt9nothrow_t => do_new, "rsi";
-    _ZnwmSt11align_val_t => do_new_aligned, "rdx";
-    _ZnamSt11align_val_t => do_new_aligned, "rdx";
-    _ZnwmSt11align_val_tRKSt9nothrow_t => do_new_aligned, "rdx";
-    _ZnamSt11align_val_tRKSt9nothrow_t => do_new_aligned, "rdx";
+    _Znwm next_new => do_new, 1;
+    _Znam next_new_array => do_new, 1;
+    _ZnwmRKSt9nothrow_t next_new_nothrow => do_new, 1;
+    _ZnamRKSt9nothrow_t next_new_array_nothrow => do_new, 1;
+    _ZnwmSt11align_val_t next_new_aligned => do_new_aligned, 2;
+    _ZnamSt11align_val_t next_new_array_aligned => do_new_aligned, 2;
+    _ZnwmSt11align_val_tRKSt9nothrow_t next_new_aligned_nothrow => do_new_aligned, 2;
+    _ZnamSt11align_val_tRKSt9nothrow_t next_new_array_aligned_nothrow => do_new_aligned, 2;
 }
 
 with_pc! {
-    malloc_usable_size => do_usable_size, "rsi";
-    malloc => do_malloc, "rsi";
-    calloc => do_calloc, "rdx";
-    free => do_free, "rsi";
-    cfree => do_free, "rsi";
-    realloc => do_realloc, "rdx";
-    reallocarray => do_reallocarray, "rcx";
-    memalign => do_memalign, "rdx";
-    aligned_alloc => do_memalign, "rdx";
-    posix_memalign => do_posix_memalign, "rcx";
-    valloc => do_valloc, "rsi";
-    munmap => do_munmap, "rdx";
+    malloc_usable_size => do_usable_size, 1;
+    malloc => do_malloc, 1;
+    calloc => do_calloc, 2;
+    free => do_free, 1;
+    cfree => do_free, 1;
+    realloc => do_realloc, 2;
+    reallocarray => do_reallocarray, 3;
+    memalign => do_memalign, 2;
+    aligned_alloc => do_memalign, 2;
+    posix_memalign => do_posix_memalign, 3;
+    valloc => do_valloc, 1;
+    munmap => do_munmap, 2;
     // C++ delete, plain, sized and aligned: the caller matters, not the C++ library.
-    _ZdlPv => do_free, "rsi";
-    _ZdaPv => do_free, "rsi";
-    _ZdlPvm => do_free, "rsi";
-    _ZdaPvm => do_free, "rsi";
-    _ZdlPvSt11align_val_t => do_free, "rsi";
-    _ZdaPvSt11align_val_t => do_free, "rsi";
-    _ZdlPvmSt11align_val_t => do_free, "rsi";
-    _ZdaPvmSt11align_val_t => do_free, "rsi";
-    _ZdlPvRKSt9nothrow_t => do_free, "rsi";
-    _ZdaPvRKSt9nothrow_t => do_free, "rsi";
+    _ZdlPv => do_free, 1;
+    _ZdaPv => do_free, 1;
+    _ZdlPvm => do_free, 1;
+    _ZdaPvm => do_free, 1;
+    _ZdlPvSt11align_val_t => do_free, 1;
+    _ZdaPvSt11align_val_t => do_free, 1;
+    _ZdlPvmSt11align_val_t => do_free, 1;
+    _ZdaPvmSt11align_val_t => do_free, 1;
+    _ZdlPvRKSt9nothrow_t => do_free, 1;
+    _ZdaPvRKSt9nothrow_t => do_free, 1;
 }
 
 /// All argument registers are taken.

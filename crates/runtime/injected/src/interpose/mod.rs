@@ -157,20 +157,11 @@ fn file_name_of(pc: usize) -> &'static [u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
-// A program in which code that is not instrumented shares a module with code that is (Rust's standard
-// library) says so by defining this symbol.
-core::arch::global_asm!(".weak selvedge_mixed_module");
-
-/// Whether that is so.
+/// Whether code that is not instrumented shares a module with code that is, as with Rust's standard library. Such a
+/// program says so by defining this symbol.
 #[inline]
 pub fn is_mixed() -> bool {
-    let at: usize;
-    // SAFETY: loads the address of a symbol, null if no module defines it.
-    unsafe {
-        core::arch::asm!("mov {at}, qword ptr [rip + selvedge_mixed_module@GOTPCREL]",
-            at = out(reg) at, options(nostack, pure, readonly, preserves_flags));
-    }
-    at != 0
+    crate::arch::weak!("selvedge_mixed_module") != 0
 }
 
 /// The library around `pc` says itself what its synchronization means.
