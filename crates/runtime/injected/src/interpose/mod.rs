@@ -87,7 +87,7 @@ fn look_up_in_openmp(name: &'static str) -> usize {
 
 /// Calls the library's own function.
 macro_rules! real {
-    ($name:ident($($arg:expr),*) as fn($($ty:ty),*) -> $ret:ty) => {
+    ($name:ident($($arg:expr),* $(,)?) as fn($($ty:ty),* $(,)?) -> $ret:ty) => {
         $crate::interpose::real!(@ None, $name($($arg),*) as fn($($ty),*) -> $ret)
     };
     ($name:ident @ $version:literal ($($arg:expr),*) as fn($($ty:ty),*) -> $ret:ty) => {

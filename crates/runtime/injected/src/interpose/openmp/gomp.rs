@@ -24,7 +24,7 @@ use core::sync::atomic::Ordering;
 
 use super::nodes::{NONE, Part, key, node};
 use super::{arrive, begin_group, begin_part, begin_team, end_group, end_part, end_team, leave};
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::control;
 use crate::interpose::real;
 use crate::primitives::happens_before;
@@ -36,9 +36,14 @@ use crate::wire::Failure;
 pub struct Within {
     /// The number of the task that it runs, plus one; 0 if it has come to none yet.
     task: u32,
+    /// The number of the task that it is making, or [`RAN`].
+    making: u32,
     /// Of how many numbers a vector of its loop with `depend(sink)` consists.
     dimensions: u32,
 }
+
+/// Stands in [`Within::making`] when the task has run before the library returned: it was undeferred.
+const RAN: u32 = u32::MAX;
 
 /// Whether OpenMP's order is followed.
 fn follows() -> bool {
@@ -63,7 +68,7 @@ fn team() -> Option<u32> {
 
 /// The thread is now somewhere else: where it was.
 fn enter(task: u32) -> Within {
-    let now = Within { task: task + 1, dimensions: 0 };
+    let now = Within { task: task + 1, ..Within::default() };
     thread::me().map(|t| core::mem::replace(&mut t.openmp, now)).unwrap_or_default()
 }
 
@@ -232,7 +237,7 @@ macro_rules! barriers {
         unsafe extern "C" fn $imp(pc: usize) -> u8 {
             barrier(pc, || real!($name() as fn() -> u8))
         }
-        with_pc! { $name => $imp, "rdi"; }
+        with_pc! { $name => $imp, 0; }
     )*};
 }
 
@@ -342,14 +347,14 @@ unsafe extern "C" fn ordered_end(pc: usize) {
 }
 
 with_pc! {
-    GOMP_parallel => plain, "r8";
-    GOMP_parallel_sections => with_sections, "r9";
-    GOMP_parallel_reductions => with_reductions, "r8";
-    GOMP_single_copy_start => copy_start, "rdi";
-    GOMP_single_copy_end => copy_end, "rsi";
-    GOMP_taskgroup_start => group_start, "rdi";
-    GOMP_taskgroup_end => group_end, "rdi";
-    GOMP_workshare_task_reduction_unregister => contributed, "rsi";
-    GOMP_ordered_start => ordered_start, "rdi";
-    GOMP_ordered_end => ordered_end, "rdi";
+    GOMP_parallel => plain, 4;
+    GOMP_parallel_sections => with_sections, 5;
+    GOMP_parallel_reductions => with_reductions, 4;
+    GOMP_single_copy_start => copy_start, 0;
+    GOMP_single_copy_end => copy_end, 1;
+    GOMP_taskgroup_start => group_start, 0;
+    GOMP_taskgroup_end => group_end, 0;
+    GOMP_workshare_task_reduction_unregister => contributed, 1;
+    GOMP_ordered_start => ordered_start, 0;
+    GOMP_ordered_end => ordered_end, 0;
 }

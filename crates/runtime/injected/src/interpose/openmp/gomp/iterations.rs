@@ -3,6 +3,8 @@
 #![allow(missing_docs)] // The names are the library's own.
 
 use super::follows;
+use crate::arch::variable;
+use crate::interpose::format::Arguments;
 use crate::interpose::openmp::nodes::dependences::iteration;
 use crate::interpose::real;
 use crate::primitives::{happens_after, happens_before};
@@ -10,7 +12,7 @@ use crate::thread;
 
 /// The vectors of the thread's loop have so many numbers.
 pub fn have(dimensions: usize) {
-    if let Some(t) = thread::me().filter(|_| follows()) {
+    if let Some(t) = thread::me() {
         t.openmp.dimensions = dimensions as u32;
     }
 }
@@ -64,11 +66,14 @@ macro_rules! vectors {
             real!($source(vector) as fn(*const usize) -> ());
         }
 
-        unsafe extern "C" fn $wait(registers: *const usize, stack: *const usize, pc: usize) {
+        unsafe extern "C" fn $wait(first: usize, rest: *mut Arguments, pc: usize) {
             let mut all = [0; MOST];
-            for (i, n) in all.iter_mut().enumerate().take(dimensions().max(1)) {
-                // SAFETY: the first six arguments are in registers, the others on the caller's stack.
-                *n = unsafe { if i < 6 { registers.add(i).read() } else { stack.add(i - 6).read() } };
+            all[0] = first;
+            // What a thread that is not known passes is in these words, too.
+            let count = if dimensions() == 0 { MOST } else { dimensions() };
+            for n in all.iter_mut().take(count).skip(1) {
+                // SAFETY: the list of the program's call; behind it are words of the caller's frame.
+                *n = unsafe { (*rest).integer() };
             }
             // SAFETY: a copy of the program's vector.
             let key = unsafe { key(all.as_ptr()) };
@@ -78,27 +83,7 @@ macro_rules! vectors {
             }
         }
 
-        /// As many arguments as the vector has numbers.
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $sink() {
-            core::arch::naked_asm!(
-                "sub rsp, 56",
-                "mov [rsp], rdi",
-                "mov [rsp + 8], rsi",
-                "mov [rsp + 16], rdx",
-                "mov [rsp + 24], rcx",
-                "mov [rsp + 32], r8",
-                "mov [rsp + 40], r9",
-                "mov rdi, rsp",
-                "lea rsi, [rsp + 64]",
-                "mov rdx, [rsp + 56]",
-                "call {wait}",
-                "add rsp, 56",
-                "ret",
-                wait = sym $wait,
-            )
-        }
+        variable! { $sink => $wait, 1, 1, 2; }
     )*};
 }
 

@@ -5,7 +5,7 @@
 use core::ffi::c_int;
 
 use super::follows;
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::interpose::openmp::ompt;
 use crate::interpose::real;
 use crate::primitives::{acquired, blocks, destroying, made, releasing};
@@ -43,7 +43,7 @@ macro_rules! sections {
             real!($end() as fn() -> ());
         }
 
-        with_pc! { $begin => $begin_imp, "rdi"; $end => $end_imp, "rdi"; }
+        with_pc! { $begin => $begin_imp, 0; $end => $end_imp, 0; }
     )*};
 }
 
@@ -67,8 +67,8 @@ unsafe extern "C" fn named_end(name: usize, pc: usize) {
 }
 
 with_pc! {
-    GOMP_critical_name_start => named_start, "rsi";
-    GOMP_critical_name_end => named_end, "rsi";
+    GOMP_critical_name_start => named_start, 1;
+    GOMP_critical_name_end => named_end, 1;
 }
 
 /// Changes how often the thread holds a lock that it may acquire again; how often it did before. Only a thread that
@@ -120,10 +120,11 @@ macro_rules! locks {
             }
 
             pub unsafe extern "C" fn set(lock: usize, pc: usize) {
-                if tells() && real!($test(lock) as fn(usize) -> c_int) == 0 {
+                if !tells() {
+                    return real!($set(lock) as fn(usize) -> ());
+                }
+                if real!($test(lock) as fn(usize) -> c_int) == 0 {
                     blocks(lock, false, pc);
-                    real!($set(lock) as fn(usize) -> ());
-                } else if !tells() {
                     real!($set(lock) as fn(usize) -> ());
                 }
                 locked(lock, $nests, pc);
@@ -143,11 +144,11 @@ macro_rules! locks {
             }
 
             with_pc! {
-                $init => init, "rsi";
-                $destroy => destroy, "rsi";
-                $set => set, "rsi";
-                $unset => unset, "rsi";
-                $test => test, "rsi";
+                $init => init, 1;
+                $destroy => destroy, 1;
+                $set => set, 1;
+                $unset => unset, 1;
+                $test => test, 1;
             }
         }
     )*};

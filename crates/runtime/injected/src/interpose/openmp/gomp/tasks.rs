@@ -12,8 +12,8 @@
 
 use core::ffi::c_int;
 
-use super::{Code, back, current, enter, follows};
-use crate::abi::with_pc;
+use super::{Code, RAN, Within, back, current, enter, follows};
+use crate::arch::with_pc;
 use crate::interpose::openmp::nodes::dependences::{self, Dependence, kind};
 use crate::interpose::openmp::nodes::{self, NONE, Part};
 use crate::interpose::openmp::{
@@ -125,15 +125,16 @@ unsafe extern "C" fn task(data: usize) {
     let head = unsafe { *(data as *const Head) };
     let event = head.has_event().then_some(head.words[0]);
     run_task(head.number);
+    let before = enter(head.number);
+    let is_undeferred = before.making == head.number && head.number != NONE;
     if let Some(event) = event {
-        begins(event, head.number);
+        begins(event, head.number, is_undeferred);
         // SAFETY: the first word of the argument is for the event.
         unsafe { ((data + head.offset) as *mut usize).write(event) };
     }
-    let before = enter(head.number);
     // SAFETY: the program's function and its argument.
     unsafe { core::mem::transmute::<usize, Code>(head.code)(data + head.offset) };
-    back(before);
+    back(if is_undeferred { Within { making: RAN, ..before } } else { before });
     match event {
         Some(event) => passes(event, event::LEFT),
         None => end_task(head.number),
@@ -146,21 +147,13 @@ mod event {
     pub const FULFILLED: u32 = 2;
 }
 
-/// Whether the library has made the event's task on the stack of this thread, and waits until it has ended.
-fn is_here(event: usize) -> bool {
-    const NEAR: usize = 1 << 16;
-    let here = 0u8;
-    let top = &raw const here as usize;
-    (top.saturating_sub(NEAR)..top + NEAR).contains(&event)
-}
-
-/// A detached task begins. Its event may be fulfilled already, unless the task was made here and now: then the
-/// object may be that of an earlier one at the same place.
-fn begins(event: usize, number: u32) {
+/// A detached task begins. Its event may be fulfilled already, unless the task is undeferred: then the event is on the
+/// stack of this thread, and the object may be that of an earlier one at the same place.
+fn begins(event: usize, number: u32, is_undeferred: bool) {
     if let Some(t) = thread::me() {
         sync::with(t, event | ANNOTATED, |_, object| {
             object.parties = number;
-            if is_here(event) {
+            if is_undeferred {
                 object.arrived = 0;
             }
         });
@@ -265,12 +258,18 @@ pub unsafe extern "C" fn GOMP_task(
     let mut whole = Whole::EMPTY;
     // SAFETY: the program's argument.
     let passed = unsafe { pass(&mut whole, head, alignment) };
+    let around = makes(number);
     call(task as *const () as usize, passed.data, passed.copy, passed.len, passed.alignment);
-    // SAFETY: the program's variable for the event, which the library has written.
-    let event = if flags & flag::DETACH != 0 { unsafe { detach.read() } } else { 0 };
-    if event != 0 && is_here(event) {
-        happens_after(event | ANNOTATED, 0);
+    // The library has waited until the event of an undeferred task was fulfilled.
+    if makes(around) == RAN && flags & flag::DETACH != 0 {
+        // SAFETY: the program's variable for the event, which the library has written.
+        happens_after(unsafe { detach.read() } | ANNOTATED, 0);
     }
+}
+
+/// The thread is making this task now; what it was making.
+fn makes(number: u32) -> u32 {
+    thread::me().map_or(NONE, |t| core::mem::replace(&mut t.openmp.making, number))
 }
 
 impl Head {
@@ -449,9 +448,9 @@ unsafe extern "C" fn wait_depend(list: *const usize, _pc: usize) {
 }
 
 with_pc! {
-    GOMP_taskwait => wait, "rdi";
-    GOMP_taskwait_depend => wait_depend, "rsi";
-    omp_fulfill_event => fulfill, "rsi";
+    GOMP_taskwait => wait, 0;
+    GOMP_taskwait_depend => wait_depend, 1;
+    omp_fulfill_event => fulfill, 1;
 }
 
 /// An empty task with dependences, which orders its successors after its predecessors. We wait for it.
