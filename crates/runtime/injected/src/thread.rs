@@ -71,6 +71,8 @@ pub struct Thread {
     pub unusual: bool,
     /// The thread combines a reduction by code of the program (see `openmp::reduction`).
     pub combines: bool,
+    /// Where the thread is among the teams and tasks of gcc's OpenMP.
+    pub openmp: crate::interpose::openmp::Within,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
     /// The thread is inside a library whose synchronization says nothing while this is not 0 (see `spmd`).
@@ -569,6 +571,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.known = [NOTHING_KNOWN; KNOWN];
     thread.ignore = 0;
     thread.combines = false;
+    thread.openmp = Default::default();
     thread.ignore_sync = 0;
     thread.set_record_accesses(false);
     thread.record_racy = false;

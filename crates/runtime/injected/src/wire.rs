@@ -186,6 +186,8 @@ pub enum Failure {
     Version = 2,
     /// OpenMP starts threads in a controlled execution.
     Team = 3,
+    /// The program uses gcc's OpenMP as gcc before 4.9 did.
+    OldOpenMp = 4,
 }
 
 /// State of a [`Lane`].
