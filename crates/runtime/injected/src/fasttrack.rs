@@ -323,24 +323,34 @@ pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize)
 /// Memory is about to be freed: that conflicts with every access that is not ordered before it, and
 /// with every later access that is not ordered after it.
 /// Of a block of the `heap`, every access is misuse from then on, also of a thread that knows of the free. Its cells
-/// are marked as atomic, which keeps the filters from taking such an access for known.
-pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) {
+/// are marked as atomic, which keeps the filters from taking such an access for known. False if it was freed before.
+pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) -> bool {
     const CHECKED: usize = 1 << 15;
     if t.ignore != 0 {
-        return shadow::forget(addr, len);
+        shadow::forget(addr, len);
+        return true;
     }
     let checked = len.min(CHECKED);
     if heap && is_freed(addr) {
         freed_twice(t, addr, pc);
-        return;
+        return false;
     }
     let recording = (t.record_accesses, t.record_racy);
     t.set_record_accesses(false);
     t.record_racy = false;
-    range(t, addr, checked, true, pc);
+    if control::is_on() {
+        control::access(addr, checked, true, pc);
+    } else {
+        range(t, addr, checked, true, pc);
+    }
     t.set_record_accesses(recording.0);
     t.record_racy = recording.1;
     if heap && control::is_on() {
+        // Another thread may have run at the scheduling point.
+        if is_freed(addr) {
+            freed_twice(t, addr, pc);
+            return false;
+        }
         FREED_FROM.fetch_min(addr, Ordering::Relaxed);
         FREED_TO.fetch_max(addr + checked, Ordering::Relaxed);
     }
@@ -354,6 +364,7 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) {
     if len > checked {
         shadow::forget(addr + checked, len - checked);
     }
+    true
 }
 
 /// The memory that was freed under control lies between these two.

@@ -358,6 +358,72 @@ fn state(c: &Control, t: &Thread, want: &Want) {
     let me = number(t);
     let slot = &c.slots[me];
     log(c, Phase::Pending, me, &want.record, callers(t));
+    let Record { a, b, .. } = want.record;
+    let Some(kind) = want.record.kind() else { return };
+    let object = match kind.has_object().then(|| c.object(a as usize)) {
+        Some(None) => too_much(c, me),
+        Some(Some(i)) => i as u32 + 1,
+        None => 0,
+    };
+    slot.object.store(object, Relaxed);
+    slot.kind.store(kind as u32, Relaxed);
+    slot.flags.store(want.flags | u32::from(want.record.flags()), Relaxed);
+    slot.a.store(a, Relaxed);
+    slot.b.store(b, Relaxed);
+    slot.deadline.store(want.deadline, Relaxed);
+    COUNT.store(0, Relaxed);
+}
+
+/// The thread has changed something that others could notice.
+fn changed(c: &Control, t: &Thread) {
+    c.slots[number(t)].changed.store(c.log_len.load(Relaxed), Relaxed);
+}
+
+/// Accesses of instrumented code have been seen: what a thread writes under a lock is known.
+static INSTRUMENTED: AtomicBool = AtomicBool::new(false);
+
+/// Accesses since the last scheduling point.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A plain access of instrumented code.
+#[cold]
+pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
+    let Some((c, t)) = me() else { return };
+    INSTRUMENTED.store(true, Relaxed);
+    seen::finish(c, &c.slots[number(t)]);
+    if write {
+        changed(c, t);
+        regions::tell_before_write(t);
+    }
+    let watched = c.watched_len.load(Relaxed) as usize;
+    let is_watched = c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64);
+    if is_watched {
+        let kind = if write { RecordKind::Write } else { RecordKind::Read };
+        point(c, t, &Want::with(kind, 0, pc, addr, len));
+    } else {
+        let count = COUNT.load(Relaxed) + 1;
+        COUNT.store(count, Relaxed);
+        if count >= ACCESSES {
+            ops::give_way(c, t, pc);
+        }
+    }
+    if is_watched && write {
+        changed(c, t);
+    }
+    if is_watched || c.flags.load(Relaxed) & wire::ACCESSES != 0 {
+        rings::record_access(t, false, write, pc, addr, len);
+    }
+}
+
+/// An atomic operation: a scheduling point, and then `operation`, which records itself and says whether
+/// it wrote.
+pub fn atomic<T>(
+    c: &Control,
+    t: &mut Thread,
+    want: &Want,
+    operation: impl FnOnce(&mut Thread) -> (T, bool),
+) -> T {
+    point(c, t, want);
     let (value, wrote) = operation(t);
     if wrote {
         changed(c, t);

@@ -75,14 +75,14 @@ pub fn appeared(block: usize, len: usize, pc: usize) -> usize {
     block
 }
 
-/// A block is about to be given back.
-fn freeing(block: usize, pc: usize) {
+/// A block is about to be given back. False if it was freed before.
+fn freeing(block: usize, pc: usize) -> bool {
     if block == 0 || !crate::init::is_up() {
-        return;
+        return true;
     }
     const FREE: u32 = 1;
     misuse::calls_unsafe(FREE, pc);
-    gone(block, usable(block), true, pc);
+    gone(block, usable(block), true, pc)
 }
 
 /// The blocks that were freed last.
@@ -117,8 +117,8 @@ fn is_controlled() -> bool {
 }
 
 /// Memory is about to vanish. What is mapped where a mapping of the program was may be out of sight; a block of the
-/// heap is handed out again by our functions only.
-pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) {
+/// heap is handed out again by our functions only. False if a block of the heap was freed before.
+pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) -> bool {
     let _errno = super::Errno::keep();
     match thread::me() {
         Some(t) => {
@@ -129,17 +129,23 @@ pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) {
             if !controlled {
                 rings::record(t, RecordKind::Free, flags, pc, addr, len);
             }
-            if seen {
-                fasttrack::free(t, addr, len, heap, pc);
+            let first = if seen {
+                fasttrack::free(t, addr, len, heap, pc)
             } else {
+                let first = !(heap && fasttrack::is_freed(addr));
                 shadow::forget(addr, len);
-            }
+                first
+            };
             if controlled {
                 rings::record(t, RecordKind::Free, flags, pc, addr, len);
             }
             sync::forget(t, addr, len);
+            first
         }
-        None => shadow::forget(addr, len),
+        None => {
+            shadow::forget(addr, len);
+            true
+        }
     }
 }
 
@@ -154,14 +160,12 @@ unsafe extern "C" fn do_calloc(count: usize, size: usize, pc: usize) -> usize {
 }
 
 unsafe extern "C" fn do_free(block: usize, pc: usize) {
-    let mut block = block;
-    if block != 0 && is_controlled() {
-        let twice = fasttrack::is_freed(block);
-        freeing(block, pc);
-        block = if twice { 0 } else { QUARANTINE.keep(block) };
-    } else {
-        freeing(block, pc);
-    }
+    let first = freeing(block, pc);
+    let block = match block != 0 && is_controlled() {
+        true if first => QUARANTINE.keep(block),
+        true => 0,
+        false => block,
+    };
     // SAFETY: the program's own call, or a block that it freed and that nobody gave back since.
     unsafe { __libc_free(block) };
 }
