@@ -15,6 +15,7 @@ use std::time::Duration;
 use selvedge_model::RegionKind;
 
 use crate::modules::{FunctionRegion, Location, Modules, Resolve};
+use crate::process;
 use crate::values::Handed;
 use crate::wire::{self, Chunk, Lane, RACES, RING, Record, Shared, Side};
 
@@ -105,6 +106,7 @@ impl Shm {
     pub fn pass_to(&self, command: &mut Command) {
         let fd: RawFd = self.fd.as_raw_fd();
         command.env(wire::ENV_FD, fd.to_string());
+        process::keep_apart(command);
         // SAFETY: between fork and exec only one async-signal-safe call is made.
         unsafe {
             command.pre_exec(move || check(libc::fcntl(fd, libc::F_SETFD, 0)).map(drop));
