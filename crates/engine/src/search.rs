@@ -20,7 +20,7 @@ use crate::executor::{
 use crate::harm::Left;
 use crate::run::Run;
 use crate::shards::{Error, Halt, SHARDS, Shards};
-use crate::witness::{Criterion, Judged, Question, Serials, Verdict, judge};
+use crate::witness::{Criterion, Judged, Question, Serials, judge};
 
 /// The results of a shard for one number.
 #[derive(Debug)]
@@ -224,7 +224,7 @@ impl<P: Points> Shard<P> {
         }
         let mut step = Step { run, nondeterminism, judged, tried: Vec::new() };
         let fails = matches!(step.run.ending.key, Key::Failed(_));
-        let violated = step.judged.as_ref().is_some_and(|j| j.verdict == Verdict::Differs);
+        let violated = step.judged.as_ref().is_some_and(|j| j.verdict.violates());
         if fails || violated || step.nondeterminism.is_some() || predicted.is_empty() {
             return Ok(Some(step));
         }

@@ -176,6 +176,7 @@ fn explore(
         undecided.into_iter().chain(linearity::undecided(&campaign)).collect();
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
+    report.stats.interleavings = linearity::interleavings(&campaign);
     report.stats.control = Some(effort(&campaign, deadline, complete, remarks));
     Ok((report, Answer { ended: campaign.has_ended(), undecided: is_undecided }))
 }

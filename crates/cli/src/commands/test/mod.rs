@@ -123,6 +123,7 @@ fn test(
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
     report.stats.bounds.extend(claims.unmatched());
     report.stats.conflicts = conflicts + campaign.determinism.conflicts;
+    report.stats.interleavings = linearity::interleavings(&campaign);
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
     let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
     Ok((report, answer))
