@@ -210,6 +210,30 @@ impl Read for Counting {
     }
 }
 
+/// How far a program is that runs freely. It has the terminal to itself: only other tools are told.
+pub(crate) struct Observing(Work);
+
+impl Observing {
+    /// Begins with no event seen.
+    pub(crate) fn new() -> Observing {
+        let mut work = Work::new("observe", "events", None);
+        if work.show == Show::Auto {
+            work.show = Show::Never;
+        }
+        Observing(work)
+    }
+
+    /// There have been `events` events and `findings` findings so far.
+    pub(crate) fn advance(&mut self, events: u64, findings: usize) {
+        self.0.advance(State { done: events, findings: Some(findings), ..State::default() });
+    }
+
+    /// Says that it has ended.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// How many executions there have been.
 pub(crate) struct Schedules {
     most: u64,

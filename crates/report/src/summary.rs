@@ -32,6 +32,9 @@ pub struct Stats {
     pub analyses: Vec<String>,
     /// Limits that were reached.
     pub bounds: Vec<Bound>,
+    /// What was found, but is not to be reported.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub suppressed: Vec<Suppressed>,
     /// Conflicts that `determinism` saw in blocks that ensure something, and atomic blocks that are not
     /// conflict-serializable where something is observed: what is ensured or observed says whether they matter.
     pub conflicts: u64,
@@ -41,6 +44,25 @@ pub struct Stats {
     /// What controlled executions cost, if there were any.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub control: Option<Effort>,
+}
+
+/// A finding that is not to be reported.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Suppressed {
+    /// The finding.
+    pub case: Case,
+    /// The rule that says so, as users wrote it.
+    pub rule: String,
+}
+
+impl Stats {
+    /// Keeps a finding that is not to be reported.
+    pub fn suppress(&mut self, suppressed: Suppressed) {
+        if !self.suppressed.iter().any(|s| s.case.id == suppressed.case.id) {
+            self.suppressed.push(suppressed);
+        }
+    }
 }
 
 /// A limit that was reached, because of which findings may be missing.

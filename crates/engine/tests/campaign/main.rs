@@ -8,6 +8,7 @@ mod simulated;
 #[path = "../../../explore/tests/strategies/system.rs"]
 #[allow(dead_code)] // The strategies' own tests use more of it.
 mod system;
+mod ways;
 
 use std::sync::Arc;
 

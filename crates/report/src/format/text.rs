@@ -55,6 +55,11 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
         let _ = writeln!(text, "  {line}");
     }
     text.push_str(&summary(report, &listed));
+    match report.stats.suppressed.len() {
+        0 => {}
+        1 => text.push_str("1 finding was suppressed\n"),
+        n => text.push_str(&format!("{n} findings were suppressed\n")),
+    }
     text
 }
 

@@ -28,9 +28,11 @@ use super::waiting::Waiting;
 use crate::checking::NativeChecking;
 use crate::commands::check;
 use crate::control::determinism;
+use crate::messages::named;
 use crate::program::heap::{Block, Heap};
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::{self, SharedSymbolizer};
+use crate::progress::Observing;
 use crate::store::Journal;
 use crate::store::states::About;
 
@@ -41,12 +43,14 @@ pub(super) struct Watched {
     pub(super) remarks: Vec<String>,
 }
 
+/// After this many events it is told how far the program is.
+const TOLD: u64 = 1024;
+
 /// Receives the events and races of a run.
 pub(super) struct Watch {
     pipeline: Pipeline,
     symbolizer: SharedSymbolizer,
     suppressions: Suppressions,
-    suppressed: BTreeSet<FindingId>,
     journal: Journal,
     checking: Option<NativeChecking>,
     report: Report,
@@ -61,8 +65,8 @@ pub(super) struct Watch {
     /// What is wrong with the program's own suppressions.
     warnings: Vec<String>,
     record: Option<Recording>,
-    /// A user watches: what keeps the program from ending is told at once.
-    is_live: bool,
+    /// A user watches: what keeps the program from ending is told at once, and how far it is.
+    live: Option<Observing>,
     /// Set when threads wait for each other for ever.
     pub(super) stuck: Arc<AtomicBool>,
     /// The id of the finding of each native race, by the race's number.
@@ -102,7 +106,6 @@ impl Watch {
             pipeline,
             symbolizer,
             suppressions,
-            suppressed: BTreeSet::new(),
             journal,
             checking: None,
             report: Report::default(),
@@ -116,7 +119,7 @@ impl Watch {
             objects: Objects::default(),
             warnings: Vec::new(),
             record: None,
-            is_live: false,
+            live: None,
             stuck: Arc::default(),
             races: BTreeMap::new(),
             about: About::default(),
@@ -172,7 +175,7 @@ impl Watch {
 
     /// For a user who watches the run.
     pub(super) fn live(self) -> Watch {
-        Watch { is_live: true, ..self }
+        Watch { live: Some(Observing::new()), ..self }
     }
 
     /// Whether the program did anything besides starting, ending and allocating memory.
@@ -235,6 +238,10 @@ impl Watch {
             cases.into_iter().for_each(|case| self.add(case, &[]));
         }
         self.final_counts(outcome);
+        if let Some(live) = &mut self.live {
+            live.advance(self.report.stats.events, self.report.cases.len());
+            live.clear();
+        }
         let stats = &mut self.report.stats;
         stats.traces = 1;
         stats.threads = self.threads.len();
@@ -250,11 +257,6 @@ impl Watch {
             remarks.push(words::program_ended(ended));
         }
         remarks.extend(words::children(outcome.children.all, outcome.children.running));
-        match self.suppressed.len() {
-            0 => {}
-            1 => remarks.push("1 finding was suppressed".to_owned()),
-            n => remarks.push(format!("{n} findings were suppressed")),
-        }
         Watched { report: self.report, remarks }
     }
 
@@ -320,10 +322,8 @@ impl Watch {
     /// Adds a finding to the report and to the store, unless it is suppressed. `modules` are the files
     /// whose code took part.
     fn add(&mut self, finding: Case, modules: &[String]) {
-        if self.suppressions.match_finding(&finding, modules) {
-            self.suppressed.insert(finding.id);
-            return;
-        }
+        let stats = &mut self.report.stats;
+        let Some(finding) = self.suppressions.pass(finding, modules, stats) else { return };
         let id = finding.id;
         self.report.add(finding);
         if let Some(stored) = self.report.cases.iter().find(|f| f.id == id) {
@@ -442,6 +442,11 @@ impl Watch {
 impl Observe for Watch {
     fn event(&mut self, event: &Event, symbols: &Symbols) {
         self.report.stats.events += 1;
+        if self.report.stats.events.is_multiple_of(TOLD)
+            && let Some(live) = &mut self.live
+        {
+            live.advance(self.report.stats.events, self.report.cases.len());
+        }
         if let Some(record) = &mut self.record {
             record.event(event, symbols);
         }
@@ -556,9 +561,8 @@ impl Observe for Watch {
         let last = self.threads.keys().next_back().copied().unwrap_or(ThreadId(0));
         if let Some(finding) = self.waiting.begin(*wait, &self.held, last) {
             let case = self.with_names(Case::new(&finding, symbols), &finding);
-            if self.is_live {
-                let summary = words::summary(&case);
-                anstream::eprintln!("selvedge: {summary}: these threads will not go on");
+            if self.live.is_some() {
+                anstream::eprintln!("selvedge: {}: these threads will not go on", named(&case));
             }
             self.add(case, &[]);
             self.stuck.store(true, Ordering::Relaxed);

@@ -109,15 +109,15 @@ fn test(
     report.cases = cases.into_iter().filter(Case::is_finding).chain(report.cases).collect();
     watcher.progress.clear();
     let differences = differences(&mut campaign, args, deadline, journal)?;
-    let wanted = |case: &Case| !suppressions.match_finding(case, &[]);
-    differences.into_iter().filter(wanted).for_each(|case| report.add(case));
+    let differences = suppressions.pass_all(differences, &mut report.stats);
+    differences.into_iter().for_each(|case| report.add(case));
     let undecided = determinism::undecided(&campaign.determinism, false);
     let undecided: Vec<Remark> =
         undecided.into_iter().chain(linearity::undecided(&campaign)).collect();
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
-    for failure in failures.into_iter().filter(wanted) {
+    for failure in suppressions.pass_all(failures, &mut report.stats) {
         journal.add(report.merge(failure, Keep::Second));
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
