@@ -97,7 +97,6 @@ macro_rules! pass {
     };
     (word $i:literal) => { usize };
 }
-use pass;
 
 vectors! {
     GOMP_doacross_post, GOMP_doacross_wait wait;

@@ -104,7 +104,7 @@ fn gone(lock: usize, pc: usize) {
 /// The functions of a kind of lock, in C and in Fortran.
 macro_rules! locks {
     ($($nests:literal $module:ident: $init:ident $destroy:ident $set:ident $unset:ident $test:ident;)*) => {$(
-        mod $module {
+        pub mod $module {
             use super::*;
 
             pub unsafe extern "C" fn init(lock: usize, pc: usize) {

@@ -491,15 +491,14 @@ pub unsafe extern "C" fn GOMP_target_ext(
     depend: *const usize,
     arguments: usize,
 ) {
+    let real = |flags| {
+        real!(GOMP_target_ext(
+            device, code, count, addresses, sizes, kinds, flags, depend, arguments
+        )
+            as fn(c_int, usize, usize, usize, usize, usize, usize, *const usize, usize) -> ())
+    };
     // SAFETY: the program's own call.
-    unsafe {
-        target(flags, depend, |flags| {
-            real!(GOMP_target_ext(
-                device, code, count, addresses, sizes, kinds, flags, depend, arguments
-            )
-                as fn(c_int, usize, usize, usize, usize, usize, usize, *const usize, usize) -> ())
-        });
-    }
+    unsafe { target(flags, depend, real) };
 }
 
 macro_rules! transfers {
@@ -515,13 +514,12 @@ macro_rules! transfers {
             flags: usize,
             depend: *const usize,
         ) {
+            let real = |flags| {
+                real!($name(device, count, addresses, sizes, kinds, flags, depend)
+                    as fn(c_int, usize, usize, usize, usize, usize, *const usize) -> ())
+            };
             // SAFETY: the program's own call.
-            unsafe {
-                target(flags, depend, |flags| {
-                    real!($name(device, count, addresses, sizes, kinds, flags, depend)
-                        as fn(c_int, usize, usize, usize, usize, usize, *const usize) -> ())
-                });
-            }
+            unsafe { target(flags, depend, real) };
         }
     )*};
 }
