@@ -111,6 +111,7 @@ fn misuse_and_open_blocks_are_never_green() {
         ("-DOUTSIDE", 2, "\"after\" is used outside of every deterministic block\n  at blocks.c:"),
         ("-DSTRAY", 2, "a deterministic block ends that its thread has not begun\n  at blocks.c:"),
         ("-DOPEN", 3, "the deterministic block \"solve\", begun at blocks.c:"),
+        ("-DABANDONED", 3, "the deterministic block \"add\", begun at blocks.c:"),
         ("-DLONELY", 3, "\"solve\""),
     ] {
         project.build("blocks.c", &[option, "-DQUIET"]);
