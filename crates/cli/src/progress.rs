@@ -80,12 +80,6 @@ impl Work {
         work
     }
 
-    /// The same work goes on with another part of it.
-    fn turn_to(&mut self, what: &str) {
-        what.clone_into(&mut self.what);
-        self.tell_tools();
-    }
-
     fn advance(&mut self, state: State) {
         self.state = state;
         let now = Instant::now();
@@ -250,11 +244,6 @@ impl Schedules {
     /// Counts up to `most` executions.
     pub(crate) fn new(what: &str, most: u64) -> Schedules {
         Schedules { most, work: Work::new(what, "schedules", Some(most)) }
-    }
-
-    /// The executions from now on are for something else.
-    pub(crate) fn turn_to(&mut self, what: &str) {
-        self.work.turn_to(what);
     }
 
     /// Updates the line: `done` schedules were tried and `findings` findings are known.

@@ -120,7 +120,7 @@ fn progress_is_silent_in_pipes_and_json_for_tools() {
     let args = ["--progress", "json", "test", "--fail-on", "never", "--schedules", "60"];
     let output = project.selvedge(&[&args[..], &["--", "./program"]].concat());
     let text = stderr(&output);
-    for what in ["observe", "confirm", "explore"] {
+    for what in ["observe", "test"] {
         assert!(text.contains(&format!("\"what\":\"{what}\"")), "{what}: {text}");
     }
 

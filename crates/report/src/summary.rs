@@ -1,6 +1,7 @@
 //! All cases of a command, and what was analysed.
 
 use selvedge_model::{Keep, Site, Uncontrolled};
+use selvedge_specs::atomic::Interleavings;
 
 use crate::{Baseline, Case, Failure, Outcome, Variable};
 
@@ -37,6 +38,9 @@ pub struct Stats {
     /// Conflicts that `determinism` saw in blocks that ensure something, and atomic blocks that are not
     /// conflict-serializable where something is observed: what is ensured or observed says whether they matter.
     pub conflicts: u64,
+    /// How interleavings of atomic blocks were judged, where something is observed.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub interleavings: Option<Interleavings>,
     /// What controlled executions cost, if there were any.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub control: Option<Effort>,
@@ -172,14 +176,20 @@ pub enum Remark {
     },
     /// Something is observed, and no two threads were in atomic blocks at the same time.
     NothingOverlapped,
-    /// Something is observed, and no serial order of atomic blocks could be executed.
+    /// Something is observed, and no serial order of atomic blocks could be executed for so many interleavings of all.
     Unforced {
         interleavings: u64,
+        #[cfg_attr(feature = "serde", serde(default))]
+        of: u64,
     },
-    /// Something is observed, and there were more serial orders than are tried.
+    /// Something is observed, and so many interleavings of all had more serial orders than are tried.
     TooManyOrders {
         interleavings: u64,
+        #[cfg_attr(feature = "serde", serde(default))]
+        of: u64,
     },
+    /// A program that runs freely observes something: no serial execution was looked for.
+    ObservedOnly,
     /// No two executions of a deterministic block could be compared.
     Incomparable {
         block: String,

@@ -216,3 +216,27 @@ fn empty(format: &str) -> String {
     let mut view = View { sources: Sources::new(|_| None), width: 100, wraps: false, all: true };
     Format::named(format).expect("a format").show(&Report { stats, ..Report::default() }, &mut view)
 }
+
+/// What could not be confirmed is a number in what people read, unless they ask for all of it.
+#[test]
+fn what_could_not_be_confirmed_is_counted() {
+    let all = cases();
+    let case = |status| {
+        let mut case = all[0].clone();
+        case.status = status;
+        case
+    };
+    let mut unlikely = case(Status::Unconfirmed);
+    unlikely.places[0].site = Site::parse("unlikely.c:77");
+    let report = Report { cases: vec![case(Status::Confirmed), unlikely], ..Report::default() };
+    for format in ["text", "markdown", "html"] {
+        let show = |all| {
+            let sources = Sources::new(|_| None);
+            let mut view = View { sources, width: 100, wraps: false, all };
+            Format::named(format).expect("a format").show(&report, &mut view)
+        };
+        let line = "1 prediction could not be confirmed";
+        assert!(show(false).contains(line) && !show(false).contains("unlikely.c:77"), "{format}");
+        assert!(!show(true).contains(line) && show(true).contains("unlikely.c:77"), "{format}");
+    }
+}

@@ -11,7 +11,7 @@ use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::margin::at_most;
 use selvedge_engine::observe::observe;
 use selvedge_engine::replay::{follow, watch};
-use selvedge_engine::{Attempt, Confirmer, Executor, Points, Replayed};
+use selvedge_engine::{Attempt, Confirmer, Executor, JUDGED, Points, Replayed};
 use selvedge_explore::rng::derive;
 use selvedge_explore::strategies::directed::ATTEMPTS;
 use selvedge_explore::{Pos, Prefix, RandomWalk, Rng, Strategy};
@@ -119,6 +119,7 @@ fn directed(
         input: ready.schedule.seed,
         releases: observation.releases,
         usual: observation.baseline.clone().map(|(left, _)| left),
+        judged: JUDGED,
     };
     let same =
         |s: &&selvedge_engine::Seen<_, _>| is_same_bug(case, &Case::new(&s.finding, &s.symbols));

@@ -5,7 +5,7 @@ use selvedge_runtime::control::WatchList;
 
 use super::cases::{Predicted, failure};
 use super::determinism;
-use crate::deadline::{DIRECTED, Deadline};
+use crate::deadline::Deadline;
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::Journal;
@@ -24,10 +24,6 @@ pub(crate) struct Watcher<'a> {
 impl Host<WatchList> for Watcher<'_> {
     fn is_over(&self) -> bool {
         self.deadline.ends_exploring()
-    }
-
-    fn is_late(&self) -> bool {
-        self.deadline.signal().is_some() || self.deadline.until(DIRECTED).is_zero()
     }
 
     fn attempted(&mut self, index: usize, attempted: &Attempted) {

@@ -234,8 +234,30 @@ struct Stats<'a> {
     bounds: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conflicts: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interleavings: Option<Interleavings>,
     #[serde(flatten)]
     control: Option<Effort>,
+}
+
+/// Executions with atomic blocks where something is observed.
+#[derive(Serialize)]
+struct Interleavings {
+    /// In which blocks overlapped.
+    overlapping: u64,
+    linearizable: u64,
+    not_linearizable: u64,
+    undecided: u64,
+    /// Serial orders that were looked at, in all.
+    orders: Orders,
+    /// Serial executions that this took.
+    serial_executions: u64,
+}
+
+#[derive(Serialize)]
+struct Orders {
+    linearizable: u64,
+    not_linearizable: u64,
 }
 
 #[derive(Serialize)]
@@ -267,6 +289,17 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
             analyses: &report.stats.analyses,
             bounds: report.stats.bounds.iter().map(Bound::words).collect(),
             conflicts: Some(report.stats.conflicts).filter(|&n| n > 0),
+            interleavings: report.stats.interleavings.map(|i| Interleavings {
+                overlapping: i.overlapping(),
+                linearizable: i.explained.interleavings,
+                not_linearizable: i.unexplained.interleavings,
+                undecided: i.unforced + i.too_many,
+                orders: Orders {
+                    linearizable: i.explained.orders,
+                    not_linearizable: i.unexplained.orders,
+                },
+                serial_executions: i.executions,
+            }),
             control: report.stats.control.as_ref().map(|c| Effort {
                 schedules: c.schedules,
                 seconds: c.seconds,

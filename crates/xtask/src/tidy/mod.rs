@@ -79,6 +79,9 @@ fn check_file(path: &Path, text: &str, problems: &mut Vec<String>) {
             problem(format!("contains {word}"));
         }
     }
+    if text.contains("asm!(") && !path.iter().any(|part| part == "arch" || part == "tidy") {
+        problem("contains assembly, which belongs into a folder `arch`".into());
+    }
     if path.ends_with("lib.rs") || path.ends_with("main.rs") {
         let name = path.components().nth(1).map(|c| c.as_os_str().to_string_lossy().into_owned());
         let may = name.is_some_and(|n| MAY_BE_UNSAFE.contains(&n.as_str()));

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
-use selvedge_engine::{Anomaly, Differing, InMemory, Origin, States, Wrong};
+use selvedge_engine::{Anomaly, Differing, InMemory, Key, Linearity, Origin, States, Wrong};
 use selvedge_model::{
-    Ended, Event, Finding, FindingId, FirstRace, Kind, Misuse, Op, Schedule, Site, SiteId, Subject,
-    Symbols, ThreadId,
+    Ended, Event, Finding, FindingId, FirstRace, Kind, Misuse, Op, Region, RegionKind, Schedule,
+    Site, SiteId, Subject, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
 use selvedge_runtime::decode::Wait;
@@ -82,6 +82,8 @@ pub(super) struct Watch {
     /// Conflicts in deterministic regions, by the name of the region. What a block ensures says whether its conflicts
     /// matter, so they wait until it is known what ensures something.
     conflicts: Vec<(Box<str>, Case)>,
+    /// Atomic regions that are not conflict-serializable, by name. What is observed says whether that matters.
+    serial_conflicts: Vec<(Box<str>, Case)>,
     /// Executions of blocks that ensure something, by the block; how many could be compared.
     compared: BTreeMap<Box<str>, (u64, u64)>,
 }
@@ -125,6 +127,7 @@ impl Watch {
             judges: Judges::default(),
             wrong: None,
             conflicts: Vec::new(),
+            serial_conflicts: Vec::new(),
             compared: BTreeMap::new(),
         }
     }
@@ -150,11 +153,17 @@ impl Watch {
         seen: &BlocksSeen,
         symbols: &Symbols,
     ) -> Result<Vec<String>, Box<Wrong>> {
-        let blocks = seen.clone().placed(symbols);
-        if let Some(wrong) = self.wrong.take().or(blocks.wrong) {
+        let mut blocks = seen.clone().placed(symbols);
+        if let Some(wrong) = self.wrong.take().or(blocks.wrong.take()) {
             return Err(Box::new(wrong));
         }
         let ended = self.ended == Some(Ended::Code(0));
+        let mut linearity = Linearity::<()>::default();
+        let key = if ended { Key::Exited(0) } else { Key::Undecided };
+        linearity.add(1, (&blocks, key), None, (&Schedule::default(), &()));
+        if let Some(misuse) = linearity.misuse() {
+            return Err(Box::new(Wrong::Atomic(misuse)));
+        }
         let unclosed = blocks.unclosed.iter().filter(|_| ended).map(determinism::unclosed);
         let alone = self.compared.iter().filter(|(_, (_, compared))| *compared == 0);
         let alone = alone.map(|(block, (all, _))| Remark::Incomparable {
@@ -222,6 +231,7 @@ impl Watch {
                 false => self.add(case, &[]),
             }
         }
+        self.withhold(outcome);
         if let Some(checking) = self.checking.take() {
             let (name, cases) = checking.finish();
             self.report.stats.analyses.push(name.to_owned());
@@ -248,6 +258,18 @@ impl Watch {
         }
         remarks.extend(words::children(outcome.children.all, outcome.children.running));
         Watched { report: self.report, remarks }
+    }
+
+    /// Where something is observed, that decides about atomic blocks, and not their conflicts.
+    fn withhold(&mut self, outcome: &Outcome) {
+        let found = std::mem::take(&mut self.serial_conflicts);
+        if outcome.blocks.atomic.observed.is_empty() {
+            found.into_iter().for_each(|(_, case)| self.add(case, &[]));
+            return;
+        }
+        let names: BTreeSet<Box<str>> = found.into_iter().map(|(name, _)| name).collect();
+        self.report.stats.conflicts += names.len() as u64;
+        self.warnings.push(words::remark(&Remark::ObservedOnly));
     }
 
     /// Updates how often each race happened: that is known only at the end.
@@ -279,10 +301,18 @@ impl Watch {
         let new: Vec<Finding> = self.pipeline.news().filter(possible).cloned().collect();
         for finding in new {
             let case = self.with_names(Case::new(&finding, symbols), &finding);
-            match finding.subject {
-                Subject::Region(region) if finding.kind == Kind::DeterminismViolation => {
-                    let name = symbols.region(region).map_or("".into(), |r| r.name.clone());
-                    self.conflicts.push((name, case));
+            let region = match finding.subject {
+                Subject::Region(region) => symbols.region(region),
+                _ => None,
+            };
+            match region {
+                Some(region) if finding.kind == Kind::DeterminismViolation => {
+                    self.conflicts.push((region.name.clone(), case));
+                }
+                Some(Region { name, kind: RegionKind::Atomic })
+                    if finding.kind == Kind::AtomicityViolation =>
+                {
+                    self.serial_conflicts.push((name.clone(), case));
                 }
                 _ => self.add(case, &[]),
             }

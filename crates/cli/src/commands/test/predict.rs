@@ -19,7 +19,7 @@ use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 
 /// The number of controlled executions to observe.
-const OBSERVED: u64 = 3;
+const OBSERVED: u64 = 2;
 
 /// Observes the program. Findings with a target become predictions; the others go into the report.
 pub(super) fn predict(
