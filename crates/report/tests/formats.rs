@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{cases, hostile, shown};
-use selvedge_model::{Status, Values};
+use selvedge_model::{Site, Status, Values};
 use selvedge_report::{
     Act, Baseline, Case, Elided, Format, How, Interleaving, Report, Row, Sources, Stats,
     Suppressed, Verb, View,

@@ -95,7 +95,9 @@ fn page(work: &Path, source: &str, options: &[&str]) -> Result<String, String> {
     let include = format!("-I{}", root().join("crates/runtime/include").display());
     let build = ["cc", "-g", "-O1", "-pthread", &include, name, "-o", "program"];
     tool(work, &[&build, options].concat())?;
-    tool(work, &["test", "--fail-on", "never", "--schedules", "300", "--", "./program"])?;
+    // With time enough, interleavings become as short as they can.
+    let budget = ["--schedules", "300", "--time", "10m"];
+    tool(work, &[&["test", "--fail-on", "never"], &budget[..], &["--", "./program"]].concat())?;
     tool(work, &["report", "--html", "report.html"])?;
     fs::read_to_string(work.join("report.html")).map_err(|e| e.to_string())
 }

@@ -60,7 +60,7 @@
       this.pane = how.querySelector(".pane");
       this.bar = how.querySelector(".steps");
       this.all = this.bar.querySelector(".all");
-      this.names = [...how.querySelectorAll(".lanes thead th")].map((th) => th.textContent);
+      this.names = [...how.querySelectorAll("th.thread")].map((th) => th.textContent);
       this.rows = [...how.querySelectorAll("tbody > tr:not(.parts)")];
       this.numbers = new Map(this.rows.map((row, i) => [row, i]));
       this.current = null;
@@ -136,7 +136,7 @@
       if (!alone) lane.scrollIntoView({ block: "nearest", inline: "nearest" });
       this.draw(row);
       const steps = this.rows.filter((one) => this.isStep(one));
-      const says = lane.dataset.thread ? lane.textContent : `${this.names[lane.cellIndex]}: ${lane.textContent}`;
+      const says = lane.dataset.thread ? lane.textContent : `${this.names[lane.dataset.lane]}: ${lane.textContent}`;
       this.bar.querySelector(".at").textContent = `${steps.indexOf(row) + 1} of ${steps.length}: ${says}`;
     }
 
