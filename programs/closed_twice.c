@@ -23,7 +23,7 @@ static void *give_up(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t threads[MOST];
-    int count = size(argc, argv, 2);
+    int count = family_size(argc, argv, 2);
     atomic_store(&object, malloc(64));
     for (int i = 0; i < count; i++) threads[i] = start(give_up, NULL);
     for (int i = 0; i < count; i++) join(threads[i]);

@@ -50,7 +50,7 @@ static void *close_connection(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t handlers[MOST];
-    int count = size(argc, argv, 2);
+    int count = family_size(argc, argv, 2);
     (void)lock;
     connection.buffer = calloc(16, sizeof *connection.buffer);
     atomic_store(&connection.open, 1);

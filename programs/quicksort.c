@@ -65,7 +65,7 @@ static void *sort(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t threads[MOST];
-    int count = size(argc, argv, 2);
+    int count = family_size(argc, argv, 2);
     for (int i = 0; i < LENGTH; i++) values[i] = i * 7 % LENGTH;
     add(0, LENGTH);
     for (int i = 0; i < count; i++) threads[i] = start(sort, NULL);

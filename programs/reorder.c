@@ -39,7 +39,7 @@ static void *check(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t setters[MOST];
-    int count = size(argc, argv, 5);
+    int count = family_size(argc, argv, 5);
     (void)lock;
     for (int i = 0; i < count; i++) setters[i] = start(set, NULL);
     pthread_t checker = start(check, NULL);

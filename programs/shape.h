@@ -33,7 +33,7 @@ static inline pthread_t start(body f, void *arg) {
 enum { MOST = 128 };
 
 // The size that the program was started with, or the usual one.
-static inline int size(int argc, char **argv, int usual) {
+static inline int family_size(int argc, char **argv, int usual) {
     int wanted = argc > 1 ? atoi(argv[1]) : usual;
     return wanted < 1 ? 1 : wanted > MOST ? MOST : wanted;
 }

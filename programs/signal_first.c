@@ -34,7 +34,7 @@ static void *await(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t threads[MOST];
-    workers = size(argc, argv, 2);
+    workers = family_size(argc, argv, 2);
     pthread_t waiter = start(await, NULL);
     for (int i = 0; i < workers; i++) threads[i] = start(labour, NULL);
     for (int i = 0; i < workers; i++) join(threads[i]);

@@ -35,7 +35,7 @@ static void *add(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t threads[MOST];
-    int count = size(argc, argv, 1);
+    int count = family_size(argc, argv, 1);
     pthread_t computer = start(compute, NULL);
     for (int i = 0; i < count; i++) threads[i] = start(add, NULL);
     for (int i = 0; i < count; i++) join(threads[i]);

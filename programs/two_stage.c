@@ -41,7 +41,7 @@ static void *use(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t threads[MOST];
-    int count = size(argc, argv, 2);
+    int count = family_size(argc, argv, 2);
     for (int i = 0; i < count; i++) threads[i] = start(initialise, NULL);
     pthread_t user = start(use, NULL);
     for (int i = 0; i < count; i++) join(threads[i]);

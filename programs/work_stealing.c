@@ -57,7 +57,7 @@ static void *thief(void *arg) {
 
 int main(int argc, char **argv) {
     pthread_t thieves[MOST];
-    int count = size(argc, argv, 1), tasks = count + MORE;
+    int count = family_size(argc, argv, 1), tasks = count + MORE;
     for (int i = 0; i < tasks; i++) push();
     for (int i = 0; i < count; i++) thieves[i] = start(thief, NULL);
     for (int i = 0; i < tasks; i++) take(pop());

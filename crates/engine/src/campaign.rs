@@ -279,7 +279,8 @@ impl<F: Factory> Campaign<F> {
         let host = RefCell::new(host);
         let searched = turns::run(
             &factory,
-            (search, aims, self.budget.attempts),
+            search,
+            (aims, self.budget.attempts),
             || host.borrow().is_over(),
             |done| {
                 let host = &mut **host.borrow_mut();

@@ -28,11 +28,14 @@ pub struct Aims<N, P> {
     pub confirmer: Confirmer,
 }
 
+/// The aims of an executor.
+type AimsOf<X> = Aims<<X as Executor>::Names, <X as Executor>::Points>;
+
 /// What was done in one turn.
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// An undirected execution.
-    Searched(Step),
+    Searched(Box<Step>),
     /// An attempt at the prediction with this index.
     Tried(usize, Trial),
 }
@@ -62,7 +65,8 @@ struct Part<P> {
 /// Passes the result of each turn to `each`, in order, until `each` breaks or `stop` returns true.
 pub(crate) fn run<F, P>(
     factory: &Arc<F>,
-    (search, aims, attempts): (Search<P>, Option<Aims<<F::Executor as Executor>::Names, P>>, u64),
+    search: Search<P>,
+    (aims, attempts): (Option<AimsOf<F::Executor>>, u64),
     stop: impl Fn() -> bool,
     mut each: impl FnMut(Turn) -> ControlFlow<()>,
 ) -> Result<Searched, Halt<Error<F>>>
@@ -122,7 +126,7 @@ impl<P: Points> Part<P> {
         if !self.exhausted
             && let Some(step) = self.shard.step(executor)?
         {
-            return Ok(Some(Turn::Searched(step)));
+            return Ok(Some(Turn::Searched(Box::new(step))));
         }
         self.exhausted = true;
         match aims {

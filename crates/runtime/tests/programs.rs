@@ -6,8 +6,10 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -46,10 +48,18 @@ fn sources() -> Vec<PathBuf> {
     list
 }
 
+/// The executable of a program or its twin. It is built once: tests of several sizes share it.
 fn build(source: &Path, fixed: bool) -> PathBuf {
-    let rust = source.extension().is_some_and(|e| e == "rs");
-    let compiler = if rust { Compiler::Rustc } else { Compiler::Gcc };
-    Built::new(source, compiler, fixed, &workspace("programs")).expect("it compiles").program
+    type Builds = BTreeMap<(PathBuf, bool), Arc<OnceLock<PathBuf>>>;
+    static BUILDS: Mutex<Builds> = Mutex::new(BTreeMap::new());
+    let key = (source.to_owned(), fixed);
+    let build = Arc::clone(BUILDS.lock().expect("no test panics here").entry(key).or_default());
+    let program = || {
+        let rust = source.extension().is_some_and(|e| e == "rs");
+        let compiler = if rust { Compiler::Rustc } else { Compiler::Gcc };
+        Built::new(source, compiler, fixed, &workspace("programs")).expect("it compiles").program
+    };
+    build.get_or_init(program).clone()
 }
 
 /// The sizes that the head of a program names; none if it has one only.

@@ -34,6 +34,14 @@ pub use gomp::Within;
 pub use nodes::after_fork;
 use nodes::{NONE, Part, barrier, dependences, key, node, state};
 
+/// The interface's `ompt_scope_endpoint_t`.
+mod endpoint {
+    use core::ffi::c_int;
+
+    pub const BEGIN: c_int = 1;
+    pub const END: c_int = 2;
+}
+
 /// A thread begins a team: its number.
 fn begin_team(pc: usize) -> u32 {
     let new = nodes::take();

@@ -4,6 +4,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use super::endpoint::{BEGIN, END};
 use super::nodes::dependences::{self, Dependence};
 use super::nodes::{NONE, Part, key, node, state};
 use super::{
@@ -51,10 +52,6 @@ unsafe extern "C" fn parallel_end(team: Data, _task: Data, _flags: c_int, pc: us
         end_team(team, pc);
     }
 }
-
-/// The interface's `ompt_scope_endpoint_t`.
-pub const BEGIN: c_int = 1;
-pub const END: c_int = 2;
 
 unsafe extern "C" fn implicit_task(
     endpoint: c_int,
