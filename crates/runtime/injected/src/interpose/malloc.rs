@@ -8,7 +8,7 @@
 //! Ground rule: shadow changes of a free happen before the block is given back; after that another
 //! thread may already have it.
 //!
-//! Under control freed blocks are kept for a while ([`Quarantine`]): until then every access to them is seen to be
+//! Under control freed blocks are kept for a while (`Quarantine`): until then every access to them is seen to be
 //! misuse, and freeing them once more does no damage.
 
 #![allow(missing_docs, non_snake_case)] // The names are the C and C++ libraries'.

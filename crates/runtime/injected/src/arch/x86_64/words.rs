@@ -1,4 +1,4 @@
-//! The words that each thread has for itself, where the entries of [`check`](super::check) find them.
+//! The words that each thread has for itself, where the entries of `check` find them.
 //!
 //! | offset | what |
 //! | --- | --- |

@@ -283,7 +283,7 @@ pub struct StartTool {
 /// Whether a library calls back: what it tells of locks is then all that there is to know.
 static SPEAKS: AtomicBool = AtomicBool::new(false);
 
-/// See [`SPEAKS`].
+/// See `SPEAKS`.
 pub fn speaks() -> bool {
     SPEAKS.load(Ordering::Relaxed)
 }

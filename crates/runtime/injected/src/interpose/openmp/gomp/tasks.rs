@@ -1,5 +1,5 @@
 //! Tasks and loops of tasks. The library copies a task's argument, by a function of the program if there is one, and
-//! calls the task's function with the copy. We put a [`Head`] before the argument and pass functions of ours.
+//! calls the task's function with the copy. We put a `Head` before the argument and pass functions of ours.
 //!
 //! The library writes into the argument as the program's compiler expects it: the event of a detached task into the
 //! first word, the bounds of a loop into the first two; and it finds the reductions of a loop in the third. So the
