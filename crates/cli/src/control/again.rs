@@ -8,13 +8,14 @@ use selvedge_engine::witness::Unserial;
 use selvedge_engine::{Ask, Contrast, Criterion, Executor, Noted, Points, Replayed, Sought};
 use selvedge_model::schedule::ScheduleError;
 use selvedge_model::{Schedule, Site};
-use selvedge_report::{Case, Memory, Subject, Watched as ReportedAccess, words};
+use selvedge_report::{Case, Memory, Subject, Watched as ReportedAccess};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{CodePlace, WatchList, Watched};
 
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
+use crate::messages::named;
 use crate::store::{self, RunId, Store};
 
 /// So many serial executions of other blocks are tried to explain a replay.
@@ -146,10 +147,8 @@ pub(crate) fn stored(
         }
         [one] => one.clone(),
         several => {
-            let lines: Vec<String> = several
-                .iter()
-                .map(|(run, f)| format!("  {} {} (run {run})", f.id, words::summary(f)))
-                .collect();
+            let lines: Vec<String> =
+                several.iter().map(|(run, case)| format!("  {}, run {run}", named(case))).collect();
             return Err(Failure::Usage(format!(
                 "several ids begin with {prefix}:\n{}",
                 lines.join("\n")
@@ -257,8 +256,7 @@ mod tests {
             None => symbols.nameless.add(addr),
         }
         let place = |line: u32| {
-            let frame =
-                Frame { function: function.into(), file: "a.c".into(), line, column: 3 };
+            let frame = Frame { function: function.into(), file: "a.c".into(), line, column: 3 };
             selvedge_model::Place {
                 thread: ThreadId(0),
                 site: SiteId(symbols.sites.intern(Site::Source(frame, Vec::new()))),

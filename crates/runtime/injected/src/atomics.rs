@@ -15,7 +15,7 @@ use crate::fasttrack;
 use crate::rings;
 use crate::sync::{self, Object};
 use crate::thread::{self, Seen, Thread};
-use crate::wire::{RecordKind, order};
+use crate::wire::{AccessKind, RecordKind, order};
 
 fn acquires(mo: u8) -> bool {
     matches!(mo, order::ACQUIRE | order::CONSUME | order::ACQ_REL | order::SEQ_CST)
@@ -55,6 +55,7 @@ fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl Fn() -> T
     let Some(t) = thread::me() else { return operation() };
     if let Some(c) = control::of(t) {
         return control::atomic(c, t, &Want::with(RecordKind::Load, mo, pc, addr, len), |t| {
+            fasttrack::used_controlled(t, (addr, len), AccessKind::AtomicRead, pc);
             let value = operation();
             // A reader of a lock of Rust looks whether a writer has it before it tries to take it. If one has, the
             // rest happens inside the standard library, and this is all that shows what the thread waits for.
@@ -131,6 +132,7 @@ fn store(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce()) {
     let Some(t) = thread::me() else { return operation() };
     if let Some(c) = control::of(t) {
         return control::atomic(c, t, &Want::with(RecordKind::Store, mo, pc, addr, len), |t| {
+            fasttrack::used_controlled(t, (addr, len), AccessKind::AtomicWrite, pc);
             operation();
             rings::record(t, RecordKind::Store, mo, pc, addr, len);
             ((), true)
@@ -167,6 +169,7 @@ fn update<T>(
     if let Some(c) = control::of(t) {
         let flags = mo | rings::may_lock(strong);
         return control::atomic(c, t, &Want::with(RecordKind::Update, flags, pc, addr, len), |t| {
+            fasttrack::used_controlled(t, (addr, len), AccessKind::AtomicWrite, pc);
             let (value, wrote) = operation();
             let mo = if wrote { mo } else { failed };
             rings::record_update(t, (wrote, strong), mo, pc, addr, len);

@@ -405,7 +405,10 @@ pub fn jump_to(t: &mut Thread, height: Height) {
 /// The thread ends, wherever it was.
 pub fn leave_all(t: &mut Thread) {
     while let Some(last) = t.regions.len.checked_sub(1) {
-        let pc = t.regions.open[last].pc;
+        let Open { pc, function, .. } = t.regions.open[last];
+        if !function {
+            rings::record(t, RecordKind::Abandoned, 0, pc, 0, 0);
+        }
         leave(t, last, pc);
     }
 }

@@ -19,6 +19,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_
 use crate::arch::words;
 use crate::clock::{Clock, ThreadClock};
 use crate::layout;
+pub use crate::layout::{ENTRY, KNOWN};
 use crate::places::{JOINTS, Joint};
 use crate::regions::{self, Height, Regions};
 use crate::shadow::{self, Cell, Cells, FIRST_MARK, MAX_CLOCK, SETS, SLOTS};
@@ -33,8 +34,6 @@ pub const STATE_OFFSET: usize = 1 << 16;
 pub const SETS_OFFSET: usize = 1 << 18;
 /// Bytes of the call stack, a ring: deeper frames overwrite the outermost.
 pub const STACK_LEN: usize = 1 << 16;
-/// Bytes of one entry of the call stack: the return address of a function and a place in it.
-pub const ENTRY: usize = 16;
 
 const _: () = assert!(STATE_OFFSET + size_of::<Thread>() <= SETS_OFFSET);
 const _: () = assert!(SETS_OFFSET + SETS * 128 <= layout::THREAD_LEN);
@@ -42,8 +41,6 @@ const _: () = assert!(SETS_OFFSET + SETS * 128 <= layout::THREAD_LEN);
 /// Entries of [`Thread::seen`], by address.
 const SEEN: usize = 16;
 
-/// Entries of [`Thread::known`].
-pub const KNOWN: usize = 32;
 /// An entry of [`Thread::known`] that equals no word and has no bytes: a set is never without.
 const NOTHING_KNOWN: u64 = !0xff;
 
@@ -71,6 +68,8 @@ pub struct Thread {
     pub unusual: bool,
     /// The thread combines a reduction by code of the program (see `openmp::reduction`).
     pub combines: bool,
+    /// Where the thread is among the teams and tasks of gcc's OpenMP.
+    pub openmp: crate::interpose::openmp::Within,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
     /// The thread is inside a library whose synchronization says nothing while this is not 0 (see `spmd`).
@@ -569,6 +568,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.known = [NOTHING_KNOWN; KNOWN];
     thread.ignore = 0;
     thread.combines = false;
+    thread.openmp = Default::default();
     thread.ignore_sync = 0;
     thread.set_record_accesses(false);
     thread.record_racy = false;

@@ -14,6 +14,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use super::wire::{self, Control};
+use crate::process;
 
 /// The lowest descriptor that we use; lower ones are left to the program.
 const FIRST_FD: i32 = 200;
@@ -59,6 +60,7 @@ impl Memory {
     pub fn pass_to(&self, command: &mut Command, processor: Option<usize>) {
         let fd = self.fd.as_raw_fd();
         command.env(wire::ENV_FD, fd.to_string());
+        process::keep_apart(command);
         // SAFETY: between fork and exec only async-signal-safe calls are made.
         unsafe {
             command.pre_exec(move || {

@@ -97,8 +97,10 @@ pub(super) fn execute(
         Outcome::Signaled(signal) => program.crash(signal),
         _ => None,
     };
+    let misuse = program.misused_memory();
     Ok(Execution {
         outcome,
+        misuse,
         schedule,
         events: history.events,
         stops,

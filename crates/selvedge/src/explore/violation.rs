@@ -47,13 +47,17 @@ pub enum Undecided {
     NothingOverlapped,
     /// Something is observed, and no serial order of atomic blocks could be executed.
     Unforced {
-        /// For how many executions that was tried.
+        /// For how many executions.
         interleavings: u64,
+        /// Of how many in which blocks overlapped.
+        of: u64,
     },
     /// Something is observed, and atomic blocks overlapped so much that there are too many serial orders.
     TooMany {
         /// In how many executions.
         interleavings: u64,
+        /// Of how many in which blocks overlapped.
+        of: u64,
     },
 }
 
@@ -77,15 +81,15 @@ impl fmt::Display for Undecided {
                 "something is observed, but no two threads were in atomic blocks at the same time, in any \
                  execution: nothing was checked",
             ),
-            Undecided::Unforced { interleavings } => write!(
+            Undecided::Unforced { interleavings, of } => write!(
                 f,
-                "no serial order of atomic blocks could be executed, for any of {interleavings} interleavings: \
-                 blocks wait for each other, or executions have other blocks; nothing was checked"
+                "no serial order of atomic blocks could be executed for {interleavings} of {of} interleavings: \
+                 blocks wait for each other, or executions have other blocks; whether they are atomic is not known"
             ),
-            Undecided::TooMany { interleavings } => write!(
+            Undecided::TooMany { interleavings, of } => write!(
                 f,
-                "atomic blocks overlapped so much that not all serial orders were tried, in {interleavings} \
-                 interleavings: use the strategy `interrupt`"
+                "atomic blocks overlapped so much that not all serial orders were tried, in {interleavings} of \
+                 {of} interleavings: use the strategy `interrupt`"
             ),
             Undecided::Incomparable { block, executions: 1 } => write!(
                 f,

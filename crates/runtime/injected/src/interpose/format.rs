@@ -28,7 +28,7 @@ impl Arguments {
     ///
     /// # Safety
     /// The list is of a call that has one more.
-    unsafe fn integer(&mut self) -> usize {
+    pub unsafe fn integer(&mut self) -> usize {
         const LAST: u32 = 48;
         // SAFETY: the caller's.
         unsafe {

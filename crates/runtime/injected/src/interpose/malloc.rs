@@ -7,10 +7,14 @@
 //!
 //! Ground rule: shadow changes of a free happen before the block is given back; after that another
 //! thread may already have it.
+//!
+//! Under control freed blocks are kept for a while ([`Quarantine`]): until then every access to them is seen to be
+//! misuse, and freeing them once more does no damage.
 
 #![allow(missing_docs, non_snake_case)] // The names are the C and C++ libraries'.
 
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::{instrumented, real};
 use crate::arch::{or_next, with_pc};
@@ -71,19 +75,50 @@ pub fn appeared(block: usize, len: usize, pc: usize) -> usize {
     block
 }
 
-/// A block is about to be given back.
-fn freeing(block: usize, pc: usize) {
+/// A block is about to be given back. False if it was freed before.
+fn freeing(block: usize, pc: usize) -> bool {
     if block == 0 || !crate::init::is_up() {
-        return;
+        return true;
     }
     const FREE: u32 = 1;
     misuse::calls_unsafe(FREE, pc);
-    gone(block, usable(block), true, pc);
+    gone(block, usable(block), true, pc)
+}
+
+/// The blocks that were freed last.
+struct Quarantine {
+    blocks: [AtomicUsize; Quarantine::BLOCKS],
+    next: AtomicUsize,
+}
+
+static QUARANTINE: Quarantine = Quarantine {
+    blocks: [const { AtomicUsize::new(0) }; Quarantine::BLOCKS],
+    next: AtomicUsize::new(0),
+};
+
+impl Quarantine {
+    const BLOCKS: usize = 1024;
+    /// Larger blocks are not kept: their shadow is not marked as freed throughout.
+    const LARGEST: usize = 1 << 15;
+
+    /// Keeps a block instead of one that was kept for long enough, which is to be given back; 0 if there is none.
+    fn keep(&self, block: usize) -> usize {
+        if usable(block) > Quarantine::LARGEST {
+            return block;
+        }
+        let at = self.next.fetch_add(1, Relaxed) % Quarantine::BLOCKS;
+        self.blocks[at].swap(block, Relaxed)
+    }
+}
+
+/// Whether threads run one at a time, so that freed blocks are kept.
+fn is_controlled() -> bool {
+    crate::init::is_up() && thread::me().is_some_and(|t| t.ring.is_log())
 }
 
 /// Memory is about to vanish. What is mapped where a mapping of the program was may be out of sight; a block of the
-/// heap is handed out again by our functions only.
-pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) {
+/// heap is handed out again by our functions only. False if a block of the heap was freed before.
+pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) -> bool {
     let _errno = super::Errno::keep();
     match thread::me() {
         Some(t) => {
@@ -94,17 +129,23 @@ pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) {
             if !controlled {
                 rings::record(t, RecordKind::Free, flags, pc, addr, len);
             }
-            if seen {
-                fasttrack::free(t, addr, len, heap, pc);
+            let first = if seen {
+                fasttrack::free(t, addr, len, heap, pc)
             } else {
+                let first = !(heap && fasttrack::is_freed(addr));
                 shadow::forget(addr, len);
-            }
+                first
+            };
             if controlled {
                 rings::record(t, RecordKind::Free, flags, pc, addr, len);
             }
             sync::forget(t, addr, len);
+            first
         }
-        None => shadow::forget(addr, len),
+        None => {
+            shadow::forget(addr, len);
+            true
+        }
     }
 }
 
@@ -119,12 +160,39 @@ unsafe extern "C" fn do_calloc(count: usize, size: usize, pc: usize) -> usize {
 }
 
 unsafe extern "C" fn do_free(block: usize, pc: usize) {
-    freeing(block, pc);
-    // SAFETY: the program's own call.
+    let first = freeing(block, pc);
+    let block = match block != 0 && is_controlled() {
+        true if first => QUARANTINE.keep(block),
+        true => 0,
+        false => block,
+    };
+    // SAFETY: the program's own call, or a block that it freed and that nobody gave back since.
     unsafe { __libc_free(block) };
 }
 
+/// Makes a new block for every change of size, so that the old one is kept.
+///
+/// # Safety
+/// `block` is a block of the C library, perhaps freed and kept.
+unsafe fn move_block(block: usize, size: usize, pc: usize) -> usize {
+    // SAFETY: as for the caller.
+    let new = unsafe { do_malloc(size, pc) };
+    if new != 0 {
+        let len = usable(block).min(size);
+        // SAFETY: both blocks have that many bytes, and the new one is nobody else's yet.
+        unsafe {
+            core::ptr::copy_nonoverlapping(block as *const u8, new as *mut u8, len);
+            do_free(block, pc);
+        }
+    }
+    new
+}
+
 unsafe extern "C" fn do_realloc(block: usize, size: usize, pc: usize) -> usize {
+    if block != 0 && size != 0 && is_controlled() {
+        // SAFETY: the program's own call.
+        return unsafe { move_block(block, size, pc) };
+    }
     freeing(block, pc);
     // SAFETY: the program's own call.
     let new = unsafe { __libc_realloc(block, size) };

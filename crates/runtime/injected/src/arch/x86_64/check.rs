@@ -108,7 +108,7 @@ macro_rules! covered {
     };
 }
 
-const _: () = assert!(crate::thread::KNOWN == 32, "as in `covered`");
+const _: () = assert!(crate::layout::KNOWN == 32, "as in `covered`");
 
 /// One granule of a 16-byte access that did not match at once: as in `whole`. `rax` has the shadow,
 /// `rdx` the filter, `r8` the thread.
@@ -180,7 +180,7 @@ macro_rules! double {
                 "mov rsi, [rsp]",
                 "jmp {target}",
                 shadow = const $crate::layout::SHADOW,
-                known = const $crate::thread::KNOWN,
+                known = const $crate::layout::KNOWN,
                 target = sym $target,
             )
         }
@@ -257,7 +257,7 @@ macro_rules! enters {
                 "ret",
                 "2:",
                 "jmp {deeper}",
-                entry = const $crate::thread::ENTRY,
+                entry = const $crate::layout::ENTRY,
                 deeper = sym $deeper,
             )
         }
@@ -282,7 +282,7 @@ macro_rules! leaves {
                 "jmp {shallower}",
                 "3:",
                 "jmp {left}",
-                entry = const $crate::thread::ENTRY,
+                entry = const $crate::layout::ENTRY,
                 shallower = sym $shallower,
                 left = sym $left,
             )
