@@ -234,6 +234,8 @@ pub enum Note {
         step: String,
         lacks: Lacks,
     },
+    /// What clang's thread safety analysis says.
+    Clang(String),
     /// A suspected violation happened, and did not change the result.
     NoEffect,
     /// A one-sided call was in flight when its rank entered a barrier.

@@ -437,6 +437,7 @@ pub fn note(of: &Note) -> String {
                 )
             }
         },
+        Note::Clang(said) => format!("clang: {said}"),
         Note::NoEffect => "another thread ran in between, but the result did not change".to_owned(),
         Note::InFlight { call, rank, window, at, barrier } => {
             let of = window.as_ref().map_or(String::new(), |name| format!(" of `{name}`"));

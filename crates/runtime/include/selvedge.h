@@ -80,19 +80,24 @@ extern void selvedge_block_join(unsigned long long) __attribute__((weak));
 #define SELVEDGE_REGION_END() SELVEDGE_CALL(selvedge_region_exit, ())
 
 /* What guards what, for clang's thread safety analysis (clang -Wthread-safety -include
-   selvedge-thread-safety.h); nothing for other compilers. */
+   selvedge-thread-safety.h); nothing for other compilers, and nothing without that header. SELVEDGE_ALONE stands at
+   the head of a function, without a semicolon: no other thread runs yet, or none runs any more. */
 #if defined(__clang__) && defined(SELVEDGE_THREAD_SAFETY)
 #define SELVEDGE_GUARDED_BY(lock) __attribute__((guarded_by(lock)))
 #define SELVEDGE_REQUIRES(...) __attribute__((requires_capability(__VA_ARGS__)))
+#define SELVEDGE_REQUIRES_SHARED(...) __attribute__((requires_shared_capability(__VA_ARGS__)))
 #define SELVEDGE_ACQUIRES(...) __attribute__((acquire_capability(__VA_ARGS__)))
-#define SELVEDGE_RELEASES(...) __attribute__((release_capability(__VA_ARGS__)))
-#define SELVEDGE_ALONE(lock) selvedge_alone_with(lock)
+#define SELVEDGE_ACQUIRES_SHARED(...) __attribute__((acquire_shared_capability(__VA_ARGS__)))
+#define SELVEDGE_RELEASES(...) __attribute__((release_generic_capability(__VA_ARGS__)))
+#define SELVEDGE_ALONE(lock) selvedge_alone_with(lock);
 #else
 #define SELVEDGE_GUARDED_BY(lock)
 #define SELVEDGE_REQUIRES(...)
+#define SELVEDGE_REQUIRES_SHARED(...)
 #define SELVEDGE_ACQUIRES(...)
+#define SELVEDGE_ACQUIRES_SHARED(...)
 #define SELVEDGE_RELEASES(...)
-#define SELVEDGE_ALONE(lock) ((void)0)
+#define SELVEDGE_ALONE(lock)
 #endif
 
 /* When two values count as the same. The numbers are part of the interface to the runtime. */

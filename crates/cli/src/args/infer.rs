@@ -58,6 +58,12 @@ pub(crate) struct InferDiscipline {
     /// Attributes of clang's thread safety analysis instead of comments, where clang can say the same
     #[arg(long)]
     pub(crate) clang: bool,
+    /// Let clang check the attributes on all paths, and find out what functions demand of their callers
+    #[arg(long, requires = "command")]
+    pub(crate) verify: bool,
+    /// How the sources are compiled, if the program was not built by `selvedge cc`
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    pub(crate) compile_commands: Option<PathBuf>,
     /// How to print what was inferred
     #[arg(long, value_parser = format(), default_value = FORMATS[0].name)]
     pub(crate) format: &'static Format,

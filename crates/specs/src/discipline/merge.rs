@@ -81,8 +81,8 @@ pub struct Line {
     pub race: Option<String>,
     /// Locks that are held at nearly all places.
     pub likely: Vec<Likely>,
-    /// Where it is accessed.
-    pub sites: Vec<Site>,
+    /// Where it is accessed, with the locks that guard it there each time.
+    pub places: Vec<Place>,
 }
 
 /// A lock that is held at nearly all places.
@@ -208,7 +208,7 @@ impl Seen {
             accesses: self.accesses,
             threads: self.threads,
             race: self.race.clone(),
-            sites: self.places.values().map(|p| p.site.clone()).collect(),
+            places: self.places.values().cloned().collect(),
         }
     }
 

@@ -8,6 +8,7 @@
 mod arguments;
 pub(crate) mod mpi;
 mod plan;
+mod record;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ use crate::program::elf::{Built, Program};
 use crate::program::toolbox::Toolbox;
 use arguments::{Arguments, Stage};
 use plan::Plan;
+use record::Record;
+pub(crate) use record::{CompileCommand, commands};
 
 /// Which of the two commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,9 +86,16 @@ pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failu
             return Ok(code(status));
         }
     }
-    let status = compiler.call(&plan.last)?;
+    let record = Record::new(&arguments);
+    let recorded = record.as_ref().filter(|_| arguments.stage != Stage::Compile);
+    let recorded = recorded.and_then(|record| compiler.recorded(record));
+    let last: Vec<OsString> = recorded.into_iter().chain(plan.last.iter().cloned()).collect();
+    let status = compiler.call(&last)?;
     if status.success() && arguments.stage == Stage::Link {
         check(arguments.output())?;
+    }
+    if let Some(record) = record.filter(|_| status.success() && arguments.stage == Stage::Compile) {
+        record.add_to(&record::objects(&arguments));
     }
     Ok(code(status))
 }
@@ -126,6 +136,12 @@ impl Compiler {
         }
         let family = family(&found, &words)?;
         Ok(Compiler { words, family })
+    }
+
+    /// An object that holds the commands of the call. A program without them can be observed as well.
+    fn recorded(&self, record: &Record) -> Option<OsString> {
+        let (call, object) = record.object().ok()?;
+        self.call(&call).ok().filter(ExitStatus::success).map(|_| object.into())
     }
 
     fn call(&self, args: &[OsString]) -> Result<ExitStatus, Failure> {

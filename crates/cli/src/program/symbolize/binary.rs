@@ -13,7 +13,7 @@ use object::{Endianness, Object, ObjectSymbol, ObjectSymbolTable, RelocationTarg
 use selvedge_model::Frame;
 use selvedge_runtime::{Location, Module, Shape};
 
-use super::types::{Member, Types};
+use super::types::{Declared, Member, Types};
 
 /// A variable that is not larger has no parts worth naming.
 const SCALAR: u64 = 8;
@@ -188,7 +188,7 @@ impl Binary {
     }
 
     /// Where a variable or a member is declared.
-    pub(super) fn declaration(&self, name: &str) -> Option<(PathBuf, u64)> {
+    pub(super) fn declaration(&self, name: &str) -> Option<Declared> {
         self.types()?.declaration(name)
     }
 

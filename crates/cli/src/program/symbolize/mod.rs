@@ -24,7 +24,7 @@ use selvedge_runtime::{
 use crate::program::claims::Claims;
 
 use binary::{Binary, Call};
-pub(crate) use types::Member;
+pub(crate) use types::{Declared, Member};
 
 /// The structures of a program.
 #[derive(Default)]
@@ -33,6 +33,20 @@ pub(crate) struct Structures {
     pub(crate) members: Vec<Member>,
     /// Which of them a variable of a function is or points to, by the names of both.
     pub(crate) locals: HashMap<(String, String), String>,
+}
+
+/// The declarations of a program.
+pub(crate) struct Declarations(Binary);
+
+impl Declarations {
+    pub(crate) fn open(program: &Path) -> Declarations {
+        Declarations(Binary::open(program))
+    }
+
+    /// Where a variable or a member is declared: `stats.hits`, `account.balance`.
+    pub(crate) fn of(&self, name: &str) -> Option<Declared> {
+        self.0.declaration(name)
+    }
 }
 
 /// Resolves addresses of one program.
@@ -174,11 +188,6 @@ impl Symbolizer {
             }
         }
         all
-    }
-
-    /// Where a variable or a member of the program in a file is declared: the source file and the line.
-    pub(crate) fn declaration(program: &Path, name: &str) -> Option<(PathBuf, u64)> {
-        Binary::open(program).declaration(name)
     }
 
     /// The functions that are regions.

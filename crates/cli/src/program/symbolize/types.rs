@@ -7,7 +7,7 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use gimli::{
@@ -16,7 +16,10 @@ use gimli::{
 };
 use object::{Object, ObjectSection};
 
+mod declared;
 mod shapes;
+
+pub(crate) use declared::Declared;
 
 type Reader = EndianArcSlice<RunTimeEndian>;
 type Entry = DebuggingInformationEntry<Reader>;
@@ -37,6 +40,8 @@ pub(super) struct Types {
     variables: HashMap<u64, At>,
     /// The members of all structures; read when they are first asked for.
     members: OnceCell<Vec<Member>>,
+    /// Variables and structures by name.
+    declared: OnceCell<HashMap<String, At>>,
 }
 
 /// A member of a structure, or of a structure in it.
@@ -86,8 +91,13 @@ impl Types {
             Ok(Reader::new(Arc::from(&*data.unwrap_or_default()), RunTimeEndian::Little))
         };
         let dwarf = Dwarf::load(section).ok()?;
-        let mut types =
-            Types { dwarf, units: Vec::new(), variables: HashMap::new(), members: OnceCell::new() };
+        let mut types = Types {
+            dwarf,
+            units: Vec::new(),
+            variables: HashMap::new(),
+            members: OnceCell::new(),
+            declared: OnceCell::new(),
+        };
         let mut headers = types.dwarf.units();
         while let Ok(Some(header)) = headers.next() {
             types.units.extend(types.dwarf.unit(header));
@@ -190,87 +200,6 @@ impl Types {
         })
     }
 
-    /// Where a variable or a member is declared: `stats.hits`, `account.balance`. The line is that of the last
-    /// name.
-    pub(super) fn declaration(&self, name: &str) -> Option<(PathBuf, u64)> {
-        let mut parts = name.split('.').map(|part| part.trim_end_matches("[]"));
-        let head = parts.next()?;
-        let mut at = self.declared(head)?;
-        for part in parts {
-            let of = self.element(self.type_of(at).unwrap_or(at));
-            let mut children = self.children(of).into_iter().map(|(_, child)| child);
-            at = children.find(|&child| self.name(child).as_deref() == Some(part))?;
-        }
-        let entry = self.entry(at)?;
-        let line = entry.attr(gimli::DW_AT_decl_line)?.udata_value()?;
-        let file = entry.attr_value(gimli::DW_AT_decl_file)?;
-        let AttributeValue::FileIndex(index) = file else { return None };
-        Some((self.file(at.0, index)?, line))
-    }
-
-    /// The variable with static storage, or else the structure, of a name.
-    fn declared(&self, name: &str) -> Option<At> {
-        let last = name.rsplit("::").next()?;
-        let mut variables: Vec<At> = self.variables.values().copied().collect();
-        variables.sort_unstable_by_key(|(unit, offset)| (*unit, offset.0));
-        let mut named = variables.into_iter().filter_map(|at| {
-            let declared = self.entry(at)?.attr_value(gimli::DW_AT_specification);
-            Some(declared.and_then(|of| self.referred(at.0, &of)).unwrap_or(at))
-        });
-        if let Some(at) = named.find(|&at| self.name(at).as_deref() == Some(last)) {
-            return Some(at);
-        }
-        for unit in 0..self.units.len() {
-            let mut entries = self.units[unit].entries();
-            while let Ok(Some(entry)) = entries.next_dfs() {
-                let at = (unit, entry.offset());
-                let is_type = matches!(
-                    entry.tag(),
-                    gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_typedef
-                );
-                if is_type
-                    && self.name(at).as_deref() == Some(last)
-                    && self.size(at, DEPTH).is_some()
-                {
-                    return Some(at);
-                }
-            }
-        }
-        None
-    }
-
-    /// The structure behind type definitions and arrays.
-    fn element(&self, at: At) -> At {
-        let mut at = self.plain(at);
-        for _ in 0..DEPTH {
-            match (self.entry(at).map(|e| e.tag()), self.type_of(at)) {
-                (Some(gimli::DW_TAG_array_type), Some(of)) => at = self.plain(of),
-                _ => return at,
-            }
-        }
-        at
-    }
-
-    /// The path of a source file.
-    fn file(&self, unit: usize, index: u64) -> Option<PathBuf> {
-        let of = &self.units[unit];
-        let program = of.line_program.as_ref()?;
-        let file = program.header().file(index)?;
-        let text = |value| {
-            let text = self.dwarf.attr_string(of, value).ok()?;
-            Some(String::from_utf8_lossy(text.bytes()).into_owned())
-        };
-        let mut path = PathBuf::new();
-        if let Some(directory) = &of.comp_dir {
-            path.push(String::from_utf8_lossy(directory.bytes()).into_owned());
-        }
-        if let Some(directory) = file.directory(program.header()) {
-            path.push(text(directory)?);
-        }
-        path.push(text(file.path_name())?);
-        Some(path)
-    }
-
     fn members_of(&self, unit: usize, found: &mut Vec<Member>) -> gimli::Result<()> {
         let mut entries = self.units[unit].entries();
         while let Some(entry) = entries.next_dfs()? {
@@ -315,8 +244,7 @@ impl Types {
             let is_part = tag == gimli::DW_TAG_member || tag == gimli::DW_TAG_inheritance;
             let Some(entry) = self.entry(child).filter(|_| is_part) else { continue };
             // The members of a union have no place of their own.
-            let from = entry.attr(gimli::DW_AT_data_member_location);
-            let from = base + from.and_then(gimli::Attribute::udata_value).unwrap_or(0);
+            let from = base + place_of(&entry).unwrap_or(0);
             let Some(of) = self.type_of(child).map(|of| self.plain(of)) else { continue };
             let len = self.size(of, DEPTH).unwrap_or(0);
             let opaque = self.type_of(child).and_then(|of| self.name(of));
@@ -466,8 +394,7 @@ impl Types {
         for (tag, child) in self.children(at) {
             let is_part = tag == gimli::DW_TAG_member || tag == gimli::DW_TAG_inheritance;
             let Some(entry) = self.entry(child).filter(|_| is_part) else { continue };
-            let Some(from) = entry.attr(gimli::DW_AT_data_member_location) else { continue };
-            let (from, of) = (from.udata_value()?, self.type_of(child)?);
+            let (Some(from), of) = (place_of(&entry), self.type_of(child)?) else { continue };
             let size = self.size(of, DEPTH).unwrap_or(0);
             if !(from..from.saturating_add(size)).contains(&offset) {
                 continue;
@@ -553,6 +480,13 @@ impl Types {
         }
         found
     }
+}
+
+/// Where in its structure a member begins; of a bit-field the byte of its first bit.
+fn place_of(member: &Entry) -> Option<u64> {
+    let number = |name| member.attr(name).and_then(gimli::Attribute::udata_value);
+    let bits = || Some(number(gimli::DW_AT_data_bit_offset)? / 8);
+    number(gimli::DW_AT_data_member_location).or_else(bits)
 }
 
 #[cfg(test)]

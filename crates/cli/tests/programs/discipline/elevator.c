@@ -3,6 +3,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#ifndef PEOPLE
+#define PEOPLE 3
+#endif
 enum { FLOORS = 4, LIFTS = 2 };
 
 struct press {
@@ -20,7 +23,7 @@ static pthread_mutex_t count_lock = PTHREAD_MUTEX_INITIALIZER;
 static int served;
 
 static void *lift(void *unused) {
-    for (int round = 0; round < 3; round++)
+    for (int round = 0; round < PEOPLE; round++)
         for (int i = 0; i < FLOORS; i++) {
             struct floor *floor = &floors[i];
             pthread_mutex_lock(&floor->lock);
@@ -42,7 +45,7 @@ int main(void) {
     pthread_t lifts[LIFTS];
     for (int i = 0; i < FLOORS; i++) {
         pthread_mutex_init(&floors[i].lock, 0);
-        for (int person = 0; person < 3; person++) {
+        for (int person = 0; person < PEOPLE; person++) {
             struct press *press = malloc(sizeof *press);
             press->from = i;
             press->to = person;

@@ -3,7 +3,10 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { CITIES = 7, WAITING = 512 };
+#ifndef CITIES
+#define CITIES 7
+#endif
+enum { WAITING = 512 };
 
 struct tour {
     int length, cities;

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use selvedge_report::{Exception, Other, Report, Variable};
 use selvedge_specs::discipline::merge::Line;
-use selvedge_specs::discipline::{Discipline, Rule, Sequence, Step};
+use selvedge_specs::discipline::{Discipline, Rule, Sequence};
 
 use crate::args::Output;
 use crate::exit::Failure;
@@ -66,7 +66,7 @@ fn sequence_text(sequence: &Sequence) -> String {
 }
 
 /// A line for the report.
-pub(super) fn variable(line: &Line) -> Variable {
+pub(super) fn variable(line: &Line, clang: Option<String>) -> Variable {
     let other = |(sequence, instances): &(Sequence, u64)| Other {
         discipline: sequence_text(sequence),
         instances: *instances,
@@ -82,34 +82,10 @@ pub(super) fn variable(line: &Line) -> Variable {
         accesses: line.accesses,
         threads: line.threads,
         locks: line.locks().into_iter().collect(),
-        clang: clang(line),
+        clang,
         race: line.race.clone(),
         others: line.others.iter().map(other).collect(),
         exceptions: exceptions.collect(),
-        sites: line.sites.clone(),
-    }
-}
-
-/// The attribute of clang that says the same, as far as clang can say it: one lock, perhaps with accesses of
-/// one thread before all others are started and after they are joined.
-pub(super) fn clang(line: &Line) -> Option<String> {
-    let plain = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_.".contains(c));
-    let steps = line.discipline.as_ref().filter(|_| line.others.is_empty())?;
-    let mut guard = None;
-    for step in steps {
-        match step {
-            Step::ThreadLocal | Step::Fork | Step::Join => {}
-            Step::GuardedBy(lock) if guard.is_none_or(|g| g == lock) => guard = Some(lock),
-            _ => return None,
-        }
-    }
-    let lock = guard.filter(|lock| plain(lock))?;
-    let cxx = |file: &str| [".cpp", ".cc", ".cxx", ".hpp"].iter().any(|end| file.ends_with(end));
-    let cxx = line.sites.iter().filter_map(|s| s.frame()).any(|f| cxx(&f.file));
-    match lock.strip_prefix("this.") {
-        Some(member) if cxx => Some(format!("guarded_by({member})")),
-        // Up to clang 21 a member of C must be named by its address.
-        Some(member) => Some(format!("guarded_by(&{member})")),
-        None => Some(format!("guarded_by({lock})")),
+        sites: line.places.iter().map(|p| p.site.clone()).collect(),
     }
 }
