@@ -376,11 +376,11 @@ fn calls(annotations: &Annotations, name: &str, declared: &Declared) -> usize {
     calls
 }
 
+/// A file, where in it an attribute is written, and how.
+type Spot = (PathBuf, usize, Style);
+
 /// Where the demands of a function are written, and the text of its declaration.
-fn places(
-    annotations: &Annotations,
-    declared: &Declared,
-) -> Option<(String, Vec<(PathBuf, usize, Style)>)> {
+fn places(annotations: &Annotations, declared: &Declared) -> Option<(String, Vec<Spot>)> {
     let definition = &declared.definition;
     let code = |path: &Path| annotations.codes().find(|(p, _)| *p == path).map(|(_, code)| code);
     let own = code(&definition.file)?;
@@ -397,7 +397,7 @@ fn places(
         };
         return Some((declarator, vec![place]));
     }
-    let mut places: Vec<(PathBuf, usize, Style)> = Vec::new();
+    let mut places: Vec<Spot> = Vec::new();
     for place in others {
         let first = places.iter().all(|(file, ..)| *file != place.file);
         let before = place.file != definition.file || place.begin < definition.begin;
