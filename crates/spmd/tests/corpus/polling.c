@@ -5,7 +5,7 @@
 static void body(void) {
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
-        MPI_Put(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // predicted(data)
+        MPI_Put(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // predicted(data) unmet
         MPI_Win_flush(1, win);
 #ifdef FIXED
         MPI_Send(&one, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
@@ -25,7 +25,7 @@ static void body(void) {
             MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &done, MPI_STATUS_IGNORE);
         }
 #endif
-        use(mem[2]); // predicted(data)
+        use(mem[2]); // predicted(data) unmet
     }
     MPI_Win_unlock_all(win);
 }

@@ -83,15 +83,17 @@ struct Link {
     next: AtomicU32,
 }
 
-/// Numbers of which some are used. 0 is none.
+/// Numbers of which some are used. 0 is none. All bits are 0 at first, so that a table takes no space in the
+/// library.
 struct Free {
     first: AtomicU32,
-    fresh: AtomicU32,
+    /// The greatest number that was ever used.
+    last: AtomicU32,
 }
 
 impl Free {
     const fn new() -> Free {
-        Free { first: AtomicU32::new(0), fresh: AtomicU32::new(1) }
+        Free { first: AtomicU32::new(0), last: AtomicU32::new(0) }
     }
 
     fn take(&self, all: usize, next: impl Fn(u32) -> u32) -> Option<u32> {
@@ -100,9 +102,12 @@ impl Free {
             self.first.store(next(first), Ordering::Relaxed);
             return Some(first);
         }
-        let fresh = self.fresh.load(Ordering::Relaxed);
-        self.fresh.store((fresh + 1).min(all as u32), Ordering::Relaxed);
-        ((fresh as usize) < all).then_some(fresh)
+        let fresh = self.last.load(Ordering::Relaxed) + 1;
+        if fresh as usize >= all {
+            return None;
+        }
+        self.last.store(fresh, Ordering::Relaxed);
+        Some(fresh)
     }
 }
 
