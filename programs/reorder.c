@@ -1,11 +1,11 @@
-// Shape: order violation among n threads. Five setters write a pair, a checker reads it.
+// Shape: order violation among n threads. So many setters write a pair, a checker reads it.
+// Sizes: 3 10 20 50 100
 // Idea: `reorder_N` of the SCTBench collection (Thomson, Donaldson and Betts, PPoPP 2014).
 // Shows: the assertion, if the checker comes between the two stores of the first setter.
 // Fixed: pair and check are under one lock.
 #include "shape.h"
 #include <stdatomic.h>
 
-enum { SETTERS = 5 };
 static atomic_int a, b;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -37,12 +37,13 @@ static void *check(void *arg) {
     return arg;
 }
 
-int main(void) {
-    pthread_t setters[SETTERS];
+int main(int argc, char **argv) {
+    pthread_t setters[MOST];
+    int count = size(argc, argv, 5);
     (void)lock;
-    for (int i = 0; i < SETTERS; i++) setters[i] = start(set, NULL);
+    for (int i = 0; i < count; i++) setters[i] = start(set, NULL);
     pthread_t checker = start(check, NULL);
-    for (int i = 0; i < SETTERS; i++) join(setters[i]);
+    for (int i = 0; i < count; i++) join(setters[i]);
     join(checker);
     return 0;
 }

@@ -29,6 +29,15 @@ static inline pthread_t start(body f, void *arg) {
     return t;
 }
 
+// Where threads in a program of any size are kept.
+enum { MOST = 128 };
+
+// The size that the program was started with, or the usual one.
+static inline int size(int argc, char **argv, int usual) {
+    int wanted = argc > 1 ? atoi(argv[1]) : usual;
+    return wanted < 1 ? 1 : wanted > MOST ? MOST : wanted;
+}
+
 static inline void join(pthread_t t) {
     if (pthread_join(t, NULL) != 0) abort();
 }

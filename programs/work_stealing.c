@@ -1,4 +1,5 @@
 // Shape: work-stealing queue. Owner and thief both take the last task.
+// Sizes: 3 10 20 50 100
 // Idea: the THE protocol of Cilk-5 (Frigo, Leiserson and Randall, PLDI 1998), a benchmark of CHESS.
 // Here the owner does not look again under the lock when it meets the thief.
 // Shows: the assertion, if the thief has passed its check when the owner takes the last task.
@@ -6,9 +7,9 @@
 #include "shape.h"
 #include <stdatomic.h>
 
-enum { TASKS = 4 };
+enum { MORE = 3 };
 static atomic_int head, tail;
-static atomic_int taken[TASKS];
+static atomic_int taken[MOST + MORE];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void push(void) { atomic_fetch_add(&tail, 1); }
@@ -54,10 +55,12 @@ static void *thief(void *arg) {
     return arg;
 }
 
-int main(void) {
-    for (int i = 0; i < TASKS; i++) push();
-    pthread_t t = start(thief, NULL);
-    for (int i = 0; i < TASKS; i++) take(pop());
-    join(t);
+int main(int argc, char **argv) {
+    pthread_t thieves[MOST];
+    int count = size(argc, argv, 1), tasks = count + MORE;
+    for (int i = 0; i < tasks; i++) push();
+    for (int i = 0; i < count; i++) thieves[i] = start(thief, NULL);
+    for (int i = 0; i < tasks; i++) take(pop());
+    for (int i = 0; i < count; i++) join(thieves[i]);
     return 0;
 }

@@ -1,9 +1,11 @@
-//! `cargo xtask bench confirm [--quick] [PROGRAM…]`: does active testing work?
+//! `cargo xtask bench confirm [--quick] [--seeds=N] [--sizes=N,…] [--schedules] [PROGRAM…]`: does active testing work?
 //!
 //! Three tables about the bundled programs of `programs/`:
 //! - how often plain runs show the bug, and how many schedules `selvedge test` needs until it has
-//!   confirmed it, beside random walk, PCT and POS of `selvedge explore`: medians over seeds, and
-//!   what was confirmed in the fixed twins (nothing, or this fails);
+//!   confirmed it, beside strategies of `selvedge explore` by themselves: medians and means over seeds, the
+//!   geometric mean over the programs that all of them find, and what was confirmed in the fixed twins (nothing,
+//!   or this fails). A program that names sizes in its head is measured in each of them. `--schedules` measures
+//!   this table only;
 //! - as in section 6.4 of Park's *Active testing*: how likely each variant of DeadlockFuzzer creates the
 //!   predicted deadlocks, how often it thrashes, and what it costs;
 //! - schedules per second from the fork server, and with one `exec` per schedule.
@@ -36,17 +38,24 @@ struct Workshop {
     selvedge: PathBuf,
 }
 
-/// One of the bundled programs.
+/// One of the bundled programs, in one of its sizes.
+#[derive(Clone)]
 struct Program {
     name: String,
     source: PathBuf,
+    /// Its argument, if it has sizes.
+    size: Option<String>,
 }
 
 pub(crate) fn run(args: &[&str]) -> ExitCode {
     let quick = args.contains(&"--quick");
     let names: Vec<&str> = args.iter().copied().filter(|a| !a.starts_with("--")).collect();
-    let effort = if quick { QUICK } else { FULL };
-    match measure(effort, &names) {
+    let mut effort = if quick { QUICK } else { FULL };
+    let value = |option| args.iter().find_map(|a: &&str| a.strip_prefix(option));
+    effort.seeds = value("--seeds=").and_then(|n| n.parse().ok()).unwrap_or(effort.seeds);
+    let sizes = value("--sizes=").map(|list| list.split(',').collect::<Vec<_>>());
+    let only = args.contains(&"--schedules");
+    match measure(effort, (&names, sizes.as_deref()), only) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
@@ -56,12 +65,15 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
     }
 }
 
-fn measure(effort: Effort, names: &[&str]) -> Result<bool> {
+fn measure(effort: Effort, (names, sizes): (&[&str], Option<&[&str]>), only: bool) -> Result<bool> {
     let workshop = Workshop::new()?;
-    let all = programs(names)?;
+    let all: Vec<Program> =
+        programs(names)?.into_iter().flat_map(|program| program.in_sizes(sizes)).collect();
     let honest = schedules::measure(&workshop, &all, effort)?;
-    variants::measure(&workshop, effort)?;
-    speed::measure(&workshop, effort)?;
+    if !only {
+        variants::measure(&workshop, effort)?;
+        speed::measure(&workshop, effort)?;
+    }
     let _ = std::fs::remove_dir_all(&workshop.directory);
     Ok(honest)
 }
@@ -77,7 +89,7 @@ fn programs(names: &[&str]) -> Result<Vec<Program>> {
         .filter(|p| p.extension().is_some_and(|e| e == "c" || e == "cpp" || e == "rs"))
         .filter_map(|source| {
             let name = source.file_stem()?.to_str()?.to_owned();
-            Some(Program { name, source })
+            Some(Program { name, source, size: None })
         })
         .filter(|p| names.is_empty() || names.contains(&p.name.as_str()))
         .collect();
@@ -163,6 +175,21 @@ impl Workshop {
 }
 
 impl Program {
+    /// The program in every size that its head names, of those that are wanted.
+    fn in_sizes(self, wanted: Option<&[&str]>) -> Vec<Program> {
+        let text = std::fs::read_to_string(&self.source).unwrap_or_default();
+        let Some(line) = text.lines().find_map(|line| line.strip_prefix("// Sizes: ")) else {
+            return vec![self];
+        };
+        let sizes = line.split_whitespace().filter(|s| wanted.is_none_or(|w| w.contains(s)));
+        sizes.map(|size| Program { size: Some(size.to_owned()), ..self.clone() }).collect()
+    }
+
+    /// What it is called in a table.
+    fn title(&self) -> String {
+        self.size.as_ref().map_or(self.name.clone(), |size| format!("{} {size}", self.name))
+    }
+
     fn language(&self) -> &str {
         self.source.extension().and_then(|e| e.to_str()).unwrap_or("c")
     }

@@ -7,53 +7,78 @@ use serde_json::Value;
 
 use super::{Effort, Program, Result, Workshop, median};
 
-const STRATEGIES: [&str; 3] = ["random", "pct", "pos"];
+const STRATEGIES: [&str; 5] = ["random", "pct", "pos", "surw", "reads-from"];
 
 /// Kinds of findings that are failures of the program, whatever led to them.
-const FAILURES: [&str; 4] = ["assertion", "crash", "hang", "deadlock"];
+const FAILURES: [&str; 5] = ["assertion", "crash", "hang", "deadlock", "misuse"];
 
 /// Prints the table; whether every bug was confirmed, no twin was, and no plain run failed.
 pub(super) fn measure(workshop: &Workshop, programs: &[Program], effort: Effort) -> Result<bool> {
     let Effort { plain, seeds, schedules, .. } = effort;
     println!(
-        "Schedules until the bug is confirmed: median over {seeds} seeds, and how many of them found it \
+        "Schedules until the bug is confirmed: median and mean over {seeds} seeds, and how many of them found it \
          within {schedules}.\nplain: failures of {plain} runs without Selvedge. twin: findings confirmed in \
          the fixed program.\n"
     );
-    println!(
-        "{:16} {:>6} {:>12} {:>12} {:>12} {:>12} {:>6}",
-        "program", "plain", "test", "random", "pct-3", "pos", "twin"
-    );
+    let heads: String = STRATEGIES.iter().map(|s| format!(" {s:>16}")).collect();
+    println!("{:18} {:>6} {:>16}{heads} {:>6}", "program", "plain", "test", "twin");
     let mut honest = true;
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
     for program in programs {
         let failures = plain_failures(workshop, program, plain)?;
         let buggy = workshop.instrumented(program, false)?;
-        let mut cells = vec![cell(seeds, |seed| test(workshop, &buggy, seed, schedules))?];
+        let mut cells =
+            vec![cell(seeds, |seed| test(workshop, (&buggy, program), seed, schedules))?];
         for strategy in STRATEGIES {
-            cells.push(cell(seeds, |seed| explore(workshop, &buggy, strategy, seed, schedules))?);
+            let once = |seed| explore(workshop, (&buggy, program), strategy, seed, schedules);
+            cells.push(cell(seeds, once)?);
         }
         let fixed = workshop.instrumented(program, true)?;
         let twin = (0..seeds.min(3))
-            .map(|seed| twin(workshop, &fixed, seed, schedules))
+            .map(|seed| twin(workshop, (&fixed, program), seed, schedules))
             .sum::<Result<usize>>()?;
         honest &= failures == 0 && twin == 0 && cells[0].found > 0;
-        let text: Vec<String> =
-            cells.iter().map(|c| format!("{:>12}", c.text(seeds, schedules))).collect();
-        println!("{:16} {failures:>6} {} {twin:>6}", program.name, text.join(" "));
+        let text: String =
+            cells.iter().map(|c| format!(" {:>16}", c.text(seeds, schedules))).collect();
+        println!("{:18} {failures:>6}{text} {twin:>6}", program.title());
+        rows.push(cells);
     }
-    println!("\n(the command: cargo xtask bench confirm [--quick] [PROGRAM…])\n");
+    geometric_means(&rows, seeds);
+    println!(
+        "\n(the command: cargo xtask bench confirm [--quick] [--seeds=N] [--sizes=N,…] [PROGRAM…])\n"
+    );
     Ok(honest)
+}
+
+/// Prints the geometric means of the medians, over the programs that every column found with every seed.
+fn geometric_means(rows: &[Vec<Cell>], seeds: u64) {
+    let common: Vec<&Vec<Cell>> =
+        rows.iter().filter(|row| row.iter().all(|c| c.found as u64 == seeds)).collect();
+    if common.is_empty() {
+        return;
+    }
+    let mean = |column: usize| {
+        let logs = common.iter().filter_map(|row| row[column].median).map(|m| (m as f64).ln());
+        (logs.sum::<f64>() / common.len() as f64).exp()
+    };
+    let means: String = (0..=STRATEGIES.len()).map(|c| format!(" {:>16.1}", mean(c))).collect();
+    println!("geometric mean over {:<3}   {means}", common.len());
 }
 
 struct Cell {
     median: Option<u64>,
+    /// Of the seeds that found it.
+    mean: f64,
     found: usize,
 }
 
 impl Cell {
     fn text(&self, seeds: u64, schedules: u64) -> String {
         let median = self.median.map_or(format!(">{schedules}"), |m| m.to_string());
-        if self.found as u64 == seeds { median } else { format!("{median} ({})", self.found) }
+        let mean = if self.found > 0 { format!(" {:.1}", self.mean) } else { String::new() };
+        let found =
+            if self.found as u64 == seeds { String::new() } else { format!(" ({})", self.found) };
+        format!("{median}{mean}{found}")
     }
 }
 
@@ -63,8 +88,9 @@ fn cell(seeds: u64, once: impl Fn(u64) -> Result<Option<u64>>) -> Result<Cell> {
     for seed in 0..seeds {
         all.push(once(seed)?.unwrap_or(u64::MAX));
     }
-    let found = all.iter().filter(|&&n| n < u64::MAX).count();
-    Ok(Cell { median: median(&mut all).filter(|&n| n < u64::MAX), found })
+    let shown: Vec<u64> = all.iter().copied().filter(|&n| n < u64::MAX).collect();
+    let (found, mean) = (shown.len(), shown.iter().sum::<u64>() as f64 / shown.len().max(1) as f64);
+    Ok(Cell { median: median(&mut all).filter(|&n| n < u64::MAX), mean, found })
 }
 
 fn plain_failures(workshop: &Workshop, program: &Program, runs: u32) -> Result<usize> {
@@ -73,7 +99,12 @@ fn plain_failures(workshop: &Workshop, program: &Program, runs: u32) -> Result<u
     for _ in 0..runs {
         // A program that hangs is ended by timeout.
         let mut command = Command::new("timeout");
-        command.arg("10").arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .arg("10")
+            .arg(&file)
+            .args(&program.size)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         failures += usize::from(!command.status().map_err(|e| e.to_string())?.success());
     }
     Ok(failures)
@@ -84,13 +115,17 @@ fn report(
     args: &[&str],
     seed: u64,
     schedules: u64,
-    program: &Path,
+    (file, program): (&Path, &Program),
 ) -> Result<Value> {
     let mut command = Command::new(&workshop.selvedge);
     command.current_dir(&workshop.directory).args(args).stdin(Stdio::null());
     command.args(["--format", "json", "--fail-on", "never"]);
     command.args(["--seed", &seed.to_string(), "--schedules", &schedules.to_string()]);
-    let output = command.arg("--").arg(program).output().map_err(|e| e.to_string())?;
+    // What one seed has learnt is no help to the next.
+    let _ = std::fs::remove_dir_all(workshop.directory.join(".selvedge"));
+    std::fs::create_dir(workshop.directory.join(".selvedge")).map_err(|e| e.to_string())?;
+    command.arg("--").arg(file).args(&program.size);
+    let output = command.output().map_err(|e| e.to_string())?;
     serde_json::from_slice(&output.stdout)
         .map_err(|e| format!("{command:?}: {e}: {}", String::from_utf8_lossy(&output.stderr)))
 }
@@ -100,7 +135,12 @@ fn findings(report: &Value) -> &[Value] {
 }
 
 /// Schedules until a finding is confirmed that does harm.
-fn test(workshop: &Workshop, program: &Path, seed: u64, schedules: u64) -> Result<Option<u64>> {
+fn test(
+    workshop: &Workshop,
+    program: (&Path, &Program),
+    seed: u64,
+    schedules: u64,
+) -> Result<Option<u64>> {
     let report = report(workshop, &["test"], seed, schedules, program)?;
     let harms = |f: &&Value| {
         let failure = FAILURES.iter().any(|kind| f["kind"] == *kind);
@@ -111,7 +151,7 @@ fn test(workshop: &Workshop, program: &Path, seed: u64, schedules: u64) -> Resul
 
 fn explore(
     workshop: &Workshop,
-    program: &Path,
+    program: (&Path, &Program),
     strategy: &str,
     seed: u64,
     schedules: u64,
@@ -123,7 +163,12 @@ fn explore(
 }
 
 /// What is confirmed in a program that has no bug.
-fn twin(workshop: &Workshop, program: &Path, seed: u64, schedules: u64) -> Result<usize> {
+fn twin(
+    workshop: &Workshop,
+    program: (&Path, &Program),
+    seed: u64,
+    schedules: u64,
+) -> Result<usize> {
     let report = report(workshop, &["test"], seed, schedules, program)?;
     let confirmed = |f: &&Value| f["status"] == "confirmed" || f["status"] == "observed";
     Ok(findings(&report).iter().filter(confirmed).count())

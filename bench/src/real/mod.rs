@@ -11,6 +11,7 @@ mod crates;
 mod determinism;
 mod memcached;
 mod source;
+mod suites;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -192,6 +193,9 @@ fn tasks() -> Vec<Task> {
         ));
     }
     list.push(("memcached from source".into(), Box::new(memcached::built)));
+    for suite in suites::SUITES {
+        list.push((suite.name.into(), Box::new(move |w| suites::measure(w, suite))));
+    }
     for packer in determinism::PACKERS {
         let name = format!("{} output", packer.name);
         list.push((name, Box::new(move |w| determinism::packer(w, packer))));

@@ -41,6 +41,7 @@ fn only_directory(within: &Path) -> Option<PathBuf> {
 /// With what a source is built.
 #[derive(Clone, Copy)]
 pub(super) enum With {
+    Nothing,
     Selvedge,
     Tsan,
 }
@@ -48,6 +49,7 @@ pub(super) enum With {
 impl With {
     fn name(self) -> &'static str {
         match self {
+            With::Nothing => "native",
             With::Selvedge => "ours",
             With::Tsan => "tsan",
         }
@@ -62,10 +64,13 @@ impl With {
                 ("CXX", format!("{tool} c++")),
                 ("SANITIZE", String::new()),
             ],
-            With::Tsan => [
+            With::Nothing | With::Tsan => [
                 ("CC", "gcc".into()),
                 ("CXX", "g++".into()),
-                ("SANITIZE", "-fsanitize=thread".into()),
+                (
+                    "SANITIZE",
+                    if let With::Tsan = self { "-fsanitize=thread".into() } else { String::new() },
+                ),
             ],
         }
     }

@@ -31,12 +31,14 @@ pub mod lockregions;
 pub mod lockset;
 pub mod ndseq;
 pub mod pipeline;
+pub mod predictive;
 pub mod racefree;
 pub mod registry;
 pub mod singletrack;
 pub mod velodrome;
 pub mod views;
 
+pub use common::witness::Witness;
 pub use common::{conflicts, devices, held, order, paths, shadow};
 pub use pipeline::Pipeline;
 pub use registry::{ANALYSES, Entry};
@@ -66,6 +68,11 @@ pub trait Analysis {
     /// what a new analysis would find. Memory that was allocated is kept, so that many short executions
     /// cost their events and not the making of analyses.
     fn restart(&mut self);
+
+    /// The orders of events that show what it has found, where it knows them.
+    fn witnesses(&self) -> &[Witness] {
+        &[]
+    }
 
     /// The bound that kept the analysis from finding all that it promises, if one did. Every report shows
     /// it beside the findings: a bound is never reached silently.

@@ -3,7 +3,7 @@
 use selvedge_model::{Event, Finding, Findings, FirstRace};
 
 use crate::entry::{Entry, Settings};
-use crate::{Analysis, Bound};
+use crate::{Analysis, Bound, Witness};
 
 /// Analyses, and what they have found in the execution that they see.
 #[allow(missing_debug_implementations)]
@@ -119,6 +119,11 @@ impl Pipeline {
     /// The names of the analyses that see the events.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.running.iter().map(|s| s.entry.name)
+    }
+
+    /// The orders of events that show what has been found, where an analysis knows them.
+    pub fn witnesses(&self) -> impl Iterator<Item = &Witness> {
+        self.running.iter().flat_map(|s| s.analysis.witnesses())
     }
 
     /// The bounds that the analyses have reached.

@@ -12,6 +12,7 @@ pub use crate::entry::{Accesses, Contents, Entry, Make, Needs, Purpose, Settings
 pub const ANALYSES: &[Entry] = &[
     crate::fasttrack::ENTRY,
     crate::hybrid::ENTRY,
+    crate::predictive::ENTRY,
     crate::lockset::ENTRY,
     crate::goodlock::ENTRY,
     crate::aerodrome::ENTRY,

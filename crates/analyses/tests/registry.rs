@@ -21,14 +21,14 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 }
 
 #[test]
-fn readme_names_every_analysis_and_no_other() {
-    let readme = include_str!("../../../README.md");
-    let table = between(readme, "| analysis | finds | promise |\n", "\n\n");
+fn the_reference_names_every_analysis_and_no_other() {
+    let reference = include_str!("../../../docs/analyses.md");
+    let table = between(reference, "| analysis | finds | promise |\n", "\n\n");
     let first = |row: &'static str| row.split('|').nth(1).expect("a column");
     let listed = table.lines().skip(1).flat_map(|row| named(first(row)));
     assert_eq!(listed.collect::<BTreeSet<_>>(), registered());
     let defaults: BTreeSet<_> = registry::defaults(Purpose::Check).iter().map(|e| e.name).collect();
-    assert_eq!(named(between(readme, "The default is ", "; ")), defaults);
+    assert_eq!(named(between(reference, "The default is ", "; ")), defaults);
 }
 
 #[test]

@@ -14,12 +14,10 @@ use std::time::{Duration, Instant};
 use selvedge_report::Stopped;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// The part of the time limit at which directed executions end.
-pub(crate) const DIRECTED: f64 = 0.6;
+/// The part of the time limit at which the executions that look for bugs end.
+pub(crate) const EXPLORED: f64 = 0.75;
 /// The part at which what they confirmed is explained.
-pub(crate) const EXPLAINED: f64 = 0.75;
-/// The part at which undirected executions end.
-pub(crate) const EXPLORED: f64 = 0.9;
+pub(crate) const EXPLAINED: f64 = 0.9;
 
 /// The time limit of a command, and the signals that stop it.
 #[derive(Clone, Debug)]
@@ -31,7 +29,7 @@ pub(crate) struct Deadline {
     time: Option<Duration>,
     /// Set when the time limit is reached.
     expired: Arc<AtomicBool>,
-    /// Set when undirected executions were ended because of the time limit.
+    /// Set when executions were ended because of the time limit.
     cut: Arc<AtomicBool>,
 }
 
@@ -90,7 +88,7 @@ impl Deadline {
         self.time.map_or(Duration::MAX, |time| time.mul_f64(part).saturating_sub(self.elapsed()))
     }
 
-    /// Whether undirected executions have to end.
+    /// Whether the executions that look for bugs have to end.
     pub(crate) fn ends_exploring(&self) -> bool {
         let ends = self.until(EXPLORED).is_zero();
         if ends {

@@ -26,6 +26,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+use selvedge_report::escape;
 
 use crate::args::{Arguments, CargoArguments, Command};
 use crate::exit::{Exit, Failure};
@@ -118,7 +119,8 @@ fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(failure) if failure.is_closed_pipe() => Exit::Clean.into(),
         Err(failure) => {
-            anstream::eprintln!("{}: {failure}", messages::error_label());
+            let message = failure.to_string();
+            anstream::eprintln!("{}: {}", messages::error_label(), escape::visible(&message));
             failure.exit().into()
         }
     }

@@ -80,12 +80,6 @@ impl Work {
         work
     }
 
-    /// The same work goes on with another part of it.
-    fn turn_to(&mut self, what: &str) {
-        what.clone_into(&mut self.what);
-        self.tell_tools();
-    }
-
     fn advance(&mut self, state: State) {
         self.state = state;
         let now = Instant::now();
@@ -216,6 +210,30 @@ impl Read for Counting {
     }
 }
 
+/// How far a program is that runs freely. It has the terminal to itself: only other tools are told.
+pub(crate) struct Observing(Work);
+
+impl Observing {
+    /// Begins with no event seen.
+    pub(crate) fn new() -> Observing {
+        let mut work = Work::new("observe", "events", None);
+        if work.show == Show::Auto {
+            work.show = Show::Never;
+        }
+        Observing(work)
+    }
+
+    /// There have been `events` events and `findings` findings so far.
+    pub(crate) fn advance(&mut self, events: u64, findings: usize) {
+        self.0.advance(State { done: events, findings: Some(findings), ..State::default() });
+    }
+
+    /// Says that it has ended.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// How many executions there have been.
 pub(crate) struct Schedules {
     most: u64,
@@ -226,11 +244,6 @@ impl Schedules {
     /// Counts up to `most` executions.
     pub(crate) fn new(what: &str, most: u64) -> Schedules {
         Schedules { most, work: Work::new(what, "schedules", Some(most)) }
-    }
-
-    /// The executions from now on are for something else.
-    pub(crate) fn turn_to(&mut self, what: &str) {
-        self.work.turn_to(what);
     }
 
     /// Updates the line: `done` schedules were tried and `findings` findings are known.

@@ -65,5 +65,6 @@ pub(crate) fn sources(directories: &[PathBuf]) -> Sources<'_> {
 
 fn readable(path: &Path) -> Option<String> {
     let small = fs::metadata(path).ok().filter(|m| m.is_file() && m.len() <= LARGEST);
-    small.and_then(|_| fs::read_to_string(path).ok())
+    // Sources in older encodings are shown as well as they can be.
+    small.and_then(|_| Some(String::from_utf8_lossy(&fs::read(path).ok()?).into_owned()))
 }

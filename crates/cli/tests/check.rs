@@ -151,7 +151,7 @@ fn wrong_usage_is_2_and_says_what_is_right() {
     let output = run(&scratch.0, &["check", "--analyses", "racy", "race.std"]);
     assert_eq!(
         shown(&output),
-        "error: `racy` is not an analysis; there are races, hybrid, lockset, deadlocks, atomicity, velodrome, reduction, determinism, views, ndseq\nexit 2"
+        "error: `racy` is not an analysis; there are races, hybrid, predictive, lockset, deadlocks, atomicity, velodrome, reduction, determinism, views, ndseq\nexit 2"
     );
     assert_eq!(run(&scratch.0, &["check"]).status.code(), Some(2));
     assert_eq!(run(&scratch.0, &["chekc"]).status.code(), Some(2));

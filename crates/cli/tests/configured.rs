@@ -120,8 +120,29 @@ fn progress_is_silent_in_pipes_and_json_for_tools() {
     let args = ["--progress", "json", "test", "--fail-on", "never", "--schedules", "60"];
     let output = project.selvedge(&[&args[..], &["--", "./program"]].concat());
     let text = stderr(&output);
-    for what in ["observe", "confirm", "explore"] {
+    for what in ["observe", "test"] {
         assert!(text.contains(&format!("\"what\":\"{what}\"")), "{what}: {text}");
+    }
+
+    // Of every other command that may take long, the last line says that the work is done.
+    let id = json(&project.selvedge(&["report", "--format", "json"]))["findings"][0]["id"].clone();
+    let id = id.as_str().unwrap();
+    let record = ["run", "--fail-on", "never", "--record", "run.svt", "--", "./program"];
+    for (what, args) in [
+        ("observe", &record[..]),
+        ("replay", &["replay", id, "--times", "3"]),
+        ("margin", &["replay", id, "--margin", "5"]),
+        ("fixed", &["fixed", id, "--executions", "20"]),
+        ("run.svt", &["check", "run.svt"]),
+        ("infer", &["infer", "discipline", "--schedules", "20", "--", "./program"]),
+    ] {
+        let output = project.selvedge(&[&["--progress", "json"], args].concat());
+        let text = stderr(&output);
+        let line = text.lines().rfind(|l| l.starts_with("{\"progress\""));
+        let line = line.unwrap_or_else(|| panic!("{what}: {text}"));
+        let progress: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(progress["progress"]["what"], what, "{line}");
+        assert!(progress["progress"]["done"].as_u64() > Some(0), "{line}");
     }
 }
 

@@ -111,6 +111,7 @@ fn misuse_and_open_blocks_are_never_green() {
         ("-DOUTSIDE", 2, "\"after\" is used outside of every deterministic block\n  at blocks.c:"),
         ("-DSTRAY", 2, "a deterministic block ends that its thread has not begun\n  at blocks.c:"),
         ("-DOPEN", 3, "the deterministic block \"solve\", begun at blocks.c:"),
+        ("-DABANDONED", 3, "the deterministic block \"add\", begun at blocks.c:"),
         ("-DLONELY", 3, "\"solve\""),
     ] {
         project.build("blocks.c", &[option, "-DQUIET"]);
@@ -308,12 +309,16 @@ fn blocks_of_rust_programs_have_values() {
 
 #[test]
 fn threads_of_openmp_join_blocks_by_themselves() {
-    // gcc's OpenMP does not say what it does.
-    const CLANG: &str = "--selvedge-compiler=clang-19";
+    for compiler in ["--selvedge-compiler=gcc", "--selvedge-compiler=clang-19"] {
+        threads_join_blocks(compiler);
+    }
+}
+
+fn threads_join_blocks(compiler: &str) {
     let project = Project::new("blocks-openmp");
     let run =
         |output: &str| project.selvedge(&["run", "--format", "json", "--", "./program", output]);
-    project.build("teams.c", &[CLANG, "-fopenmp"]);
+    project.build("teams.c", &[compiler, "-fopenmp"]);
     let once = run("1");
     assert!(stderr(&once).contains("was executed once"), "{}", stderr(&once));
     let again = run("2");
@@ -328,7 +333,7 @@ fn threads_of_openmp_join_blocks_by_themselves() {
     assert_eq!(show.matches("part").count(), 4, "every thread of the team is in the block: {show}");
 
     // The third block ensures what is another number in each run.
-    project.build("teams.c", &[CLANG, "-fopenmp", "-DWRONG"]);
+    project.build("teams.c", &[compiler, "-fopenmp", "-DWRONG"]);
     run("1");
     let differs = run("2");
     assert_eq!(differs.status.code(), Some(1), "{differs:?}");
@@ -336,7 +341,7 @@ fn threads_of_openmp_join_blocks_by_themselves() {
     let [violation] = violations(&document)[..] else { panic!("{document:#}") };
     assert_eq!(violation["subject"], serde_json::json!(["nested", "part"]));
 
-    project.build("teams.c", &[CLANG, "-fopenmp", "-DOUTSIDE"]);
+    project.build("teams.c", &[compiler, "-fopenmp", "-DOUTSIDE"]);
     let outside = run("1");
     assert_eq!(outside.status.code(), Some(2), "{outside:?}");
     let text = stderr(&outside);

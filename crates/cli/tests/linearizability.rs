@@ -93,6 +93,7 @@ fn wrong_use_is_refused_and_blocks_that_never_meet_are_not_green() {
     for (how, code, told) in [
         ("-DNO_BLOCK", 2, "the program enters no atomic block"),
         ("-DTWICE", 2, "reaches a second linearization point"),
+        ("-DUNCLOSED", 2, "the atomic block \"add\" was never left\n  at atomic_misuse.c:12"),
         ("-DAPART", 3, "atomic blocks"),
     ] {
         let project = Project::new(&format!("linearizability-misuse{how}"));
@@ -101,6 +102,93 @@ fn wrong_use_is_refused_and_blocks_that_never_meet_are_not_green() {
         assert_eq!(output.status.code(), Some(code), "{how}: {output:?}");
         let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
         assert!(said.contains(told), "{how}: {said}");
+    }
+}
+
+/// No false alarm: random scenarios, predicates coarser than equality, blocks that wait, every strategy.
+#[test]
+fn a_queue_behind_a_mutex_is_linearizable_whatever_is_asked() {
+    let project = Project::new("linearizability-locked");
+    project.build("locked_queue.c", &[]);
+    let strategies =
+        ["interrupt", "interrupt:2", "mix", "random", "pct", "pos", "surw", "dpor", "dfs:2"];
+    let predicates = ["exact", "within", "set", "multiset"];
+    for (number, strategy) in strategies.into_iter().enumerate() {
+        for (i, predicate) in predicates.into_iter().enumerate() {
+            let seed = (number * predicates.len() + i).to_string();
+            for waits in [&[][..], &["waits"]] {
+                let options = ["explore", "--strategy", strategy, "--schedules", "40"];
+                let program = ["--format", "json", "--", "./program", seed.as_str(), predicate];
+                let command = [&options[..], &program[..], waits];
+                let output = project.selvedge(&command.concat());
+                let told = stderr(&output);
+                let document = json(&output);
+                assert!(violations(&document).is_empty(), "{command:?}: {document:#}\n{told}");
+                let remarks = document["stats"]["remarks"].to_string();
+                let unforced = remarks.contains("no serial order");
+                assert!(!unforced, "{command:?}: {document:#}\n{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_free_run_refuses_the_same_uses() {
+    for (how, told) in [("-DNO_BLOCK", "enters no atomic block"), ("-DUNCLOSED", "was never left")]
+    {
+        let project = Project::new(&format!("linearizability-run{how}"));
+        project.build("atomic_misuse.c", &[how]);
+        let output = project.selvedge(&["run", "--", "./program"]);
+        assert_eq!(output.status.code(), Some(2), "{how}: {output:?}");
+        assert!(stderr(&output).contains(told), "{how}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_free_run_reports_conflicts_only_where_nothing_is_observed() {
+    let project = Project::new("linearizability-withheld");
+    for (how, code) in [("-DSILENT", 1), ("-DOBSERVING", 0)] {
+        project.build("interrupted_block.c", &[how]);
+        let run = ["run", "--analyses", "atomicity", "--format", "json", "--", "./program"];
+        let output = project.selvedge(&run);
+        assert_eq!(output.status.code(), Some(code), "{how}: {}", stderr(&output));
+        let document = json(&output);
+        let kinds: Vec<&Value> =
+            document["findings"].as_array().unwrap().iter().map(|f| &f["kind"]).collect();
+        match how {
+            "-DSILENT" => assert_eq!(kinds, ["atomicity-violation"], "{document:#}"),
+            _ => {
+                assert!(kinds.is_empty(), "{document:#}");
+                assert_eq!(document["stats"]["conflicts"], 1, "{document:#}");
+                let told = "what atomic blocks let observe was not checked";
+                assert!(stderr(&output).contains(told), "{}", stderr(&output));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_of_cargo_selvedge_is_judged_like_one_in_c() {
+    let project = Project::new("linearizability-cargo");
+    project.build_rust_with_blocks("lockfree_set.rs");
+    for (how, code) in [("wrong", 1), ("right", 0)] {
+        for command in ["test", "explore"] {
+            let args = [&[command][..], &SCHEDULES, &["--", "./program", how]].concat();
+            let output = project.selvedge(&args);
+            let document = json(&output);
+            assert_eq!(output.status.code(), Some(code), "{document:#}\n{}", stderr(&output));
+            assert_eq!(violations(&document).len(), code as usize, "{document:#}");
+            for violation in violations(&document) {
+                assert_eq!(violation["subject"], serde_json::json!(["removed"]));
+                assert_eq!(violation["status"], "confirmed");
+                assert_eq!(violation["sites"][0]["line"], 23, "{violation:#}");
+                let again = project.selvedge(&["replay", violation["id"].as_str().unwrap()]);
+                assert_eq!(again.status.code(), Some(1), "{}", stderr(&again));
+            }
+            let counts = &document["stats"]["interleavings"];
+            assert!(counts["overlapping"].as_u64() > Some(0), "{document:#}");
+            assert_eq!(counts["not_linearizable"].as_u64() > Some(0), code == 1, "{document:#}");
+        }
     }
 }
 

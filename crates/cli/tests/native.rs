@@ -466,6 +466,12 @@ fn suppressed_findings_are_counted_and_not_shown() {
     let output = project.selvedge(&["run", "--suppressions", "tsan.supp", "--", "./program"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).ends_with("2 findings were suppressed\n"), "{}", stderr(&output));
+    let log = project.selvedge(&["report", "--format", "sarif"]);
+    let log: serde_json::Value = serde_json::from_slice(&log.stdout).unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let rule = |r: &serde_json::Value| r["suppressions"][0]["justification"].clone();
+    let rules: Vec<_> = results.iter().map(rule).collect();
+    assert_eq!(rules, ["the rule race:^deposit$", "the rule race:^deposit$"], "{log:#}");
     fs::write(project.0.join("tsan.supp"), "race:total\n").unwrap();
     let mut command = project.command(env!("CARGO_BIN_EXE_selvedge"), &["run", "--", "./program"]);
     let output =

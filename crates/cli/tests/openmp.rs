@@ -55,9 +55,34 @@ fn a_program_that_never_starts_a_team_is_controlled() {
 
 #[test]
 fn a_team_is_observed() {
-    let project = Project::new("openmp-run");
-    project.build("openmp.c", &[COMPILERS[1], "-fopenmp", "-DFIXED"]);
+    for compiler in COMPILERS {
+        let project = Project::new("openmp-run");
+        project.build("openmp.c", &[compiler, "-fopenmp", "-DFIXED"]);
+        let output = project.selvedge(&["run", "--", "./program"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(stderr(&output).contains("nothing found"), "{}", stderr(&output));
+    }
+}
+
+/// Our functions are in the place of the library's, so a linker that drops unused libraries drops it.
+#[test]
+fn a_library_that_the_linker_dropped_is_found() {
+    let project = Project::new("openmp-dropped");
+    project.build("openmp_alone.c", &[COMPILERS[0], "-fopenmp", "-Wl,--as-needed", "-DFIXED"]);
+    let needed = project.command("readelf", &["-d", "program"]).output().unwrap();
+    assert!(!stdout(&needed).contains("libgomp"), "{}", stdout(&needed));
     let output = project.selvedge(&["run", "--", "./program"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(stderr(&output).contains("nothing found"), "{}", stderr(&output));
+    project.build("openmp_alone.c", &[COMPILERS[0], "-fopenmp", "-Wl,--as-needed"]);
+    let output = project.selvedge(&["run", "--", "./program"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+#[test]
+fn teams_that_cannot_be_followed_are_refused() {
+    let project = Project::new("openmp-old");
+    project.build("openmp_old.c", &[COMPILERS[0], "-fopenmp"]);
+    let output = project.selvedge(&["run", "--", "./program"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stderr(&output).contains("as gcc before 4.9 does"), "{}", stderr(&output));
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
-use common::{Project, stderr};
+use common::{Project, stderr, stdout};
 
 const SELVEDGE: &str = env!("CARGO_BIN_EXE_selvedge");
 const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
@@ -79,6 +79,32 @@ fn a_directory_that_cannot_be_written() {
     mode(&project.0, 0o755);
     found(&output);
     assert!(stderr(&output).contains("warning"), "nothing was stored: {}", stderr(&output));
+}
+
+/// What is stored of blocks cannot be written, whoever runs the tests.
+#[test]
+fn states_in_a_directory_that_cannot_be_written() {
+    let project = Project::new("under-read-only-states");
+    project.build("blocks.c", &["-DQUIET"]);
+    let selvedge = shared_selvedge(&project);
+    assert_eq!(project.selvedge(&["run", "--", "./program"]).status.code(), Some(3), "the first");
+    assert_eq!(project.selvedge(&["run", "--", "./program"]).status.code(), Some(0));
+    let stored = || fs::read(project.0.join(".selvedge/store.db")).unwrap();
+    let before = stored();
+    fs::create_dir_all(project.0.join("cache")).unwrap();
+    let all = [".selvedge", "."].map(|name| project.0.join(name));
+    mode(&project.0.join(".selvedge/store.db"), 0o444);
+    all.iter().for_each(|directory| mode(directory, 0o555));
+    let run = as_nobody(&project, &[&selvedge, "run", "--", "./program"]);
+    let list = as_nobody(&project, &[&selvedge, "states", "list"]);
+    all.iter().for_each(|directory| mode(directory, 0o755));
+    let told = stderr(&run);
+    assert_eq!(run.status.code(), Some(3), "nothing could be compared: {told}");
+    assert!(told.contains("permission denied, or the file system is read-only"), "{told}");
+    assert!(told.contains("\"solve\" was executed once"), "{told}");
+    assert_eq!(list.status.code(), Some(0), "what is there can be read: {}", stderr(&list));
+    assert!(stdout(&list).contains("solve"), "{}", stdout(&list));
+    assert_eq!(before, stored(), "the store is as it was");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::process::Output;
 
 use common::{Project, json, stderr, stdout};
 use serde_json::json as object;
@@ -72,6 +73,31 @@ fn a_deadlock_under_every_schedule_is_a_finding() {
         assert_eq!(kinds, BTreeSet::from([("deadlock".into(), "confirmed".into())]), "{command}");
     }
     project.build("both_block.c", &["-DFIXED"]);
+    assert_eq!(told(&test(&project, &[])), BTreeSet::new());
+}
+
+/// The ids of the deadlocks that a command reports, each once.
+fn deadlocks(output: &Output) -> BTreeSet<String> {
+    let document = json(output);
+    let findings = document["findings"].as_array().expect("a list");
+    let deadlocks = findings.iter().filter(|f| f["kind"] == "deadlock");
+    deadlocks.map(|f| f["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn a_deadlock_of_a_lock_and_a_join_is_the_same_for_every_command() {
+    let project = Project::new("test-join");
+    project.build("join_holding.c", &[]);
+    let mut ids = BTreeSet::new();
+    for command in ["run", "test", "explore"] {
+        let mut args = vec![command, "--format", "json", "--", "./program"];
+        args.extend((command == "run").then_some("1"));
+        let output = project.selvedge(&args);
+        assert_eq!(output.status.code(), Some(1), "{command}: {}", stderr(&output));
+        ids.extend(deadlocks(&output));
+    }
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    project.build("join_holding.c", &["-DFIXED"]);
     assert_eq!(told(&test(&project, &[])), BTreeSet::new());
 }
 

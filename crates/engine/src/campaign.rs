@@ -1,7 +1,7 @@
 //! The whole search for bugs of one program: observe, predict, confirm, judge, explore.
 //!
-//! Predictions are attempted in rounds: every prediction once, then those that are not confirmed a second
-//! time, and so on. The rest of the budget goes to undirected executions.
+//! Attempts to confirm predictions and undirected executions take turns from the beginning ([`crate::turns`]), so
+//! that neither waits for the other: a bug that no prediction names is found as early as one that is predicted.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -12,21 +12,21 @@ use selvedge_model::{FindingId, Schedule, Status, Uncontrolled, Verdict};
 use selvedge_specs::NoCallbacks;
 
 use crate::blocks::Blocks;
-use crate::confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
+use crate::confirm::{Attempt, Confirmed, Order, Prediction, Trial};
 use crate::determinism::{Determinism, InMemory, Violation};
 use crate::ending::{Ending, Key};
-use crate::executor::{Ask, Executor, Factory, Heartbeat, Nondeterminism, Noted};
+use crate::executor::{Ask, Executor, Factory, Heartbeat, Nondeterminism, Noted, Points};
 use crate::failures::{Failures, Found};
-use crate::harm::{Harm, Left};
+use crate::harm::Harm;
 use crate::linearity::Linearity;
+use crate::observe::Observation;
 use crate::replay::{Effort, Replayed, Sought, follow, shortened, unforced};
 use crate::run::Run;
 use crate::search::Search;
-use crate::shards::{Error, Halt, Shards};
+use crate::shards::{Error, Halt};
+use crate::turns::{self, Aims, Turn};
 use crate::witness::Judged;
 
-/// The part of the budget for directed executions, in percent.
-const DIRECTED: u64 = 70;
 /// If the first executions, this many, do not end, the campaign gives up.
 const HOPELESS: u64 = 3;
 
@@ -47,8 +47,6 @@ pub struct Budget {
 pub trait Host<P> {
     /// Whether to stop, because of the time limit or because the user wants to.
     fn is_over(&self) -> bool;
-    /// Whether the time for directed executions is used up.
-    fn is_late(&self) -> bool;
     /// The prediction `index` was attempted once more.
     fn attempted(&mut self, index: usize, attempted: &Attempted);
     /// A failure turned out to depend on the schedule. Called once for each failure.
@@ -210,65 +208,11 @@ impl<F: Factory> Campaign<F> {
         self.told = self.determinism.violations.len();
     }
 
-    /// Counts the observed execution in which no thread is stopped before it blocks like an undirected one.
-    pub fn count_baseline(&mut self, left: &Left, schedule: &Schedule) {
-        self.besides = self.besides.saturating_sub(1);
-        let number = self.executions() + 1;
-        let points = PointsOf::<F>::default();
-        self.failures.add(number, &left.ending, schedule, &points);
-        let said = (&*left.blocks, left.ending.key);
-        self.determinism.add(number, said, (schedule, &points));
-        self.linearity.add(number, said, None, (schedule, &points));
-    }
-
-    /// Tries to confirm all predictions, and returns the results for each.
-    pub fn confirm(
-        &mut self,
-        predictions: &Arc<Vec<PredictionOf<F>>>,
-        confirmer: Confirmer,
-        host: &mut dyn Host<PointsOf<F>>,
-    ) -> Result<Vec<Attempted>, Halt<Error<F>>> {
-        let mut attempted: Vec<Attempted> = vec![Attempted::default(); predictions.len()];
-        let confirmer = Arc::new(confirmer);
-        let most = self.budget.schedules.saturating_mul(DIRECTED) / 100;
-        for attempt in 0..self.budget.attempts {
-            let is_open = |&i: &usize| attempted[i].confirmed.is_none();
-            let open: Vec<usize> = (0..predictions.len()).filter(is_open).collect();
-            if open.is_empty() || self.executions() >= most || host.is_late() {
-                break;
-            }
-            let (all, confirmer) = (Arc::clone(predictions), Arc::clone(&confirmer));
-            let round = Shards {
-                factory: Arc::clone(&self.factory),
-                numbers: open.len() as u64,
-                states: open,
-                workers: self.budget.jobs,
-                pinned: false,
-                stall: None,
-                work: Arc::new(move |executor: &mut F::Executor, i: &mut usize, _| {
-                    let trial = confirmer.attempt(executor, &all[*i], *i as u64, attempt)?;
-                    Ok(Some((*i, trial)))
-                }),
-            };
-            let host = RefCell::new(&mut *host);
-            round.run(
-                || host.borrow().is_late(),
-                |_, (i, trial)| {
-                    self.take(&mut attempted[i], trial, &predictions[i].points);
-                    host.borrow_mut().attempted(i, &attempted[i]);
-                    self.tell(&mut **host.borrow_mut());
-                    let found = attempted.iter().filter(|a| a.confirmed.is_some()).count();
-                    host.borrow_mut().progress(self.executions(), found);
-                    // The budget also ends a round that has begun.
-                    if self.executions() < most {
-                        ControlFlow::Continue(())
-                    } else {
-                        ControlFlow::Break(())
-                    }
-                },
-            )?;
+    /// Counts the observed executions like all others: what they show happened.
+    pub fn count_observed(&mut self, observation: &Observation<F::Executor>) {
+        for (run, points) in &observation.runs {
+            self.count(run, points);
         }
-        Ok(attempted)
     }
 
     fn take(&mut self, attempted: &mut Attempted, trial: Trial, points: &PointsOf<F>) {
@@ -279,8 +223,16 @@ impl<F: Factory> Campaign<F> {
             Attempt::Missed => {}
             Attempt::Unstable(divergence) => attempted.unstable = Some(divergence),
             Attempt::Confirmed(confirmed) => {
-                attempted.after = numbers.first().copied();
-                attempted.confirmed = Some(*confirmed);
+                let more = match &mut attempted.confirmed {
+                    Some(known) => known.merge(*confirmed),
+                    None => {
+                        attempted.confirmed = Some(*confirmed);
+                        true
+                    }
+                };
+                if more {
+                    attempted.after = numbers.first().copied();
+                }
             }
         }
     }
@@ -291,46 +243,71 @@ impl<F: Factory> Campaign<F> {
         undirected: Undirected<PointsOf<F>>,
         host: &mut dyn Host<PointsOf<F>>,
     ) -> Result<Coverage, Problem<Error<F>>> {
-        let Undirected { search, until_failure, known } = undirected;
-        let points = search.points.clone();
-        let first = self.first(&search).map_err(Halt::Failed)?;
-        let mut stored: Vec<FindingId> = Vec::new();
-        let mut hopeless = false;
-        let mut each =
-            |campaign: &mut Self, run: &Run, judged, host: &mut dyn Host<PointsOf<F>>| {
-                let number = campaign.count(run, &points);
-                if let Some(judged) = judged {
-                    let said = (&*run.blocks, run.ending.key);
-                    campaign.judged(number, said, judged, (&run.schedule, &points));
-                }
-                let found = campaign.found(&known);
-                for new in found.iter().filter(|f| !stored.contains(&f.id)) {
-                    host.found(new);
-                }
-                stored = found.iter().map(|f| f.id).collect();
-                campaign.tell(host);
-                let violations =
-                    campaign.determinism.violations.len() + campaign.linearity.violations.len();
-                host.progress(campaign.executions(), found.len() + violations);
-                let failures = &campaign.failures;
-                hopeless = failures.executions() >= HOPELESS && failures.never_ends();
-                let any = !found.is_empty() || violations > 0;
-                let wrong =
-                    campaign.determinism.wrong.is_some() || campaign.linearity.wrong.is_some();
-                let enough = until_failure && any || wrong;
-                if enough || hopeless { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-        if each(self, &first, None, host).is_break() {
-            return if hopeless { Err(Problem::Endless) } else { Ok(Coverage::default()) };
+        let first = self.first(&undirected.search).map_err(Halt::Failed)?;
+        let mut watch = Watch::new(&undirected);
+        if watch.take(self, &first, None, host).is_break() {
+            return if watch.hopeless { Err(Problem::Endless) } else { Ok(Coverage::default()) };
         }
-        let factory = Arc::clone(&self.factory);
+        self.search(None, &mut Vec::new(), undirected.search, watch, host)
+    }
+
+    /// Tries to confirm all predictions, in turn with undirected executions, until the budget is used up. The
+    /// results for each prediction are in `attempted`, also if this ends with a problem.
+    pub fn hunt(
+        &mut self,
+        aims: Aims<NamesOf<F>, PointsOf<F>>,
+        attempted: &mut Vec<Attempted>,
+        undirected: Undirected<PointsOf<F>>,
+        host: &mut dyn Host<PointsOf<F>>,
+    ) -> Result<Coverage, Problem<Error<F>>> {
+        attempted.resize_with(aims.predictions.len(), Attempted::default);
+        let watch = Watch::new(&undirected);
+        self.search(Some(aims), attempted, undirected.search, watch, host)
+    }
+
+    fn search(
+        &mut self,
+        aims: Option<Aims<NamesOf<F>, PointsOf<F>>>,
+        attempted: &mut [Attempted],
+        search: Search<PointsOf<F>>,
+        mut watch: Watch<PointsOf<F>>,
+        host: &mut dyn Host<PointsOf<F>>,
+    ) -> Result<Coverage, Problem<Error<F>>> {
+        let (factory, most) = (Arc::clone(&self.factory), self.budget.schedules);
+        let predictions = aims.as_ref().map(|a| Arc::clone(&a.predictions)).unwrap_or_default();
+        let is_directed = aims.is_some();
         let host = RefCell::new(host);
-        let searched = search.run(
+        let searched = turns::run(
             &factory,
+            (search, aims, self.budget.attempts),
             || host.borrow().is_over(),
-            |_, step| each(self, &step.run, step.judged, &mut **host.borrow_mut()),
+            |done| {
+                let host = &mut **host.borrow_mut();
+                let flow = match done {
+                    Turn::Searched(step) => watch.take(self, &step.run, step.judged, host),
+                    Turn::Tried(index, trial) => {
+                        let prediction = &predictions[index];
+                        self.take(&mut attempted[index], trial, &prediction.points);
+                        host.attempted(index, &attempted[index]);
+                        if attempted[index].status(prediction, Status::Predicted)
+                            == Status::Confirmed
+                        {
+                            watch.know(prediction.id);
+                        }
+                        watch.look(self, host)
+                    }
+                };
+                // An attempt may take more than one execution.
+                let spent = is_directed && self.executions() >= most;
+                if spent { ControlFlow::Break(()) } else { flow }
+            },
         )?;
-        if hopeless { Err(Problem::Endless) } else { Ok(searched.coverage) }
+        if watch.hopeless { Err(Problem::Endless) } else { Ok(searched.coverage) }
+    }
+
+    /// Checks that an execution can be repeated. The executions that this takes look for nothing, and do not count.
+    pub fn check_repeats(&mut self, search: &Search<PointsOf<F>>) -> Result<(), Error<F>> {
+        self.first(search).map(drop)
     }
 
     /// Runs the execution in which no thread is stopped before it blocks, and checks that it can be repeated.
@@ -381,6 +358,78 @@ impl<F: Factory> Campaign<F> {
         } else {
             Settled::Otherwise(Box::new(again.ending), again.divergence)
         })
+    }
+}
+
+/// Looks at what a campaign has shown after each execution, and says when it is enough.
+struct Watch<P> {
+    points: P,
+    until_failure: bool,
+    /// Failures that are confirmed already.
+    known: Vec<FindingId>,
+    /// Failures that the host knows.
+    told: Vec<FindingId>,
+    /// No execution ends.
+    hopeless: bool,
+}
+
+impl<P: Points> Watch<P> {
+    fn new(undirected: &Undirected<P>) -> Watch<P> {
+        Watch {
+            points: undirected.search.points.clone(),
+            until_failure: undirected.until_failure,
+            known: undirected.known.clone(),
+            told: Vec::new(),
+            hopeless: false,
+        }
+    }
+
+    fn know(&mut self, id: FindingId) {
+        if !self.known.contains(&id) {
+            self.known.push(id);
+        }
+    }
+
+    /// Counts an undirected execution.
+    fn take<F: Factory>(
+        &mut self,
+        campaign: &mut Campaign<F>,
+        run: &Run,
+        judged: Option<Judged>,
+        host: &mut dyn Host<P>,
+    ) -> ControlFlow<()>
+    where
+        F::Executor: Executor<Points = P>,
+    {
+        let number = campaign.count(run, &self.points);
+        if let Some(judged) = judged {
+            let said = (&*run.blocks, run.ending.key);
+            campaign.judged(number, said, judged, (&run.schedule, &self.points));
+        }
+        self.look(campaign, host)
+    }
+
+    fn look<F: Factory>(
+        &mut self,
+        campaign: &mut Campaign<F>,
+        host: &mut dyn Host<P>,
+    ) -> ControlFlow<()>
+    where
+        F::Executor: Executor<Points = P>,
+    {
+        let found = campaign.found(&self.known);
+        for new in found.iter().filter(|f| !self.told.contains(&f.id)) {
+            host.found(new);
+        }
+        self.told = found.iter().map(|f| f.id).collect();
+        campaign.tell(host);
+        let Campaign { determinism, linearity, failures, .. } = campaign;
+        let violations = determinism.violations.len() + linearity.violations.len();
+        let wrong = determinism.wrong.is_some() || linearity.wrong.is_some();
+        self.hopeless = failures.executions() >= HOPELESS && failures.never_ends();
+        host.progress(campaign.executions(), found.len() + violations + self.known.len());
+        let enough = self.until_failure && (!found.is_empty() || violations > 0) || wrong;
+        if enough || self.hopeless { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 

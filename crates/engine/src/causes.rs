@@ -15,7 +15,7 @@ use selvedge_analyses::{contention, hybrid};
 use selvedge_explore::rng::derive;
 use selvedge_model::{Finding, Site, Status, Symbols, Verdict};
 
-use crate::confirm::{Attempt, Confirmed, Confirmer, Prediction};
+use crate::confirm::{Attempt, Confirmed, Confirmer, JUDGED, Prediction};
 use crate::determinism::{Shown, Violation};
 use crate::executor::Executor;
 use crate::harm::Left;
@@ -57,6 +57,7 @@ pub fn causes<X: Executor>(
         input: schedule.seed,
         releases: schedule.releases,
         usual: Some(Left::new(ending, output, &usual.execution.blocks)),
+        judged: JUDGED,
     };
     let value = (violation.block.clone(), shown.differing.first.key.name.clone());
     let mut causes = Vec::new();

@@ -22,7 +22,7 @@ use crate::replay::{Sought, follow};
 use crate::run::Run;
 
 /// The number of further executions that look for harm after a target is confirmed.
-const JUDGED: u64 = 4;
+pub const JUDGED: u64 = 4;
 
 /// A finding that may be made to happen, with what a directed execution needs.
 #[derive(Clone, Debug)]
@@ -68,6 +68,8 @@ pub struct Confirmer {
     pub releases: bool,
     /// The results of an undisturbed execution.
     pub usual: Option<Left>,
+    /// How many further executions of an attempt that reached the target look for harm.
+    pub judged: u64,
 }
 
 /// One attempt with its executions.
@@ -103,6 +105,20 @@ pub struct Confirmed {
     pub harm: Harm,
     /// The value that turning it round changes, if harm is that: the names of its block and of itself.
     pub changes: Option<(Box<str>, Box<str>)>,
+}
+
+impl Confirmed {
+    /// Takes in what another attempt showed; true if it did more harm.
+    pub fn merge(&mut self, other: Confirmed) -> bool {
+        let worse = other.harm > self.harm;
+        if worse {
+            self.schedule = other.schedule;
+            self.harm = other.harm;
+            self.changes = other.changes;
+        }
+        other.orders.into_iter().for_each(|order| add(&mut self.orders, order));
+        worse
+    }
 }
 
 /// One order of the parts of a confirmed finding, and what it led to.
@@ -277,7 +293,7 @@ impl Confirmer {
         seed: u64,
         seen: &mut Vec<Aimed>,
     ) -> Result<(), X::Error> {
-        for more in 0..=JUDGED {
+        for more in 0..=self.judged {
             if more > 0 && executor.is_usable() {
                 seen.push(self.aim(executor, prediction, derive(seed, more))?);
             }
@@ -347,12 +363,15 @@ impl Confirmer {
 /// Of each order, the execution that says most.
 fn orders(seen: &[Aimed]) -> Vec<Order> {
     let mut orders: Vec<Order> = Vec::new();
-    for order in seen.iter().filter(|a| a.reached).map(Aimed::order) {
-        match orders.iter_mut().find(|o| o.first == order.first) {
-            None => orders.push(order),
-            Some(known) if order.rank() < known.rank() => *known = order,
-            Some(_) => {}
-        }
-    }
+    let reached = seen.iter().filter(|a| a.reached).map(Aimed::order);
+    reached.for_each(|order| add(&mut orders, order));
     orders
+}
+
+fn add(orders: &mut Vec<Order>, order: Order) {
+    match orders.iter_mut().find(|o| o.first == order.first) {
+        None => orders.push(order),
+        Some(known) if order.rank() < known.rank() => *known = order,
+        Some(_) => {}
+    }
 }

@@ -24,6 +24,7 @@
 //! | [`mod@margin`] | how likely a failure is after each beginning of an execution that shows it |
 //! | [`run`] | the results of one execution |
 //! | [`search`] | undirected executions under a plan, with predictions attempted on the way |
+//! | [`turns`] | attempts and undirected executions in turn |
 //! | [`campaign`] | observe, predict, confirm, judge, explore |
 //!
 //! *Guarantee*: what is confirmed happened twice: the strategy itself saw the target's state in an execution,
@@ -48,12 +49,13 @@ pub mod replay;
 pub mod run;
 pub mod search;
 pub mod shards;
+pub mod turns;
 pub mod witness;
 
 pub use blocks::{Blocks, Contrast, Differing, Wrong};
 pub use campaign::{Attempted, Budget, Campaign, Host};
 pub use causes::{Cause, causes};
-pub use confirm::{Attempt, Confirmed, Confirmer, Order, Prediction, Trial};
+pub use confirm::{Attempt, Confirmed, Confirmer, JUDGED, Order, Prediction, Trial};
 pub use determinism::{Anomaly, Determinism, InMemory, Origin, States, Violation};
 pub use ending::{Ending, Key};
 pub use executor::{
@@ -67,4 +69,5 @@ pub use observe::{Observation, Seen};
 pub use replay::{Effort, Replayed, Sought};
 pub use run::Run;
 pub use search::Search;
+pub use turns::Aims;
 pub use witness::{Criterion, UnknownWitness, Witness};

@@ -2,6 +2,8 @@
 //! execution explains.
 //!
 //! Guarantee: a violation is an execution that ended, and that [`judge`](crate::witness::judge) found no witness for.
+//! An interleaving whose blocks no serial execution has is one by definition 15 (Burnim, §5.2), but only in a program
+//! whose blocks can be executed alone at all, which another interleaving shows: otherwise nothing is known.
 //! [`Violation::settle`] says that it happened only if its schedule was replayed and judged in the same way again.
 
 use std::collections::BTreeSet;
@@ -12,7 +14,7 @@ use selvedge_model::{
     Finding, FindingId, Kind, Place, Role, Schedule, Site, SiteId, Status, Subject, Symbols,
     ThreadId, Verdict as Harmful,
 };
-use selvedge_specs::atomic::Misuse;
+use selvedge_specs::atomic::{Interleavings, Looked, Misuse};
 use selvedge_specs::{Call, ThreadName};
 
 use crate::blocks::{Blocks, Wrong};
@@ -40,15 +42,6 @@ pub struct Violation<P> {
     pub points: P,
 }
 
-/// How many serial orders were looked at for how many interleavings.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Looked {
-    /// Interleavings.
-    pub interleavings: u64,
-    /// Orders.
-    pub orders: u64,
-}
-
 /// The atomic blocks of a campaign.
 #[derive(Clone, Debug)]
 pub struct Linearity<P> {
@@ -56,20 +49,14 @@ pub struct Linearity<P> {
     pub observed: Option<(Box<str>, Site)>,
     /// An execution entered an atomic block.
     pub entered: bool,
-    /// Executions in which no thread ran while a block was open.
-    pub serial: u64,
     /// Executions in which two threads were in blocks at a time, if only to wait for each other.
     pub met: u64,
-    /// Those that a serial execution explains.
-    pub explained: Looked,
-    /// Those that none does.
-    pub unexplained: Looked,
-    /// Those of which no order could be forced, and those with too many orders.
-    pub unforced: u64,
-    /// Those with more orders than are tried.
-    pub too_many: u64,
-    /// Executions to look for witnesses.
-    pub executions: u64,
+    /// How they were judged.
+    pub interleavings: Interleavings,
+    /// Interleavings whose blocks no serial execution has, while no order could be forced for any interleaving.
+    absent: Looked,
+    /// The violations that they are if one can.
+    withheld: Vec<Violation<P>>,
     /// The blocks that are not conflict-serializable, by name.
     pub conflicts: BTreeSet<Box<str>>,
     /// Blocks that an execution entered and, although it ended normally, did not leave.
@@ -85,13 +72,10 @@ impl<P> Default for Linearity<P> {
         Linearity {
             observed: None,
             entered: false,
-            serial: 0,
             met: 0,
-            explained: Looked::default(),
-            unexplained: Looked::default(),
-            unforced: 0,
-            too_many: 0,
-            executions: 0,
+            interleavings: Interleavings::default(),
+            absent: Looked::default(),
+            withheld: Vec::new(),
             conflicts: BTreeSet::new(),
             unclosed: None,
             wrong: None,
@@ -117,26 +101,45 @@ impl<P: Clone> Linearity<P> {
             self.unclosed = said.unclosed.first().cloned();
         }
         let Some(judged) = judged else { return };
-        self.executions += judged.executions;
         self.met += u64::from(said.met());
         let looked = Looked { interleavings: 1, orders: judged.orders };
+        let counts = &mut self.interleavings;
+        counts.executions += judged.executions;
         match &judged.verdict {
-            Verdict::Same if judged.orders == 0 => self.serial += 1,
-            Verdict::Same => self.explained.add(looked),
-            Verdict::Unforced => self.unforced += 1,
-            Verdict::TooMany => self.too_many += 1,
+            Verdict::Same if judged.orders == 0 => counts.serial += 1,
+            Verdict::Same => counts.explained.add(looked),
+            Verdict::Unforced => counts.unforced += 1,
+            Verdict::TooMany => counts.too_many += 1,
             Verdict::Wrong(wrong) => self.wrong = Some((**wrong).clone()),
-            Verdict::Differs => {
-                self.unexplained.add(looked);
-                let names = judged.names();
-                let calls = calls(&names, &said.observed);
-                let id = identity(&calls);
-                if self.violations.iter().all(|known| known.id != id) {
-                    let (schedule, points) = (schedule.clone(), points.clone());
-                    let violation =
-                        Violation { id, names, calls, judged, schedule, number, points };
-                    self.violations.push(violation);
-                }
+            Verdict::Differs => counts.unexplained.add(looked),
+            Verdict::Absent => self.absent.add(looked),
+        }
+        if judged.verdict.violates() {
+            let names = judged.names(&said.observed);
+            let calls = calls(&names, &said.observed);
+            let id = identity(&calls);
+            let known = if judged.verdict == Verdict::Differs {
+                &mut self.violations
+            } else {
+                &mut self.withheld
+            };
+            if known.iter().all(|known| known.id != id) {
+                let (schedule, points) = (schedule.clone(), points.clone());
+                known.push(Violation { id, names, calls, judged, schedule, number, points });
+            }
+        }
+        self.accept_absent();
+    }
+
+    /// If a serial order was executed for some interleaving, one whose blocks no serial execution has is a violation.
+    fn accept_absent(&mut self) {
+        if self.interleavings.decided() == 0 {
+            return;
+        }
+        self.interleavings.unexplained.add(std::mem::take(&mut self.absent));
+        for violation in std::mem::take(&mut self.withheld) {
+            if self.violations.iter().all(|known| known.id != violation.id) {
+                self.violations.push(violation);
             }
         }
     }
@@ -158,34 +161,44 @@ impl<P: Clone> Linearity<P> {
         Some(Misuse::Unclosed { block, site })
     }
 
-    /// Whether something is observed and nothing is known about it: no execution was judged by an order.
+    /// The violation that one replayed execution is.
+    pub fn replayed(mut self) -> Option<Violation<P>> {
+        self.violations.pop().or_else(|| self.withheld.pop())
+    }
+
+    /// Whether something is observed and it is not known of every interleaving whether a serial execution explains it.
     pub fn undecided(&self) -> Option<Undecided> {
-        let decided = self.explained.interleavings + self.unexplained.interleavings;
-        match (&self.observed, decided) {
-            (Some(_), 0) if self.unforced > 0 => Some(Undecided::Unforced(self.unforced)),
-            (Some(_), 0) if self.too_many > 0 => Some(Undecided::TooMany(self.too_many)),
-            (Some(_), 0) if self.met == 0 => Some(Undecided::NothingOverlapped),
-            _ => None,
+        self.observed.as_ref()?;
+        let Interleavings { unforced, too_many, .. } = self.interleavings;
+        let of = self.interleavings.overlapping() + self.absent.interleavings;
+        match unforced + self.absent.interleavings {
+            0 if too_many > 0 => Some(Undecided::TooMany { interleavings: too_many, of }),
+            0 if of == 0 && self.met == 0 => Some(Undecided::NothingOverlapped),
+            0 => None,
+            interleavings => Some(Undecided::Unforced { interleavings, of }),
         }
     }
 }
 
-/// Why nothing is known about a program's atomic blocks.
+/// What is not known about a program's atomic blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Undecided {
     /// No thread ran while a block was open, in any execution.
     NothingOverlapped,
-    /// Of so many interleavings no serial order could be forced.
-    Unforced(u64),
-    /// So many interleavings have more orders than are tried.
-    TooMany(u64),
-}
-
-impl Looked {
-    fn add(&mut self, other: Looked) {
-        self.interleavings += other.interleavings;
-        self.orders += other.orders;
-    }
+    /// No serial order could be forced.
+    Unforced {
+        /// Of so many interleavings.
+        interleavings: u64,
+        /// Of all in which blocks overlapped.
+        of: u64,
+    },
+    /// There are more orders than are tried.
+    TooMany {
+        /// Of so many interleavings.
+        interleavings: u64,
+        /// Of all in which blocks overlapped.
+        of: u64,
+    },
 }
 
 /// The calls that observe the named values, one for each place.
@@ -247,7 +260,7 @@ impl<P: crate::executor::Points> Violation<P> {
         let threads = threads.map(|t| (ThreadName(names.thread(t)), t)).collect();
         let of = (&replayed.execution.blocks.atomic, &replayed.execution.schedule);
         let judged = unserial.judge(executor, of, &self.points)?;
-        if judged.verdict != Verdict::Differs {
+        if !judged.verdict.violates() {
             return Ok(Settled::Otherwise(Box::new(replayed.ending), replayed.divergence));
         }
         Ok(Settled::Shown(Box::new(Shown { replayed, judged, threads })))
@@ -258,8 +271,9 @@ impl<P: crate::executor::Points> Violation<P> {
         let mut symbols = shown.map_or_else(Symbols::default, |s| (*s.replayed.symbols).clone());
         let (names, calls) = match shown {
             Some(shown) => {
-                let names = shown.judged.names();
-                let calls = calls(&names, &shown.replayed.execution.blocks.atomic.observed);
+                let observed = &shown.replayed.execution.blocks.atomic.observed;
+                let names = shown.judged.names(observed);
+                let calls = calls(&names, observed);
                 (names, calls)
             }
             None => (self.names.clone(), self.calls.clone()),

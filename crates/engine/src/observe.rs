@@ -1,4 +1,8 @@
 //! Turns observed executions into predictions.
+//!
+//! In the first execution no thread is stopped before it blocks. Each further one differs as much as it can: the
+//! accesses that may race by then are scheduling points, and [`ReadsFrom`] makes a read see another write than
+//! before. What the executions show counts like what all others show.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -7,7 +11,7 @@ use selvedge_analyses::contention;
 use selvedge_analyses::pipeline::{Pipeline, Reached};
 use selvedge_analyses::registry::{Entry, Settings};
 use selvedge_explore::rng::derive;
-use selvedge_explore::{RandomWalk, Rng};
+use selvedge_explore::{Flip, ReadsFrom, Replay, Rng};
 use selvedge_model::{
     Finding, FindingId, Keep, Kind, Region, RegionKind, Role, Schedule, Site, Status, Subject,
     Symbols, Target, merge,
@@ -18,7 +22,7 @@ use crate::confirm::Prediction;
 use crate::ending::Ending;
 use crate::executor::{Ask, Execution, Executor, Noted, Points, execute};
 use crate::harm::Left;
-use crate::replay::unforced;
+use crate::run::Run;
 
 /// The largest number of orders of synchronization to try.
 const ORDERS: usize = 32;
@@ -33,8 +37,10 @@ pub struct Observation<X: Executor> {
     pub baseline: Option<(Left, Schedule)>,
     /// Whether a thread could observe when another thread releases a lock.
     pub releases: bool,
-    /// How many executions there were.
-    pub executions: u64,
+    /// The executions, each with the accesses that were scheduling points in it.
+    pub runs: Vec<(Run, X::Points)>,
+    /// The reads that might see other writes.
+    pub flips: Vec<Flip<Site>>,
     /// How many events there were.
     pub events: u64,
     /// The largest number of threads in one execution.
@@ -63,7 +69,7 @@ pub struct Seen<N, P> {
 }
 
 /// Runs the program `executions` times, records every access that the executor can see, and runs the analyses
-/// on the events. In the first execution no thread is stopped before it blocks; the others are random.
+/// on the events.
 pub fn observe<X: Executor>(
     executor: &mut X,
     seed: u64,
@@ -76,7 +82,8 @@ pub fn observe<X: Executor>(
         points: HashMap::new(),
         baseline: None,
         releases: false,
-        executions: 0,
+        runs: Vec::new(),
+        flips: Vec::new(),
         events: 0,
         threads: 0,
         bounds: Vec::new(),
@@ -84,17 +91,20 @@ pub fn observe<X: Executor>(
         conflicts: 0,
         serial_conflicts: BTreeSet::new(),
     };
-    let ask = Ask { seed, noted: Noted::Accesses, ..Ask::default() };
+    // The first schedule chooses nothing.
+    let mut first = ReadsFrom::over(Box::new(Replay::new(&Schedule::default())));
+    let mut further: Option<ReadsFrom> = None;
     for number in 0..executions {
-        let execution = match number {
-            0 => unforced(executor, &ask)?,
-            n => {
-                let rng = Rng::new(derive(seed ^ 0x0b5e, n));
-                let mut random = RandomWalk::default();
-                let Some(execution) = execute(executor, &mut random, rng, &ask)? else { break };
-                execution
-            }
+        let ask = Ask {
+            seed,
+            releases: observation.releases,
+            noted: Noted::Accesses,
+            points: observation.racing(),
+            time: None,
         };
+        let strategy = further.as_mut().unwrap_or(&mut first);
+        let rng = Rng::new(derive(seed ^ 0x0b5e, number));
+        let Some(execution) = execute(executor, strategy, rng, &ask)? else { break };
         pipeline.restart();
         pipeline.start(analyses.iter().copied());
         if execution.blocks.ensures() {
@@ -102,9 +112,17 @@ pub fn observe<X: Executor>(
             pipeline.start([&contention::ENTRY]);
         }
         observation.take(executor, &execution, &mut pipeline);
+        let symbols = executor.named(&execution);
+        let place = |flip: &Flip| flip.map(|&site| symbols.site(site));
+        observation.flips = strategy.flips().iter().map(place).collect();
+        let cut_off = execution.cut_off;
+        observation.runs.push((Run::new(executor, execution), ask.points));
         // A program whose execution is too long to record would exceed the limit again.
-        if execution.cut_off {
+        if cut_off {
             break;
+        }
+        if further.is_none() {
+            further = Some(ReadsFrom::default().knowing(first.flips().iter().cloned()));
         }
     }
     Ok(observation)
@@ -112,7 +130,6 @@ pub fn observe<X: Executor>(
 
 impl<X: Executor> Observation<X> {
     fn take(&mut self, executor: &mut X, execution: &Execution, pipeline: &mut Pipeline) {
-        self.executions += 1;
         self.events += execution.events.len() as u64;
         self.releases |= execution.releases_matter;
         let threads = execution.events.iter().map(|e| e.thread.index() + 1).max().unwrap_or(0);

@@ -9,7 +9,7 @@ use selvedge_model::{FindingId, Schedule, Site, Symbols, Target};
 use crate::blocks::Contrast;
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Execution, Executor, Noted, execute};
-use crate::witness::{Unserial, Verdict};
+use crate::witness::Unserial;
 
 /// The time limit of a candidate: this many times the original execution's time, but at least this long.
 const PATIENCE: (u32, Duration) = (20, Duration::from_millis(500));
@@ -99,7 +99,7 @@ pub fn watch<X: Executor, S: Strategy>(
     let unserial = match &sought.unserial {
         Some(unserial) if matches!(ending.key, Key::Exited(_)) => {
             let of = (&execution.blocks.atomic, &execution.schedule);
-            unserial.judge(executor, of, &ask.points)?.verdict == Verdict::Differs
+            unserial.judge(executor, of, &ask.points)?.verdict.violates()
         }
         Some(_) => false,
         None => true,

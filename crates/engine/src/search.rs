@@ -12,7 +12,7 @@ use selvedge_explore::rng::derive;
 use selvedge_explore::{Coverage, Rng, Strategy};
 use selvedge_model::{Finding, FindingId, Schedule, Site, SiteId, Status, Symbols};
 
-use crate::confirm::{Attempt, Confirmer, Prediction, Trial};
+use crate::confirm::{Attempt, Confirmer, JUDGED, Prediction, Trial};
 use crate::ending::Key;
 use crate::executor::{
     Ask, Execution, Executor, Factory, Nondeterminism, Noted, Outcome, Points, execute,
@@ -20,7 +20,7 @@ use crate::executor::{
 use crate::harm::Left;
 use crate::run::Run;
 use crate::shards::{Error, Halt, SHARDS, Shards};
-use crate::witness::{Criterion, Judged, Question, Serials, Verdict, judge};
+use crate::witness::{Criterion, Judged, Question, Serials, judge};
 
 /// The results of a shard for one number.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ pub struct Search<P> {
 }
 
 /// A strategy, and the state of its part of the search.
-struct Shard<P> {
+pub(crate) struct Shard<P> {
     number: u64,
     seed: u64,
     /// Made when the shard first runs, because it uses ids of the shard's executor.
@@ -136,18 +136,7 @@ impl<P: Points> Search<P> {
         F::Executor: Executor<Points = P>,
     {
         let search = Arc::new(self);
-        let shards = if search.systematic { 1 } else { SHARDS.min(search.schedules.max(1)) };
-        let shard = |number: u64| Shard {
-            number,
-            seed: if shards == 1 { search.seed } else { derive(search.seed, number) },
-            strategy: None,
-            begun: 0,
-            releases: search.releases,
-            known: HashSet::new(),
-            serials: Serials::default(),
-            search: Arc::clone(&search),
-        };
-        let states: Vec<Shard<P>> = (0..shards).map(shard).collect();
+        let states = search.shards();
         let pool = Shards {
             factory: Arc::clone(factory),
             states,
@@ -160,18 +149,39 @@ impl<P: Points> Search<P> {
             }),
         };
         let exhausted = pool.run(stop, each)?;
-        let searched = match &exhausted[..] {
-            [Shard { strategy: Some(strategy), .. }] if search.systematic => {
-                Searched { coverage: strategy.coverage(), classes: strategy.classes() }
-            }
-            _ => Searched::default(),
+        Ok(exhausted.first().map(Shard::searched).unwrap_or_default())
+    }
+
+    /// The parts of the search.
+    pub(crate) fn shards(self: &Arc<Self>) -> Vec<Shard<P>> {
+        let shards = if self.systematic { 1 } else { SHARDS.min(self.schedules.max(1)) };
+        let shard = |number: u64| Shard {
+            number,
+            seed: if shards == 1 { self.seed } else { derive(self.seed, number) },
+            strategy: None,
+            begun: 0,
+            releases: self.releases,
+            known: HashSet::new(),
+            serials: Serials::default(),
+            search: Arc::clone(self),
         };
-        Ok(searched)
+        (0..shards).map(shard).collect()
     }
 }
 
 impl<P: Points> Shard<P> {
-    fn step<X: Executor<Points = P>>(
+    /// How much its strategy has seen, if it is exhausted.
+    pub(crate) fn searched(&self) -> Searched {
+        match &self.strategy {
+            Some(strategy) if self.search.systematic => {
+                Searched { coverage: strategy.coverage(), classes: strategy.classes() }
+            }
+            _ => Searched::default(),
+        }
+    }
+
+    /// Runs the next execution. `None` if there is none.
+    pub(crate) fn step<X: Executor<Points = P>>(
         &mut self,
         executor: &mut X,
     ) -> Result<Option<Step>, X::Error> {
@@ -214,7 +224,7 @@ impl<P: Points> Shard<P> {
         }
         let mut step = Step { run, nondeterminism, judged, tried: Vec::new() };
         let fails = matches!(step.run.ending.key, Key::Failed(_));
-        let violated = step.judged.as_ref().is_some_and(|j| j.verdict == Verdict::Differs);
+        let violated = step.judged.as_ref().is_some_and(|j| j.verdict.violates());
         if fails || violated || step.nondeterminism.is_some() || predicted.is_empty() {
             return Ok(Some(step));
         }
@@ -224,6 +234,7 @@ impl<P: Points> Shard<P> {
             input,
             releases: self.releases,
             usual: Some(usual),
+            judged: JUDGED,
         };
         for (finding, symbols, prediction) in predicted {
             let mut tried = Tried { finding, symbols, trials: Vec::new() };

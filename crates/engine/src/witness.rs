@@ -11,11 +11,14 @@
 //!
 //! Guarantee: [`Verdict::Differs`] is said only if every order was tried, at least one could be forced, and none of
 //! those observed the same. An order that could not be forced is one that has no serial execution: its block has to
-//! wait, or its thread comes to another block.
+//! wait, or its thread comes to another block. [`Verdict::Absent`] is said only if that holds for every order and no
+//! step outside of blocks was taken while a block was open, so that nothing is left to try. By condition (2) of
+//! definition 15 such an execution is not linearizable; if other interleavings of the program have serial executions,
+//! it is a violation (see [`Linearity`](crate::linearity::Linearity)).
 //!
 //! Cost: one execution per order that is not remembered; at most [`ORDERS`] orders per interleaving.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -92,12 +95,24 @@ pub enum Verdict {
     Same,
     /// None of those that could be forced did.
     Differs,
-    /// No order could be forced.
+    /// No serial execution has the same blocks.
+    Absent,
+    /// No order could be forced, and it is not known that there is none.
     Unforced,
     /// There are more orders than are tried.
     TooMany,
     /// A predicate cannot judge what it was given.
     Wrong(Box<Wrong>),
+}
+
+impl Verdict {
+    /// Whether no serial execution explains the interleaving.
+    pub fn violates(&self) -> bool {
+        match self {
+            Verdict::Differs | Verdict::Absent => true,
+            Verdict::Same | Verdict::Unforced | Verdict::TooMany | Verdict::Wrong(_) => false,
+        }
+    }
 }
 
 /// An interleaving that was judged.
@@ -185,8 +200,17 @@ pub fn judge<X: Executor>(
             }
         }
     }
-    if *witness == Witness::Atomic {
-        others(executor, said, question, (serials, &mut judged), &ask)?;
+    // Steps outside of blocks have other places in other orders, of which only two are tried.
+    let all_tried = match witness {
+        Witness::Linearizable => !eagerly,
+        Witness::Serializable => said.outside.is_empty(),
+        Witness::Atomic => {
+            others(executor, said, question, (serials, &mut judged), &ask)?;
+            false
+        }
+    };
+    if judged.verdict == Verdict::Unforced && all_tried && judged.has_no_order() {
+        judged.verdict = Verdict::Absent;
     }
     Ok(judged)
 }
@@ -227,11 +251,24 @@ impl Judged {
         false
     }
 
+    /// Whether every order failed because its serial execution has other blocks, or has to wait.
+    fn has_no_order(&self) -> bool {
+        let is_known = |tried: &Tried<Site>| match &tried.outcome {
+            Err(Unable::Waits(_) | Unable::Missed(_) | Unable::Other { .. }) => true,
+            Err(Unable::Failed | Unable::CutOff) | Ok(_) => false,
+        };
+        !self.tried.is_empty() && self.tried.iter().all(is_known)
+    }
+
     /// The names of what no serial execution observes: those that differ in every one of them or, if each is right
-    /// in one of them, those that differ in the first.
-    pub fn names(&self) -> Vec<Box<str>> {
+    /// in one of them, those that differ in the first. If there is no serial execution, all.
+    pub fn names(&self, observed: &[Call<Site>]) -> Vec<Box<str>> {
         if let Some(name) = &self.misfit {
             return vec![name.clone()];
+        }
+        if self.verdict == Verdict::Absent {
+            let names: BTreeSet<Box<str>> = observed.iter().map(|c| c.key.name.clone()).collect();
+            return names.into_iter().collect();
         }
         let differing = || self.tried.iter().filter_map(|t| t.outcome.as_ref().ok());
         let names = |of: &Vec<selvedge_specs::Difference<Site>>| {

@@ -10,6 +10,7 @@
 //! | [`Pct`] | priorities, a guaranteed chance for bugs of small depth |
 //! | [`Pos`] | priorities redrawn at conflicts, uniform over partial orders of simple programs |
 //! | [`Surw`] | uniform choice among the interleavings of selected events |
+//! | [`ReadsFrom`] | making reads see other writes, and acquisitions follow others |
 //! | [`Mix`] | all of these in turn |
 //! | [`Dfs`] | trying all schedules, or all within a bound |
 //! | [`Dpor`] | trying one schedule of each class whose schedules differ only in independent steps |
@@ -38,6 +39,7 @@ pub mod driver;
 pub mod entry;
 pub mod fairness;
 pub mod minimise;
+pub mod readings;
 pub mod registry;
 pub mod rng;
 pub mod strategies;
@@ -63,6 +65,7 @@ pub use strategies::pos::Pos;
 pub use strategies::prefix::Prefix;
 pub use strategies::races::RaceFuzzer;
 pub use strategies::random::RandomWalk;
+pub use strategies::reads_from::{Flip, ReadsFrom};
 pub use strategies::replay::Replay;
 pub use strategies::round_robin::RoundRobin;
 pub use strategies::serial::{Serial, Turn, Unforced};

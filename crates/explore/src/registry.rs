@@ -19,6 +19,7 @@ pub const STRATEGIES: &[Entry] = &[
     strategies::pos::ENTRY,
     strategies::surw::ENTRY,
     strategies::surw::UNIFORM,
+    strategies::reads_from::ENTRY,
     strategies::dfs::ENTRY,
     strategies::dpor::ENTRY,
     strategies::interrupt::ENTRY,

@@ -169,9 +169,9 @@ impl Failure {
 }
 
 impl Finding {
-    /// That threads wait for ever. They make the failure if each of them waits for a lock that the next one
-    /// holds; if there is no such circle, all do except those that wait for the end of a thread or inside a
-    /// library. The others wait as a consequence.
+    /// That threads wait for ever. They make the failure if each of them waits for the next one: for a lock that it
+    /// holds, or for its end. If there is no such circle, all do except those that wait for the end of a thread or
+    /// inside a library. The others wait as a consequence.
     pub fn stuck(blocked: &[Blocked], is_library: impl Fn(SiteId) -> bool) -> Finding {
         let matters = |b: &Blocked| !matches!(b.wants, Role::Join(_)) && !is_library(b.site);
         let part: Vec<ThreadId> = match circle(blocked) {
@@ -189,13 +189,13 @@ impl Finding {
     }
 }
 
-/// Threads each of which waits for a lock that the next one holds, if there are any.
+/// Threads each of which waits for the next one, if there are any, the one with the least number first.
 fn circle(blocked: &[Blocked]) -> Vec<ThreadId> {
     let of = |thread: ThreadId| blocked.iter().find(|b| b.thread == thread);
-    for start in blocked.iter().filter(|b| b.lock().is_some()) {
+    for start in blocked {
         let mut members = vec![start.thread];
         let mut at = start;
-        while let Some(next) = at.waits_for.and_then(of).filter(|b| b.lock().is_some()) {
+        while let Some(next) = at.waits_for.and_then(of) {
             if next.thread == start.thread {
                 return members;
             }
@@ -207,4 +207,45 @@ fn circle(blocked: &[Blocked]) -> Vec<ThreadId> {
         }
     }
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(thread: u32, wants: Role, waits_for: Option<u32>) -> Blocked {
+        Blocked {
+            thread: ThreadId(thread),
+            site: SiteId(thread),
+            wants,
+            mode: Mode::Exclusive,
+            holds: Vec::new(),
+            waits_for: waits_for.map(ThreadId),
+        }
+    }
+
+    fn part(blocked: &[Blocked]) -> Vec<u32> {
+        Finding::stuck(blocked, |_| false).places.iter().map(|p| p.thread.0).collect()
+    }
+
+    const A: Role = Role::Acquire(LockId(0));
+    const B: Role = Role::Acquire(LockId(1));
+
+    #[test]
+    fn threads_outside_the_circle_wait_as_a_consequence() {
+        let joins = waits(0, Role::Join(ThreadId(1)), Some(1));
+        assert_eq!(part(&[joins, waits(1, A, Some(2)), waits(2, B, Some(1))]), [1, 2]);
+    }
+
+    #[test]
+    fn a_thread_that_is_joined_may_wait_for_the_one_that_joins_it() {
+        let joins = waits(0, Role::Join(ThreadId(1)), Some(1));
+        assert_eq!(part(&[joins, waits(1, A, Some(0)), waits(2, A, Some(0))]), [0, 1]);
+    }
+
+    #[test]
+    fn without_a_circle_the_thread_that_only_joins_is_not_to_blame() {
+        let joins = waits(0, Role::Join(ThreadId(1)), Some(1));
+        assert_eq!(part(&[joins, waits(1, Role::Sleep, None)]), [1]);
+    }
 }

@@ -255,6 +255,28 @@ impl Variables {
     }
 }
 
+/// Memory without a name, in pieces that are numbered from 1 in the order in which an execution uses them. A number
+/// tells pieces of one execution apart; in another execution it may be that of another piece.
+#[derive(Clone, Debug, Default)]
+pub struct Nameless(BTreeMap<u64, usize>);
+
+impl Nameless {
+    /// The size of a piece.
+    pub const PIECE: u64 = 16;
+
+    /// Numbers the piece that `addr` lies in, if it has no number yet.
+    pub fn add(&mut self, addr: u64) {
+        let next = self.0.len() + 1;
+        self.0.entry(addr / Nameless::PIECE).or_insert(next);
+    }
+
+    /// The number of the piece that `addr` lies in, with the offset of `addr` in it.
+    pub fn at(&self, addr: u64) -> Option<(usize, u64)> {
+        let number = self.0.get(&(addr / Nameless::PIECE))?;
+        Some((*number, addr % Nameless::PIECE))
+    }
+}
+
 /// The names of everything in one execution.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
@@ -269,6 +291,8 @@ pub struct Symbols {
     /// Local variables; each thread has its own of every name.
     pub locals: Names,
     pub variables: Variables,
+    /// Memory that the program has no name for.
+    pub nameless: Nameless,
     pub regions: Table<Region>,
     pub sites: Table<Site>,
     /// What accesses found and left, by the number of the event, where that was recorded.
@@ -320,12 +344,16 @@ impl Symbols {
         name(&self.locals, id.0, &id)
     }
 
-    /// What a piece of memory is called: a variable, an offset into one, or its address.
+    /// What a piece of memory is called: a variable or an offset into one, and otherwise its number or its address.
     pub fn variable(&self, range: Range) -> String {
-        match self.variables.at(range.start) {
-            Some((name, 0)) => name.to_owned(),
-            Some((name, offset)) => format!("{name}+{offset}"),
-            None => format!("{:#x}", range.start),
+        let offset = |name: &str, offset: u64| match offset {
+            0 => name.to_owned(),
+            _ => format!("{name}+{offset}"),
+        };
+        match (self.variables.at(range.start), self.nameless.at(range.start)) {
+            (Some((name, at)), _) => offset(name, at),
+            (None, Some((number, at))) => offset(&format!("memory {number}"), at),
+            (None, None) => format!("{:#x}", range.start),
         }
     }
 }
@@ -352,6 +380,20 @@ mod tests {
         for label in ["12", "", ":12", "a.c:", "a.c:0", "Foo.java"] {
             assert_eq!(shown(label), (label.into(), None));
         }
+    }
+
+    #[test]
+    fn memory_without_a_name_is_numbered_and_a_name_comes_first() {
+        let mut symbols = Symbols::default();
+        let at = |start| Range { start, len: 4 };
+        symbols.nameless.add(0x48);
+        symbols.nameless.add(0x20);
+        symbols.nameless.add(0x40);
+        symbols.variables.define("x", at(0x24));
+        assert_eq!(symbols.variable(at(0x48)), "memory 1+8");
+        assert_eq!(symbols.variable(at(0x20)), "memory 2");
+        assert_eq!(symbols.variable(at(0x24)), "x");
+        assert_eq!(symbols.variable(at(0x60)), "0x60");
     }
 
     #[test]

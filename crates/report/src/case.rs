@@ -9,7 +9,7 @@ use selvedge_model::{
     Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Misuse, Mode, Part, Reported, Site,
     Status, Target, Verdict, merge,
 };
-use selvedge_specs::Value;
+use selvedge_specs::{Difference, Kept, Value};
 
 use crate::{Act, Interleaving, Serial};
 
@@ -439,6 +439,7 @@ pub struct Compared {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs)]
 pub struct Watched {
+    #[cfg_attr(feature = "serde", serde(with = "crate::path"))]
     pub module: PathBuf,
     pub offset: u64,
     /// The place in the source, by which another build finds it again.
@@ -577,6 +578,23 @@ impl Case {
         }
         if let Some(control) = &mut self.control {
             control.attempts = control.attempts.max(attempts);
+        }
+    }
+}
+
+impl State {
+    /// How a value differs between two executions.
+    pub fn of(of: &Difference<Site>) -> State {
+        let given = |side: &Option<(Kept, Site)>| match side {
+            Some((Kept { value: Some(value), .. }, _)) => Given::Value(value.clone()),
+            Some((Kept { digest, .. }, _)) => Given::Digest(digest.to_string()),
+            None => Given::Nothing,
+        };
+        State {
+            name: of.key.name.to_string(),
+            nth: of.key.nth,
+            first: given(&of.first),
+            second: given(&of.second),
         }
     }
 }

@@ -35,20 +35,35 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The longest text that a report shows; a name or message may be of any length.
+/// A JSON document with every character that would act in JSON's own escapes: programs read the same texts, and a
+/// terminal shows them only.
 #[cfg(feature = "formats")]
+pub(crate) fn json(document: &str) -> String {
+    let mut safe = String::with_capacity(document.len());
+    for c in document.chars() {
+        match acts(c) {
+            true => {
+                let mut units = [0; 2];
+                let units = c.encode_utf16(&mut units).iter();
+                units.for_each(|unit| safe.push_str(&format!("\\u{unit:04x}")));
+            }
+            false => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// The longest text that is shown; a name or message may be of any length.
 const LONGEST: usize = 4096;
 
 /// The text, safe to show and not longer than a page.
-#[cfg(feature = "formats")]
-fn shown(text: &str) -> Option<String> {
-    let cut = match text.char_indices().nth(LONGEST) {
-        None => Cow::Borrowed(text),
-        Some((end, _)) => Cow::Owned(format!("{}… ({} bytes)", &text[..end], text.len())),
-    };
-    match visible(&cut) {
-        Cow::Borrowed(same) if same == text => None,
-        safe => Some(safe.into_owned()),
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST) {
+        None => visible(text),
+        Some((end, _)) => {
+            let shown = visible(&text[..end]);
+            Cow::Owned(format!("{shown}… ({} bytes)", text.len()))
+        }
     }
 }
 
@@ -80,7 +95,7 @@ pub fn report(report: &crate::Report) -> Cow<'_, crate::Report> {
 fn strings(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::String(text) => {
-            if let Some(safe) = shown(text) {
+            if let Cow::Owned(safe) = harmless(text) {
                 *text = safe;
             }
         }
@@ -92,12 +107,13 @@ fn strings(value: &mut serde_json::Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{harmless, visible};
 
     #[test]
     fn only_what_acts_is_escaped() {
         assert_eq!(visible("a\tb\n→ é"), "a\tb\n→ é");
         assert_eq!(visible("\u{1b}[31mred\u{7}"), r"\u{1b}[31mred\u{7}");
+        assert_eq!(harmless(&"é".repeat(5000)).chars().count(), 4096 + "… (10000 bytes)".len() - 2);
         assert_eq!(visible("a\u{202e}b\u{9b}c\r"), r"a\u{202e}b\u{9b}c\u{d}");
     }
 }

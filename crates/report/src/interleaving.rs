@@ -1,7 +1,7 @@
 //! How a finding happens, as rows that can be stored: what the threads do, by name, in the order in which it
 //! happens. The rows are laid out when they are shown, for the width of the terminal.
 
-use selvedge_model::symbols::Names;
+use selvedge_model::symbols::{Nameless, Names};
 use selvedge_model::{
     Access, AtomicOp, Blocked, Ended, Failure, Flow, Mode, Op, RegionId, Role, Site, Step, Symbols,
     ThreadId, Values, Wakes,
@@ -10,9 +10,6 @@ use selvedge_model::{
 use crate::case::Holder;
 use crate::explain::{self, Explanation};
 use crate::words;
-
-/// Memory without a name is numbered in pieces of this size.
-pub const PIECE: u64 = 16;
 
 /// What the threads do.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -530,9 +527,10 @@ fn known(names: &Names, id: u32) -> Option<String> {
 }
 
 fn memory(access: Access, symbols: &Symbols, kind: &str) -> String {
-    match symbols.variables.at(access.addr) {
-        Some(_) => symbols.variable(access.range()),
-        None => format!("{kind} {}", access.addr / PIECE),
+    let addr = access.addr;
+    match symbols.variables.at(addr).is_some() || symbols.nameless.at(addr).is_some() {
+        true => symbols.variable(access.range()),
+        false => format!("{kind} {}", addr / Nameless::PIECE),
     }
 }
 

@@ -36,6 +36,8 @@ pub mod interleaving;
 pub mod layout;
 #[cfg(feature = "serde")]
 pub mod old;
+#[cfg(feature = "serde")]
+pub mod path;
 mod resolve;
 pub mod serial;
 pub mod sources;
@@ -55,5 +57,5 @@ pub use interleaving::{Act, Chance, Elided, End, Interleaving, Row, Verb};
 pub use layout::{Line, Span, Style, beside, layout};
 pub use serial::Serial;
 pub use sources::Sources;
-pub use summary::{Bound, CutOff, Effort, Remark, Report, Stats, Stopped};
+pub use summary::{Bound, CutOff, Effort, Remark, Report, Stats, Stopped, Suppressed};
 pub use variable::{Exception, Other, Variable};

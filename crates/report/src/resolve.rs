@@ -1,7 +1,7 @@
 //! Turns a finding into a case: ids become names, and facts about a failure become notes.
 
 use selvedge_model as model;
-use selvedge_model::{Event, Finding, Symbols};
+use selvedge_model::{Event, Finding, Range, Symbols};
 
 use crate::Act;
 use crate::case::{
@@ -46,7 +46,7 @@ impl Case {
 fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
     match &finding.subject {
         model::Subject::Memory(range) => {
-            (Subject::Memory(Memory::Named(symbols.variable(*range))), Vec::new())
+            (Subject::Memory(Memory::new(*range, symbols)), Vec::new())
         }
         model::Subject::Locks(locks) => {
             (Subject::Locks(locks.iter().map(|&l| symbols.lock(l)).collect()), Vec::new())
@@ -61,7 +61,7 @@ fn about(finding: &Finding, symbols: &Symbols) -> (Subject, Vec<Note>) {
             (Subject::Observed(names.iter().map(ToString::to_string).collect()), Vec::new())
         }
         model::Subject::Misused(misuse, range) => {
-            let of = Memory::Named(symbols.variable(*range));
+            let of = Memory::new(*range, symbols);
             (Subject::Misused { misuse: misuse.clone(), of }, Vec::new())
         }
         model::Subject::Program(failure) => failed(failure, symbols),
@@ -109,6 +109,15 @@ fn failed(failure: &model::Failure, symbols: &Symbols) -> (Subject, Vec<Note>) {
         },
     };
     (Subject::Program(failure), notes)
+}
+
+impl Memory {
+    /// Memory of an execution. A number means nothing in another execution, so it is no name.
+    pub fn new(range: Range, symbols: &Symbols) -> Memory {
+        let numbered = symbols.variables.at(range.start).is_none()
+            && symbols.nameless.at(range.start).is_some();
+        if numbered { Memory::Unnamed } else { Memory::Named(symbols.variable(range)) }
+    }
 }
 
 impl Happened {

@@ -2,9 +2,9 @@
 
 use selvedge_model::Site;
 use selvedge_specs::atomic::{BlockName, Tried, Unable, Witness};
-use selvedge_specs::{Difference, Kept, ThreadName};
+use selvedge_specs::{Difference, ThreadName};
 
-use crate::{Given, State};
+use crate::State;
 
 /// So many orders are shown; the others are counted.
 pub const SHOWN: usize = 10;
@@ -105,23 +105,6 @@ impl Serial {
             orders: tried[..shown].iter().map(order).collect(),
             more_differ,
             more_unable: more.len() as u64 - more_differ,
-        }
-    }
-}
-
-impl State {
-    /// How a value differs between two executions.
-    pub fn of(of: &Difference<Site>) -> State {
-        let given = |side: &Option<(Kept, Site)>| match side {
-            Some((Kept { value: Some(value), .. }, _)) => Given::Value(value.clone()),
-            Some((Kept { digest, .. }, _)) => Given::Digest(digest.to_string()),
-            None => Given::Nothing,
-        };
-        State {
-            name: of.key.name.to_string(),
-            nth: of.key.nth,
-            first: given(&of.first),
-            second: given(&of.second),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Lines of source, from files that the caller reads.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -10,10 +9,46 @@ use crate::escape;
 
 type Read<'a> = Box<dyn FnMut(&str) -> Option<String> + 'a>;
 
+/// The longest line of source that is shown, in characters; generated files may have longer ones.
+const LONGEST: usize = 1000;
+
 /// Source files, each read once.
 pub struct Sources<'a> {
     read: Read<'a>,
-    files: HashMap<Box<str>, Option<String>>,
+    files: HashMap<Box<str>, Option<File>>,
+}
+
+/// A file whose lines are safe to show.
+struct File {
+    text: String,
+    /// Where each line begins.
+    starts: Vec<usize>,
+}
+
+impl File {
+    fn new(read: &str) -> File {
+        let mut file = File { text: String::with_capacity(read.len()), starts: Vec::new() };
+        for line in read.lines() {
+            file.starts.push(file.text.len());
+            match line.char_indices().nth(LONGEST) {
+                None => file.text.push_str(&escape::visible(line)),
+                Some((end, _)) => {
+                    file.text.push_str(&escape::visible(&line[..end]));
+                    file.text.push('…');
+                }
+            }
+            file.text.push('\n');
+        }
+        file
+    }
+
+    /// The bytes of a line, counted from 1.
+    fn line(&self, number: u32) -> Option<Range<usize>> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let start = *self.starts.get(index)?;
+        let next = self.starts.get(index + 1).copied().unwrap_or(self.text.len());
+        Some(start..next - 1)
+    }
 }
 
 impl<'a> Sources<'a> {
@@ -46,28 +81,25 @@ impl<'a> Sources<'a> {
     /// their ends.
     pub fn around(&mut self, site: &Site, lines: u32) -> Option<Vec<(u32, String)>> {
         let number = site.frame()?.line;
-        let (source, _) = self.find(site)?;
-        let first = number.saturating_sub(lines).max(1);
-        let shown =
-            (first..=number.saturating_add(lines)).zip(source.lines().skip(first as usize - 1));
-        Some(shown.map(|(n, text)| (n, text.trim_end().to_owned())).collect())
+        self.find(site)?;
+        let file = self.file(site)?;
+        let shown = number.saturating_sub(lines).max(1)..=number.saturating_add(lines);
+        let text = |n| Some((n, file.text[file.line(n)?].trim_end().to_owned()));
+        Some(shown.map_while(text).collect())
     }
 
     /// The file of a site and the bytes of its line, unless that is blank.
     fn find(&mut self, site: &Site) -> Option<(&str, Range<usize>)> {
-        let frame = site.frame()?;
+        let file = self.file(site)?;
+        let line = file.line(site.frame()?.line)?;
+        let blank = file.text[line.clone()].trim().is_empty();
+        (!blank).then_some((file.text.as_str(), line))
+    }
+
+    fn file(&mut self, site: &Site) -> Option<&File> {
+        let name = &site.frame()?.file;
         let read = &mut self.read;
-        let file = self.files.entry(frame.file.clone()).or_insert_with(|| {
-            let text = read(&frame.file)?;
-            Some(match escape::visible(&text) {
-                Cow::Borrowed(_) => text,
-                Cow::Owned(safe) => safe,
-            })
-        });
-        let source = file.as_deref()?;
-        let number = usize::try_from(frame.line).ok()?.checked_sub(1)?;
-        let start: usize = source.split_inclusive('\n').take(number).map(str::len).sum();
-        let line = source[start..].lines().next().filter(|l| !l.trim().is_empty())?;
-        Some((source, start..start + line.len()))
+        let file = self.files.entry(name.clone()).or_insert_with(|| Some(File::new(&read(name)?)));
+        file.as_ref()
     }
 }

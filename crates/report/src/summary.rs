@@ -1,6 +1,7 @@
 //! All cases of a command, and what was analysed.
 
 use selvedge_model::{Keep, Site, Uncontrolled};
+use selvedge_specs::atomic::Interleavings;
 
 use crate::{Baseline, Case, Failure, Outcome, Variable};
 
@@ -31,12 +32,37 @@ pub struct Stats {
     pub analyses: Vec<String>,
     /// Limits that were reached.
     pub bounds: Vec<Bound>,
+    /// What was found, but is not to be reported.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub suppressed: Vec<Suppressed>,
     /// Conflicts that `determinism` saw in blocks that ensure something, and atomic blocks that are not
     /// conflict-serializable where something is observed: what is ensured or observed says whether they matter.
     pub conflicts: u64,
+    /// How interleavings of atomic blocks were judged, where something is observed.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub interleavings: Option<Interleavings>,
     /// What controlled executions cost, if there were any.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub control: Option<Effort>,
+}
+
+/// A finding that is not to be reported.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Suppressed {
+    /// The finding.
+    pub case: Case,
+    /// The rule that says so, as users wrote it.
+    pub rule: String,
+}
+
+impl Stats {
+    /// Keeps a finding that is not to be reported.
+    pub fn suppress(&mut self, suppressed: Suppressed) {
+        if !self.suppressed.iter().any(|s| s.case.id == suppressed.case.id) {
+            self.suppressed.push(suppressed);
+        }
+    }
 }
 
 /// A limit that was reached, because of which findings may be missing.
@@ -150,14 +176,20 @@ pub enum Remark {
     },
     /// Something is observed, and no two threads were in atomic blocks at the same time.
     NothingOverlapped,
-    /// Something is observed, and no serial order of atomic blocks could be executed.
+    /// Something is observed, and no serial order of atomic blocks could be executed for so many interleavings of all.
     Unforced {
         interleavings: u64,
+        #[cfg_attr(feature = "serde", serde(default))]
+        of: u64,
     },
-    /// Something is observed, and there were more serial orders than are tried.
+    /// Something is observed, and so many interleavings of all had more serial orders than are tried.
     TooManyOrders {
         interleavings: u64,
+        #[cfg_attr(feature = "serde", serde(default))]
+        of: u64,
     },
+    /// A program that runs freely observes something: no serial execution was looked for.
+    ObservedOnly,
     /// No two executions of a deterministic block could be compared.
     Incomparable {
         block: String,

@@ -220,7 +220,9 @@ pub fn led_to(of: &Order) -> String {
     match of.harm {
         Harm::Nothing => match &of.outcome {
             // It fails in the same way without the finding, or how it ends is not known.
-            Outcome::Failed { .. } => format!("no other result: {}", outcome(&of.outcome)),
+            Outcome::Failed { .. } => {
+                format!("as in undisturbed executions: {}", outcome(&of.outcome))
+            }
             Outcome::Undecided => outcome(&of.outcome),
             Outcome::Exit(_) | Outcome::Told(_) => {
                 format!("nothing wrong ({})", outcome(&of.outcome))

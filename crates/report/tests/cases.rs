@@ -71,3 +71,23 @@ fn a_crash_of_the_version_before_keeps_its_id_and_is_replayed_by_its_signal() {
     assert_eq!(case.id.to_string(), "crash-892748cfbe");
     assert_eq!(case.failure(), model::Failure::crash(11).id(model::Kind::Crash));
 }
+
+/// An order that fails may do so for another reason than the finding; that is not "nothing wrong".
+#[test]
+fn an_order_that_fails_is_not_called_right() {
+    let told = |outcome: &Outcome, harm| {
+        let which = Which::Only;
+        words::led_to(&Order { which, harm, outcome: outcome.clone(), schedule: String::new() })
+    };
+    let failed = Outcome::Failed {
+        kind: model::Kind::Assertion,
+        subject: Subject::Program(Failure::Message("x == 1".into())),
+    };
+    let right = told(&Outcome::Exit(0), Harm::Nothing);
+    assert_eq!(right, "nothing wrong (exit code 0)");
+    for outcome in [failed, Outcome::Undecided] {
+        for harm in [Harm::Nothing, Harm::Failure] {
+            assert!(!told(&outcome, harm).contains("nothing wrong"), "{outcome:?}");
+        }
+    }
+}

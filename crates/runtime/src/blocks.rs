@@ -63,6 +63,8 @@ pub struct Blocks {
     atomic: atomic::Recorder<SiteId>,
     /// The threads whose last step may change what it reads: an event that only reads is then an update that failed.
     updating: BTreeSet<ThreadId>,
+    /// The threads that end in a region: the runtime leaves it for them.
+    abandoning: BTreeSet<ThreadId>,
     seen: BlocksSeen,
     judges: Judges,
     /// Processes that call a function, by the function.
@@ -101,6 +103,13 @@ impl Blocks {
                 let name = symbols.region(region).map_or("", |r| &r.name);
                 self.recorder.begin(event.thread, name, event.site);
             }
+            Op::RegionExit(region) if self.abandoning.remove(&event.thread) => {
+                self.atomic.abandon(event.thread);
+                let kind = symbols.region(region).map(|r| r.kind);
+                if kind == Some(RegionKind::Deterministic) {
+                    self.recorder.abandon(event.thread);
+                }
+            }
             Op::RegionExit(region) => {
                 self.atomic.exit(event.thread);
                 let kind = symbols.region(region).map(|r| r.kind);
@@ -132,8 +141,9 @@ impl Blocks {
 
     /// Whether a record is about blocks and not an event.
     pub fn is_about(record: &Record) -> bool {
-        use RecordKind::{BlockJoin, BlockToken, Judge, StrayExit, Value};
-        matches!(record.kind(), Some(Value | BlockToken | BlockJoin | Judge | StrayExit))
+        use RecordKind::{Abandoned, BlockJoin, BlockToken, Judge, StrayExit, Value};
+        let kind = record.kind();
+        matches!(kind, Some(Abandoned | Value | BlockToken | BlockJoin | Judge | StrayExit))
     }
 
     /// A record about blocks, of a thread with its name across executions. `handed` is the value that it names;
@@ -160,6 +170,10 @@ impl Blocks {
                 Ok(())
             }
             Some(RecordKind::StrayExit) => Err(Misuse::EndWithoutBegin { site }),
+            Some(RecordKind::Abandoned) => {
+                self.abandoning.insert(thread);
+                Ok(())
+            }
             _ => self.value((thread, across), site, handed, function),
         };
         if let Err(misuse) = used

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use selvedge_specs::{Judge, Value};
 
-use crate::control::memory;
+use crate::process;
 use crate::wire::{JUDGE_ANSWER, JUDGE_ASK};
 
 /// The longest time for one answer, where the user has not set one.
@@ -93,7 +93,7 @@ impl Seat {
         };
         let answered = question(ask, values).and_then(|()| reply(answer, patience));
         if let Err(why) = &answered {
-            memory::kill(self.process as i32);
+            process::kill(self.process as i32);
             self.pipes = Err(why.clone());
         }
         answered
@@ -102,7 +102,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        memory::kill(self.process as i32);
+        process::kill(self.process as i32);
     }
 }
 

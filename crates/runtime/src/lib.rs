@@ -39,6 +39,7 @@ pub mod modules;
 pub mod names;
 mod numbering;
 pub mod places;
+mod process;
 pub mod races;
 mod rust_locks;
 pub mod rust_std;

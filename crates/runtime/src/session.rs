@@ -104,6 +104,11 @@ pub enum Error {
         "the program starts threads of OpenMP, which Selvedge cannot control; `selvedge run` observes them, and with OMP_THREAD_LIMIT=1 the rest of the program can be controlled"
     )]
     Team,
+    /// The program was compiled by a gcc whose OpenMP is not followed.
+    #[error(
+        "the program, or a library that it uses, begins teams of OpenMP as gcc before 4.9 does, and Selvedge does not know what orders their threads; compile it with a newer gcc"
+    )]
+    OldOpenMp,
 }
 
 /// The reason that the runtime in the program gives for not going on, if it gave one.
@@ -115,6 +120,9 @@ pub(crate) fn refusal(header: &Header) -> Option<Error> {
     }
     if is(Failure::Team) {
         return Some(Error::Team);
+    }
+    if is(Failure::OldOpenMp) {
+        return Some(Error::OldOpenMp);
     }
     is(Failure::Version).then_some(Error::Version)
 }

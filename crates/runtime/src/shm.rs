@@ -15,6 +15,7 @@ use std::time::Duration;
 use selvedge_model::RegionKind;
 
 use crate::modules::{FunctionRegion, Location, Modules, Resolve};
+use crate::process;
 use crate::values::Handed;
 use crate::wire::{self, Chunk, Lane, RACES, RING, Record, Shared, Side};
 
@@ -105,6 +106,7 @@ impl Shm {
     pub fn pass_to(&self, command: &mut Command) {
         let fd: RawFd = self.fd.as_raw_fd();
         command.env(wire::ENV_FD, fd.to_string());
+        process::keep_apart(command);
         // SAFETY: between fork and exec only one async-signal-safe call is made.
         unsafe {
             command.pre_exec(move || check(libc::fcntl(fd, libc::F_SETFD, 0)).map(drop));
@@ -128,6 +130,19 @@ impl Shm {
         }
         tail.store(from + count, Ordering::Release);
         count as usize
+    }
+
+    /// How many races and misuses the program has entered.
+    pub(crate) fn races(&self) -> usize {
+        (self.shared().header.races.load(Ordering::Acquire) as usize).min(RACES)
+    }
+
+    /// Forgets the races and misuses from this number on. No process that could enter one runs.
+    pub(crate) fn forget_races(&self, from: usize) {
+        for race in &self.shared().races[from.min(RACES)..self.races()] {
+            race.done.store(0, Ordering::Relaxed);
+        }
+        self.shared().header.races.store(from as u32, Ordering::Release);
     }
 
     /// The race with that number, once it is complete.

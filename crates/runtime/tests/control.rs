@@ -11,11 +11,12 @@ use selvedge_analyses::goodlock::Goodlock;
 use selvedge_engine::replay::unforced;
 use selvedge_engine::{Ask, Difference, Executor, Noted};
 use selvedge_explore::{
-    Abstraction, Budget, DeadlockFuzzer, Pct, RaceFuzzer, RandomWalk, Replay, RoundRobin,
+    Abstraction, Budget, DeadlockFuzzer, Pct, Pos, RaceFuzzer, RandomWalk, Replay, RoundRobin,
     STRATEGIES, Step, Strategy,
 };
 use selvedge_model::{
-    Cause, Descriptor, Findings, LockId, Op, Schedule, Site, Target, ThreadId, Uncontrolled, Waiter,
+    Cause, Descriptor, Findings, LockId, Misuse, Op, Schedule, Site, Subject, Target, ThreadId,
+    Uncontrolled, Waiter,
 };
 use selvedge_runtime::control::{CodePlace, Outcome};
 use selvedge_runtime::{Controlled, Execution, Form, Settings};
@@ -412,6 +413,49 @@ fn threads_that_poll_do_not_starve_others() {
                 assert_eq!(execution.outcome, Outcome::Exited(0), "{source}");
                 assert!(execution.steps < 100_000, "{source}: {} steps", execution.steps);
             }
+        }
+    }
+}
+
+#[test]
+fn ten_correct_ways_to_poll_end_under_every_strategy() {
+    let built = build("pollers.c", false);
+    for way in 0..10 {
+        let arguments = [way.to_string()];
+        let mut program = Controlled::new(&built.program, arguments, libraries(), settings(true))
+            .expect("there is memory");
+        for entry in STRATEGIES {
+            let (mut strategy, mut budget) = ((entry.new)([None; 3]), Budget::new(way, 4));
+            while let Some(execution) = next(&mut program, &mut budget, &mut *strategy) {
+                assert_eq!(execution.outcome, Outcome::Exited(0), "way {way}, {}", entry.name);
+                assert_eq!(execution.misuse, None, "way {way}, {}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_that_was_freed_is_kept_and_its_use_is_seen() {
+    for (source, misuse) in
+        [("closing.c", Misuse::UsedFreed), ("closed_twice.c", Misuse::FreedTwice)]
+    {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(source);
+        for fixed in [false, true] {
+            let built = Built::new(&source, common::Compiler::Gcc, fixed, &workspace("control"))
+                .expect("it compiles");
+            let mut program = control(&built, true);
+            let (mut pos, mut budget) = (Pos::default(), Budget::new(1, 60));
+            let mut seen = 0;
+            while let Some(execution) = next(&mut program, &mut budget, &mut pos) {
+                assert_eq!(execution.outcome, Outcome::Exited(0));
+                let found = execution.misuse.map(|f| f.subject);
+                seen += usize::from(match &found {
+                    Some(Subject::Misused(how, _)) => *how == misuse,
+                    _ => false,
+                });
+                assert!(!fixed || found.is_none(), "{found:?}");
+            }
+            assert_eq!(seen > 0, !fixed, "{}", source.display());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The bundled programs: in each the bug is made to happen, in its fixed twin nothing is ever confirmed.
 //!
 //! One seed, the engine in this process; `cargo xtask bench confirm` measures how many schedules it
-//! takes over many seeds. Each twin is a test of its own, named `counter.c::fixed`; choose by a part of
-//! the name: `cargo test -p selvedge-runtime --test programs -- counter`.
+//! takes over many seeds. Each twin is a test of its own, named `counter.c::fixed`, of a family also
+//! `reorder.c::20::fixed`; choose by a part of the name: `cargo test -p selvedge-runtime --test programs -- counter`.
 
 mod common;
 
@@ -29,6 +29,8 @@ const SCHEDULES: u64 = 1_500;
 /// Schedules of each seed for a fixed twin.
 const TWIN_SCHEDULES: u64 = 60;
 const ATTEMPTS: u64 = 12;
+/// The sizes of families that are tested; `cargo xtask bench confirm` measures all.
+const SIZES: [&str; 2] = ["3", "20"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
@@ -50,10 +52,29 @@ fn build(source: &Path, fixed: bool) -> PathBuf {
     Built::new(source, compiler, fixed, &workspace("programs")).expect("it compiles").program
 }
 
-fn control(program: &Path, accesses: bool) -> Controlled {
-    let none: [&str; 0] = [];
-    let settings = Settings { accesses, time: Duration::from_secs(60), ..Settings::default() };
-    Controlled::new(program, none, libraries(), settings).expect("there is memory")
+/// The sizes that the head of a program names; none if it has one only.
+fn sizes(source: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(source).expect("it is there");
+    let line = text.lines().find_map(|line| line.strip_prefix("// Sizes: "));
+    line.map_or(Vec::new(), |sizes| sizes.split_whitespace().map(str::to_owned).collect())
+}
+
+/// A program, and the size that it is started with.
+#[derive(Clone)]
+struct Member {
+    program: PathBuf,
+    size: Option<String>,
+}
+
+impl Member {
+    fn build(source: &Path, fixed: bool, size: Option<&String>) -> Member {
+        Member { program: build(source, fixed), size: size.cloned() }
+    }
+
+    fn control(&self, accesses: bool) -> Controlled {
+        let settings = Settings { accesses, time: Duration::from_secs(60), ..Settings::default() };
+        Controlled::new(&self.program, &self.size, libraries(), settings).expect("there is memory")
+    }
 }
 
 /// An execution in which threads run until they block, and what it lets expect.
@@ -63,8 +84,9 @@ struct Observed {
     targets: Vec<(Target, Vec<CodePlace>)>,
 }
 
-fn observe(program: &Path) -> Observed {
-    let mut controlled = control(program, true);
+fn observe(member: &Member) -> Observed {
+    let program = &*member.program;
+    let mut controlled = member.control(true);
     let (execution, _) = controlled.replay(&Schedule::default()).expect("it is controlled");
     assert_eq!(execution.outcome, Outcome::Exited(0), "{}: {execution:?}", program.display());
     let names = controlled.names().snapshot();
@@ -111,14 +133,14 @@ struct Shown {
 
 impl Shown {
     fn take(&mut self, execution: &Execution) {
-        self.failed |= execution.outcome != Outcome::Exited(0);
+        self.failed |= execution.outcome != Outcome::Exited(0) || execution.misuse.is_some();
     }
 }
 
 /// Aims at all that is expected, then runs schedules that aim at nothing.
-fn test(program: &Path, seed: u64, schedules: u64, until_failure: bool) -> Shown {
+fn test(program: &Member, seed: u64, schedules: u64, until_failure: bool) -> Shown {
     let observed = observe(program);
-    let mut controlled = control(program, false);
+    let mut controlled = program.control(false);
     let mut shown = Shown::default();
     // The ids of sites in the targets are those of the observed execution.
     controlled.symbols = observed.symbols.clone();
@@ -157,14 +179,14 @@ fn test(program: &Path, seed: u64, schedules: u64, until_failure: bool) -> Shown
 }
 
 /// Some schedule makes the bug happen.
-fn the_bug_happens(source: &Path) -> Result<(), Failed> {
-    let shown = test(&build(source, false), 1, SCHEDULES, true);
+fn the_bug_happens(source: &Path, size: Option<&String>) -> Result<(), Failed> {
+    let shown = test(&Member::build(source, false, size), 1, SCHEDULES, true);
     if shown.failed { Ok(()) } else { Err("no schedule made the program fail".into()) }
 }
 
 /// No schedule makes the fixed twin fail, and nothing that is predicted of it is confirmed.
-fn nothing_happens_in_the_twin(source: &Path) -> Result<(), Failed> {
-    let twin = build(source, true);
+fn nothing_happens_in_the_twin(source: &Path, size: Option<&String>) -> Result<(), Failed> {
+    let twin = Member::build(source, true, size);
     for seed in [1, 2] {
         let shown = test(&twin, seed, TWIN_SCHEDULES, false);
         if shown.failed {
@@ -187,22 +209,31 @@ fn main() -> ExitCode {
     })];
     for source in sources {
         let program = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let twin = source.clone();
-        trials.push(Trial::test(format!("{program}::buggy"), move || the_bug_happens(&source)));
-        trials.push(Trial::test(format!("{program}::fixed"), move || {
-            nothing_happens_in_the_twin(&twin)
-        }));
+        // The usual size, and of a family the sizes that a test has time for.
+        let sizes = sizes(&source);
+        let small = sizes.into_iter().filter(|size| SIZES.contains(&&**size)).map(Some);
+        for size in std::iter::once(None).chain(small) {
+            let name = size.as_ref().map_or(program.clone(), |size| format!("{program}::{size}"));
+            let (source, twin) = (source.clone(), source.clone());
+            let fixed = size.clone();
+            trials.push(Trial::test(format!("{name}::buggy"), move || {
+                the_bug_happens(&source, size.as_ref())
+            }));
+            trials.push(Trial::test(format!("{name}::fixed"), move || {
+                nothing_happens_in_the_twin(&twin, fixed.as_ref())
+            }));
+        }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
 fn threads_of_a_native_program_meet_at_lines_that_a_user_names() {
     // Both increments, which are accesses at the same place.
-    let program = build(&folder().join("counter.c"), false);
+    let program = Member::build(&folder().join("counter.c"), false, None);
     let observed = observe(&program);
     let places: Vec<CodePlace> =
         observed.targets.iter().flat_map(|(_, places)| places.clone()).collect();
-    let mut controlled = control(&program, false);
+    let mut controlled = program.control(false);
     let sites = controlled.watch(&places).expect("it is controlled");
     let mut meet = Meet::new(vec![sites.clone(), sites]).at_one_object();
     let mut budget = Budget::new(1, 20);

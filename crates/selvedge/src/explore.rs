@@ -23,6 +23,7 @@ use selvedge_explore::Plan;
 use selvedge_explore::directed::ATTEMPTS;
 use selvedge_explore::strategies::{dfs, pct, random};
 use selvedge_model::{Schedule, ScheduleError};
+use selvedge_specs::atomic::Interleavings;
 
 use crate::exec::Limits;
 use crate::exec::worker::{Bodies, Body};
@@ -99,13 +100,33 @@ pub struct Summary {
     pub analyses: Vec<&'static str>,
     /// In words, what analyses predicted and no directed schedule made happen.
     pub unconfirmed: Vec<String>,
-    /// Deterministic blocks whose results could not be compared, and that atomic blocks could not be judged.
+    /// Executions that were cut off, deterministic blocks whose results could not be compared, and that atomic
+    /// blocks could not be judged.
     pub undecided: Vec<Undecided>,
     /// How many atomic blocks, by name, are not conflict-serializable, where something is observed: that decides, so
     /// these are no failures.
     pub conflicts: u64,
-    /// Their names.
+    /// The names of these blocks.
     pub(crate) conflicting: BTreeSet<Box<str>>,
+    /// How many executions were cut off.
+    cut_off: u64,
+    /// How executions with atomic blocks were judged, where something is observed.
+    pub interleavings: Interleavings,
+}
+
+/// What [`Explore::survey`] counts.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    /// How executions were judged.
+    pub interleavings: Interleavings,
+    /// Different violations: those whose values are observed at different places.
+    pub violations: u64,
+    /// How many atomic blocks, by name, are not conflict-serializable.
+    pub conflicts: u64,
+    /// How many executions there were, with the serial ones.
+    pub executions: u64,
+    /// Whether the strategy has seen everything that it looks for.
+    pub complete: bool,
 }
 
 impl Explore {
@@ -208,7 +229,8 @@ impl Explore {
         self
     }
 
-    /// At most so many steps in an execution: more are reported as a livelock.
+    /// At most so many steps in an execution. A longer one is a livelock if nothing changes any more; otherwise
+    /// it is cut off, and the check is [undecided](Undecided::CutOff).
     pub fn max_steps(mut self, steps: usize) -> Explore {
         self.max_steps = steps;
         self
@@ -280,6 +302,16 @@ impl Explore {
     #[track_caller]
     pub fn run<F: Fn() + Send + Sync + 'static>(self, body: F) -> Result<Summary, Box<Failure>> {
         self.run_body(Arc::new(body), Location::caller())
+    }
+
+    /// Judges the atomic blocks of all executions, also after one that no serial execution explains, and only counts:
+    /// how much of a program is not linearizable, and what it costs to know.
+    ///
+    /// # Panics
+    /// If an execution fails in another way, or blocks are not used as they should be.
+    #[track_caller]
+    pub fn survey<F: Fn() + Send + Sync + 'static>(self, body: F) -> Survey {
+        self.check_of(Arc::new(body), Location::caller()).survey()
     }
 
     /// Runs the body in so many executions in which a thread is left alone in an atomic block: the first one that

@@ -105,8 +105,8 @@ fn failed(failure: &Failing, finding: &Finding, symbols: &Symbols) -> String {
             waiting(list, symbols)
         ),
         Failing::Steps(steps) => format!(
-            "livelock: more than {steps} steps; if the test is just long, raise it with \
-             `Explore::max_steps`"
+            "livelock: the test did not end after {steps} steps, and nothing changes any more although every \
+             thread that can run has run"
         ),
         Failing::Unwinding(text) => format!(
             "{thread} panicked:\n  {text}\nand then a destructor had to wait for another thread at \

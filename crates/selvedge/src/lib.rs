@@ -87,7 +87,7 @@ pub mod time;
 
 #[cfg(feature = "check")]
 pub use explore::{
-    Explore, Summary, Undecided, check, check_dfs, check_pct, check_random, model, replay,
+    Explore, Summary, Survey, Undecided, check, check_dfs, check_pct, check_random, model, replay,
 };
 #[cfg(feature = "check")]
 pub use failure::Failure;
@@ -100,6 +100,8 @@ pub use selvedge_macros::test;
 pub use selvedge_model as events;
 #[cfg(feature = "check")]
 pub use selvedge_report as cases;
+#[cfg(feature = "check")]
+pub use selvedge_specs::atomic::{Interleavings, Looked};
 
 pub use blocks::{
     AtomicBlock, BlockToken, DeterministicBlock, JoinedBlock, Value, assume, assume_by,

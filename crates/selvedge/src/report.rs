@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use selvedge_engine::Replayed;
 use selvedge_model as model;
+use selvedge_model::symbols::Nameless;
 use selvedge_model::{Finding, Role, Schedule, Site, Subject, Symbols};
-use selvedge_report::interleaving::PIECE;
 use selvedge_report::{
     Case, Executed, Interleaving, Line, Sources, beside, explain_execution, layout,
 };
@@ -101,7 +101,7 @@ fn print(out: &mut String, lines: Vec<Line>) {
 pub(crate) fn case(finding: &Finding, symbols: &Symbols) -> Case {
     let mut symbols = symbols.clone();
     if let Subject::Memory(range) = finding.subject {
-        symbols.variables.define(&format!("cell {}", range.start / PIECE), range);
+        symbols.variables.define(&format!("cell {}", range.start / Nameless::PIECE), range);
     }
     let mut locks: Vec<u32> = Vec::new();
     for place in &finding.places {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use selvedge::cases::{self, Subject};
 use selvedge::sync::atomic::{AtomicUsize, Ordering};
 use selvedge::sync::{Arc, Mutex, mpsc};
-use selvedge::{Explore, Failure, hint, thread};
+use selvedge::{Explore, Failure, Undecided, hint, thread};
 
 /// The failure of the body; and that an ordinary check passes after it.
 fn failure<F: Fn() + Send + Sync + 'static>(explore: Explore, body: F) -> Box<Failure> {
@@ -117,6 +117,40 @@ fn a_loop_with_scheduling_points() {
         }
     });
     assert_eq!(failure.case.subject, Subject::Program(cases::Failure::Steps(10_000)));
+}
+
+/// Each thread changes something in every round: that is progress, as far as can be seen from outside.
+fn counts_for_long() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let theirs = Arc::clone(&count);
+    let other = thread::spawn(move || {
+        for _ in 0..2_000 {
+            theirs.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    for _ in 0..2_000 {
+        count.fetch_add(1, Ordering::SeqCst);
+    }
+    other.join().unwrap();
+    assert_eq!(count.load(Ordering::SeqCst), 4_000);
+}
+
+#[test]
+fn a_test_that_is_only_long_is_not_a_livelock() {
+    let short = Explore::new().schedules(20).max_steps(1_000);
+    let summary = short.clone().run(counts_for_long).expect("it is only long");
+    let cut_off = summary.undecided.iter().find_map(|undecided| match undecided {
+        Undecided::CutOff { executions, steps } => Some((*executions, *steps)),
+        _ => None,
+    });
+    assert!(matches!(cut_off, Some((1.., 1_000))), "{:?}", summary.undecided);
+    assert!(summary.executions < 20, "the check gives up early");
+    let check = std::panic::AssertUnwindSafe(|| short.check(counts_for_long));
+    let panic = std::panic::catch_unwind(check).unwrap_err();
+    let text = panic.downcast_ref::<String>().expect("a text");
+    assert!(text.contains("cut off after 1000 steps") && text.contains("max_steps"), "{text}");
+    let long = Explore::new().schedules(20).run(counts_for_long).expect("it ends");
+    assert!(long.undecided.is_empty());
 }
 
 #[test]

@@ -475,6 +475,60 @@ fn other_blocks_explain_what_is_observed_only_if_any_execution_counts() {
     assert_eq!(run("atomic").expect("every end is the same").undecided, []);
 }
 
+/// As `other_blocks`, but the first thread can also be interrupted where the other one sees nothing of it.
+fn sometimes_other_blocks() {
+    let turn = Arc::new(AtomicU32::new(0));
+    let [a, b] = [Arc::clone(&turn), Arc::clone(&turn)];
+    both(
+        move || {
+            atomic("set", || {
+                a.load(SeqCst);
+                a.fetch_add(1, SeqCst);
+                a.fetch_add(1, SeqCst);
+            });
+        },
+        move || {
+            let seen = atomic("look", || b.load(SeqCst));
+            if seen == 1 {
+                atomic("extra", || b.load(SeqCst));
+            }
+        },
+    );
+    observe("end", &turn.load(SeqCst));
+}
+
+#[test]
+fn blocks_that_no_serial_execution_has_violate_definition_15() {
+    let (failure, names) = violation(explore(), sometimes_other_blocks);
+    assert_eq!(names, ["end"]);
+    let serial = failure.case.serial.as_ref().expect("orders were tried");
+    let has_other =
+        |o: &SerialOutcome| matches!(o, SerialOutcome::Other { .. } | SerialOutcome::Missed(_));
+    assert!(serial.orders.iter().all(|order| has_other(&order.outcome)), "{serial:?}");
+    let schedule = failure.schedule.to_string();
+    let again = Explore::new().replay(&schedule).run(sometimes_other_blocks);
+    assert_eq!(again.expect_err("it is replayed").case.id, failure.case.id);
+    // Where steps outside of blocks could be placed otherwise it is not certain, and said.
+    let summary = explore().witness("serializable").run(sometimes_other_blocks);
+    let undecided = summary.expect("nothing is certain").undecided;
+    let [Undecided::Unforced { interleavings, of }] = undecided[..] else {
+        panic!("{undecided:?}")
+    };
+    assert!(interleavings < of, "others were decided: {undecided:?}");
+    assert_eq!(passes(explore().witness("atomic"), sometimes_other_blocks).undecided, []);
+}
+
+#[test]
+fn a_survey_counts_what_is_not_linearizable_and_goes_on() {
+    let survey = explore().strategy("interrupt").survey(|| deposits(Deposit::Unlocked, false));
+    let counts = survey.interleavings;
+    assert!(survey.complete && survey.violations == 1 && survey.conflicts == 1, "{survey:?}");
+    assert!(counts.unexplained.interleavings > 0 && counts.explained.interleavings > 0);
+    assert_eq!(counts.unexplained.average(), Some(2.0), "two blocks have two orders: {counts:?}");
+    let survey = explore().strategy("interrupt").survey(|| deposits(Deposit::Locked, false));
+    assert_eq!((survey.violations, survey.interleavings.unexplained.interleavings), (0, 0));
+}
+
 // ---- hints ----
 
 /// Appends by an atomic counter: where the append happens decides the order, not which block ends first.

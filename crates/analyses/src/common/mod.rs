@@ -11,6 +11,7 @@
 //! | `accesses` | the last accesses to some memory, as FastTrack keeps them |
 //! | `past` | the accesses to some memory that may still race |
 //! | `transactions` | which transactions come before which |
+//! | `witness` | orders of events that show a race |
 //! | `bits`, `role` | small sets of bits, what an operation does |
 
 pub(crate) mod accesses;
@@ -25,3 +26,4 @@ pub mod paths;
 pub(crate) mod role;
 pub mod shadow;
 pub(crate) mod transactions;
+pub(crate) mod witness;

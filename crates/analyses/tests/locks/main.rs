@@ -7,6 +7,7 @@ mod deadlocks;
 mod golden;
 mod hybrid;
 mod lockset;
+mod predictive;
 mod program;
 
 use proptest::prelude::*;

@@ -3,7 +3,11 @@
 use std::path::Path;
 
 use selvedge_analyses::pipeline::Reached;
-use selvedge_model::Op;
+use selvedge_analyses::{Pipeline, Witness};
+use selvedge_model::{Event, Op, SiteId, Status, Symbols};
+use selvedge_report::case::{Control, How};
+use selvedge_report::explain::{Story, explain};
+use selvedge_report::interleaving::Interleaving;
 use selvedge_report::{Bound, Case, Report};
 
 use crate::args::Check;
@@ -73,12 +77,57 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     report.stats.bounds.extend(pipeline.bounds().map(|b| bound(b, Some(trace.clone()))));
     report.stats.bounds.extend(renamed.unmatched());
     let findings = pipeline.take_findings();
-    findings.into_iter().for_each(|f| report.add(Case::new(&f, symbols)));
+    let shown = shown(path, &pipeline, symbols);
+    for finding in findings {
+        let mut case = Case::new(&finding, symbols);
+        let mut sites = finding.places.iter().map(|p| p.site);
+        let pair = sites.next().zip(sites.next()).map(|(a, b)| [a, b]);
+        let rows = shown.iter().find(|(sites, _)| Some(*sites) == pair).map(|(_, rows)| rows);
+        if let Some(rows) = rows.filter(|_| case.status == Status::Predicted) {
+            case.control =
+                Some(Control { how: Some(How::Rows(rows.clone())), ..Control::default() });
+        }
+        report.add(case);
+    }
     outcome?;
     if args.analyses.iter().any(|name| name == selvedge_analyses::ndseq::ENTRY.name) {
         sequential_twin_is_decided(path, flow, symbols.threads.entries().len())?;
     }
     Ok(())
+}
+
+/// The orders of events that show races, by the places of each race. They take a second look at the trace, which
+/// standard input does not allow.
+fn shown(path: &Path, pipeline: &Pipeline, symbols: &Symbols) -> Vec<([SiteId; 2], Interleaving)> {
+    let mut witnesses = pipeline.witnesses().peekable();
+    let mut events = Vec::new();
+    if witnesses.peek().is_none() || path == Path::new("-") {
+        return Vec::new();
+    }
+    let Ok(mut input) = Input::open(path) else { return Vec::new() };
+    let mut batch = Vec::new();
+    while input.read(&mut batch).is_ok() && !batch.is_empty() {
+        events.append(&mut batch);
+    }
+    witnesses.map(|w| (w.sites, rows(w, &events, symbols))).collect()
+}
+
+fn rows(witness: &Witness, events: &[Event], symbols: &Symbols) -> Interleaving {
+    let (before, next) = witness.order(events);
+    let numbers = before.into_iter().chain(next);
+    let order: Vec<Event> = numbers.filter_map(|n| events.get(n).copied()).collect();
+    let explanation = explain(&Story {
+        events: &order,
+        stops: &[],
+        blocked: &[],
+        places: &witness.sites,
+        like: &[],
+        ending: None,
+    });
+    let goes_on = |at: usize| order[at + 1..].iter().any(|e| e.thread == order[at].thread);
+    let is_stopped = |&at: &usize| order[at].thread != order[at + 1].thread && goes_on(at);
+    let preemptions = (0..order.len().saturating_sub(1)).filter(is_stopped).count();
+    Interleaving::new(&explanation, preemptions, symbols)
 }
 
 /// A trace without data flow or without parallelism must not pass for one that conforms.

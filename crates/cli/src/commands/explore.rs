@@ -5,14 +5,15 @@ use std::sync::Arc;
 use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::campaign::{Problem, Undirected};
 use selvedge_engine::observe::observe;
+use selvedge_engine::search::NewStrategy;
 use selvedge_engine::shards::Halt;
-use selvedge_engine::{Budget, Campaign, Criterion, Limit, Observation, Search};
-use selvedge_explore::strategies::{interrupt, pct};
-use selvedge_explore::{Coverage, Plan};
-use selvedge_model::FindingId;
+use selvedge_engine::{Aims, Attempted, Budget, Campaign, Criterion, Limit, Observation, Search};
+use selvedge_explore::strategies::{interrupt, mix, pct, reads_from};
+use selvedge_explore::{Coverage, Flip, Mix, Plan, ReadsFrom};
+use selvedge_model::Site;
 use selvedge_report::{CutOff, Effort, Remark, Report, Stats, words};
 use selvedge_runtime::Controlled;
-use selvedge_runtime::control::WatchList;
+use selvedge_runtime::control::{NameTable, WatchList};
 use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::{Explore, Output};
@@ -121,7 +122,7 @@ fn explore(
     let known = observation.as_ref();
     let meeting = meeting(args, known)?;
     let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(0));
-    campaign.besides = known.map_or(0, |o| o.executions);
+    campaign.besides = known.map_or(0, |o| o.runs.len() as u64);
     campaign.determinism = determinism::blocks(program, args.across_builds);
     let points = match &meeting {
         Some(meeting) => meeting.points.clone(),
@@ -131,7 +132,7 @@ fn explore(
     let search = Search {
         strategy: match &meeting {
             Some(meeting) => meeting.strategy(),
-            None => Arc::new(move |_| plan.strategy()),
+            None => knowing(plan, known.map_or(&[], |o| &o.flips)),
         },
         systematic: plan.is_systematic() && meeting.is_none(),
         witness: Some(args.serial.criterion()),
@@ -150,7 +151,7 @@ fn explore(
         by: "explore",
     };
     let chosen = args.strategy.is_some() || meeting.is_some();
-    let how = (!args.keep_going, &[][..], chosen);
+    let how = (!args.keep_going, chosen);
     let coverage = undirected(&mut campaign, search, how, &mut watcher)?;
     watcher.progress.clear();
     remarks.extend(meeting.as_ref().map(Meeting::remark));
@@ -175,6 +176,7 @@ fn explore(
         undecided.into_iter().chain(linearity::undecided(&campaign)).collect();
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
+    report.stats.interleavings = linearity::interleavings(&campaign);
     report.stats.control = Some(effort(&campaign, deadline, complete, remarks));
     Ok((report, Answer { ended: campaign.has_ended(), undecided: is_undecided }))
 }
@@ -211,25 +213,15 @@ pub(crate) fn in_time<T, E: Into<Failure>>(
 pub(crate) fn undirected(
     campaign: &mut Campaign<Native>,
     search: Search<WatchList>,
-    (until_failure, known, chosen): (bool, &[FindingId], bool),
+    (until_failure, chosen): (bool, bool),
     watcher: &mut Watcher<'_>,
 ) -> Result<Coverage, Failure> {
-    let undirected = |search| Undirected { search, until_failure, known: known.to_vec() };
+    let undirected = |search| Undirected { search, until_failure, known: Vec::new() };
     if chosen || campaign.linearity.observed.is_none() {
         return finished(campaign.explore(undirected(search), watcher));
     }
-    let plan = Plan::new(&interrupt::ENTRY, None);
-    let schedules = search.schedules;
-    let before = campaign.executions();
-    let interrupting = Search {
-        strategy: Arc::new(move |_| plan.strategy()),
-        systematic: plan.is_systematic(),
-        schedules: schedules.div_ceil(2),
-        points: search.points.clone(),
-        witness: search.witness.clone(),
-        ..search
-    };
-    let coverage = finished(campaign.explore(undirected(interrupting), watcher))?;
+    let (schedules, before) = (search.schedules, campaign.executions());
+    let coverage = finished(campaign.explore(undirected(interrupting(&search)), watcher))?;
     let left = schedules.saturating_sub(campaign.executions() - before);
     let is_over = until_failure && !campaign.linearity.violations.is_empty();
     if is_over || left == 0 || watcher.deadline.stopped().is_some() {
@@ -237,6 +229,54 @@ pub(crate) fn undirected(
     }
     let rest = Search { schedules: left, ..search };
     finished(campaign.explore(undirected(rest), watcher))
+}
+
+/// Confirms predictions and explores; where something is observed, half of the executions are those of
+/// `interrupt`.
+pub(crate) fn hunt(
+    campaign: &mut Campaign<Native>,
+    (aims, attempted): (Aims<NameTable, WatchList>, &mut Vec<Attempted>),
+    search: Search<WatchList>,
+    watcher: &mut Watcher<'_>,
+) -> Result<(), Failure> {
+    let undirected = |search| Undirected { search, until_failure: false, known: Vec::new() };
+    if campaign.linearity.observed.is_none() {
+        return finished(campaign.hunt(aims, attempted, undirected(search), watcher)).map(drop);
+    }
+    let (schedules, before) = (search.schedules, campaign.executions());
+    finished(campaign.hunt(aims, attempted, undirected(interrupting(&search)), watcher))?;
+    let left = schedules.saturating_sub(campaign.executions() - before);
+    if left > 0 && watcher.deadline.stopped().is_none() {
+        let rest = Search { schedules: left, ..search };
+        finished(campaign.explore(undirected(rest), watcher))?;
+    }
+    Ok(())
+}
+
+/// The first half of a search where something is observed.
+fn interrupting(search: &Search<WatchList>) -> Search<WatchList> {
+    let plan = Plan::new(&interrupt::ENTRY, None);
+    Search {
+        strategy: Arc::new(move |_| plan.strategy()),
+        systematic: plan.is_systematic(),
+        schedules: search.schedules.div_ceil(2),
+        points: search.points.clone(),
+        witness: search.witness.clone(),
+        ..*search
+    }
+}
+
+/// Makes a strategy, which knows what the observed executions have suggested if it can use that.
+pub(crate) fn knowing(plan: Plan, flips: &[Flip<Site>]) -> NewStrategy {
+    let flips = flips.to_vec();
+    Arc::new(move |site| {
+        let known: Vec<Flip> = flips.iter().map(|flip| flip.map(&mut *site)).collect();
+        match plan.name() {
+            name if name == mix::ENTRY.name => Box::new(Mix::knowing(known)),
+            name if name == reads_from::ENTRY.name => Box::new(ReadsFrom::default().knowing(known)),
+            _ => plan.strategy(),
+        }
+    })
 }
 
 /// The default search of a campaign: undirected, with the default strategy and the rest of the budget.
@@ -260,18 +300,6 @@ pub(crate) fn search(
         repeat: true,
         stall: None,
         witness: Some(Criterion::default()),
-    }
-}
-
-/// The result of directed executions, or `None` if a signal stopped them.
-pub(crate) fn halted<T>(
-    outcome: Result<T, Halt<selvedge_runtime::Error>>,
-) -> Result<Option<T>, Failure> {
-    match outcome {
-        Ok(result) => Ok(Some(result)),
-        Err(Halt::Failed(error)) => unless_interrupted(Err(error)),
-        // The engine does not watch native executions for stalls: the executor has its own time limit.
-        Err(Halt::Stalled) => Ok(None),
     }
 }
 

@@ -11,7 +11,7 @@ use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::margin::at_most;
 use selvedge_engine::observe::observe;
 use selvedge_engine::replay::{follow, watch};
-use selvedge_engine::{Attempt, Confirmer, Executor, Points, Replayed};
+use selvedge_engine::{Attempt, Confirmer, Executor, JUDGED, Points, Replayed};
 use selvedge_explore::rng::derive;
 use selvedge_explore::strategies::directed::ATTEMPTS;
 use selvedge_explore::{Pos, Prefix, RandomWalk, Rng, Strategy};
@@ -23,7 +23,7 @@ use crate::control::cases;
 use crate::control::program::ControlledProgram;
 use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure};
-use crate::messages::warning_label;
+use crate::messages::{named, warning_label};
 use crate::progress::Schedules;
 use crate::terminal;
 
@@ -78,16 +78,18 @@ fn search(
     deadline: &Deadline,
     tried: &mut Tried,
 ) -> Result<Option<Replayed>, Failure> {
+    let mut progress = Schedules::new("fixed", args.executions);
     let sought = ready.sought();
     let replayed = follow(&mut ready.executor, &ready.schedule, &sought, &ready.ask)?;
     tried.replays += 1;
-    if shows(ready, case, &replayed) {
-        return Ok(Some(replayed));
-    }
-    let mut progress = Schedules::new("fixed", args.executions);
-    let seen = match directed(args, ready, case, deadline, (&mut *tried, &mut progress))? {
-        None => neighbours(args, ready, case, deadline, (tried, &mut progress))?,
-        found => found,
+    progress.advance(tried.executions(), 0, deadline);
+    let seen = if shows(ready, case, &replayed) {
+        Some(replayed)
+    } else if let Some(seen) = directed(args, ready, case, deadline, (&mut *tried, &mut progress))?
+    {
+        Some(seen)
+    } else {
+        neighbours(args, ready, case, deadline, (tried, &mut progress))?
     };
     progress.clear();
     Ok(seen)
@@ -117,6 +119,7 @@ fn directed(
         input: ready.schedule.seed,
         releases: observation.releases,
         usual: observation.baseline.clone().map(|(left, _)| left),
+        judged: JUDGED,
     };
     let same =
         |s: &&selvedge_engine::Seen<_, _>| is_same_bug(case, &Case::new(&s.finding, &s.symbols));
@@ -177,7 +180,7 @@ fn neighbours(
 }
 
 fn tell(case: &Case, seen: Option<&Replayed>, tried: &Tried, ready: &Prepared) {
-    let what = format!("{} ({})", words::summary(case), case.id);
+    let what = named(case);
     let executions = words::count(tried.executions(), "execution");
     match seen {
         Some(seen) => {
@@ -190,14 +193,14 @@ fn tell(case: &Case, seen: Option<&Replayed>, tried: &Tried, ready: &Prepared) {
         }
         None => {
             let percent = at_most(tried.executions()) * 100.0;
-            println!("not seen: {what}, in {executions}");
+            println!("not seen: {what}");
             println!(
                 "tried: its schedule, {}, {} that begin like it",
                 words::count(tried.directed, "directed execution"),
                 words::count(tried.neighbours, "execution"),
             );
             println!(
-                "the chance that such an execution shows it is at most {percent:.2}% (95% confidence)"
+                "not seen in {executions}: at most {percent:.2}% per execution with 95% confidence"
             );
         }
     }

@@ -32,3 +32,35 @@ pub(crate) fn pages(directory: Option<&Path>) -> Result<Exit, Failure> {
     anstream::eprintln!("wrote {}", directory.display());
     Ok(Exit::Clean)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The names in backquotes.
+    fn named(text: &str) -> BTreeSet<&str> {
+        text.split('`').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn the_reference_names_every_command_and_no_other() {
+        let reference = include_str!("../../../../docs/commands.md");
+        let headings = reference.lines().filter(|l| l.starts_with("## "));
+        let mut listed: BTreeSet<&str> = headings.flat_map(named).collect();
+        assert!(listed.remove("cargo selvedge") && listed.remove("selvedge.toml"));
+        let command = Arguments::command();
+        assert_eq!(listed, command.get_subcommands().map(clap::Command::get_name).collect());
+    }
+
+    #[test]
+    fn the_reference_names_every_format_and_no_other() {
+        let reference = include_str!("../../../../docs/formats.md");
+        let table = reference.split_once("| format | for |\n").expect("a table").1;
+        let rows = table.split_once("\n\n").expect("it ends").0.lines().skip(1);
+        let listed: Vec<&str> = rows.filter_map(|r| r.split('`').nth(1)).collect();
+        let formats: Vec<&str> = selvedge_report::FORMATS.iter().map(|f| f.name).collect();
+        assert_eq!(listed, formats);
+    }
+}

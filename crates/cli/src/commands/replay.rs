@@ -9,7 +9,7 @@ use std::path::Path;
 
 use selvedge_engine::Replayed;
 use selvedge_engine::replay::follow;
-use selvedge_report::{Case, Interleaving, format, words};
+use selvedge_report::{Case, Interleaving, escape, format, words};
 use selvedge_runtime::control::WatchList;
 
 use crate::args::Replay;
@@ -20,7 +20,8 @@ use crate::control::margin;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure};
-use crate::messages::warning_label;
+use crate::messages::{named, warning_label};
+use crate::progress::Schedules;
 use crate::ranks;
 use crate::terminal;
 
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
         );
     }
     let mut happened = 0;
+    let mut progress = (args.times > 1).then(|| Schedules::new("replay", args.times));
     for round in 0..args.times.max(1) {
         let sought = ready.sought();
         let replayed = follow(&mut ready.executor, &ready.schedule, &sought, &ready.ask)?;
@@ -72,13 +74,17 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
             }
         }
         happened += u64::from(again);
+        if let Some(progress) = &mut progress {
+            progress.advance(round + 1, usize::from(happened > 0), &deadline);
+        }
         if args.gdb {
             let lines = debug::breakpoints(&replayed, &ready.critical());
             debug::run(ready.native, &ready.schedule, lines, &args.gdb_command, &ready.ask)?;
             break;
         }
     }
-    if args.times > 1 {
+    if let Some(mut progress) = progress {
+        progress.clear();
         anstream::eprintln!("the finding happened in {happened} of {} executions", args.times);
     }
     Ok(if happened > 0 { Exit::Findings } else { Exit::Clean })
@@ -108,23 +114,16 @@ fn show(rows: &Interleaving, root: &Path) {
 
 fn tell(replayed: &Replayed, case: Option<&Case>, again: bool) {
     let ending = words::outcome(&cases::outcome(&replayed.ending));
+    let ending = escape::harmless(&ending);
     match case {
         Some(case) if again => {
-            anstream::eprintln!(
-                "the finding happened again: {} ({})",
-                words::summary(case),
-                case.id
-            );
+            anstream::eprintln!("the finding happened again: {}", named(case));
             if case.aim().is_some() {
                 anstream::eprintln!("the program ended with {ending}");
             }
         }
         Some(case) => {
-            anstream::eprintln!(
-                "the finding did not happen: {} ({})",
-                words::summary(case),
-                case.id
-            );
+            anstream::eprintln!("the finding did not happen: {}", named(case));
             anstream::eprintln!("the program ended with {ending}");
         }
         None => anstream::eprintln!("the program ended with {ending}"),

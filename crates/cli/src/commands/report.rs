@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use selvedge_report::{Baseline, Case, FORMATS, Format, Since, words};
+use selvedge_report::{Baseline, Case, FORMATS, Format, Since, escape, words};
 
 use crate::args::{Output, Report, ReportFailOn};
 use crate::exit::{Exit, Failure};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Report) -> Result<Exit, Failure> {
     if format.name == FORMATS[0].name {
         let mut out = anstream::stdout();
         writeln!(out, "{}", heading(&run))?;
-        writeln!(out, "observed: {}\n", run.instrumented)?;
+        writeln!(out, "observed: {}\n", escape::harmless(&run.instrumented))?;
     }
     match &args.html {
         None => terminal::print(&report, &output)?,
@@ -90,7 +90,8 @@ fn write_page(file: &Path, page: &str, open: bool) -> Result<(), Failure> {
 
 fn heading(run: &Run) -> String {
     let ending = run.ending.as_deref().unwrap_or("not finished");
-    format!("run {}: {} ({}; {ending})", run.id, run.command.join(" "), run.mode)
+    let command = run.command.join(" ");
+    format!("run {}: {} ({}; {ending})", run.id, escape::harmless(&command), run.mode)
 }
 
 /// The runs, the last one first: what ran and how it ended, when, and how many findings there are.

@@ -8,13 +8,14 @@ use selvedge_engine::witness::Unserial;
 use selvedge_engine::{Ask, Contrast, Criterion, Executor, Noted, Points, Replayed, Sought};
 use selvedge_model::schedule::ScheduleError;
 use selvedge_model::{Schedule, Site};
-use selvedge_report::{Case, Memory, Subject, Watched as ReportedAccess, words};
+use selvedge_report::{Case, Memory, Subject, Watched as ReportedAccess};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{CodePlace, WatchList, Watched};
 
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::Failure;
+use crate::messages::named;
 use crate::store::{self, RunId, Store};
 
 /// So many serial executions of other blocks are tried to explain a replay.
@@ -153,10 +154,8 @@ pub(crate) fn find(
         }
         [one] => one.clone(),
         several => {
-            let lines: Vec<String> = several
-                .iter()
-                .map(|(run, f)| format!("  {} {} (run {run})", f.id, words::summary(f)))
-                .collect();
+            let lines: Vec<String> =
+                several.iter().map(|(run, case)| format!("  {}, run {run}", named(case))).collect();
             return Err(Failure::Usage(format!(
                 "several ids begin with {prefix}:\n{}",
                 lines.join("\n")
@@ -243,13 +242,26 @@ fn found_again(
     Ok(found)
 }
 
-/// Whether two cases are of one kind and about the same: one bug, if an edit has only moved it.
+/// Whether two cases are of one kind and about the same: one bug, if an edit has only moved it. What has no name
+/// is recognised by where it is used.
 pub(crate) fn is_same_bug(one: &Case, other: &Case) -> bool {
     let is_named = match &one.subject {
         Subject::Memory(memory) => matches!(memory, Memory::Named(_)),
         subject => !subject.is_empty(),
     };
-    one.kind == other.kind && (one.id == other.id || is_named && one.subject == other.subject)
+    let is_same = match is_named {
+        true => one.subject == other.subject,
+        false => one.subject == other.subject && are_moved(one, other),
+    };
+    one.kind == other.kind && (one.id == other.id || is_same)
+}
+
+/// Whether the places of two cases are the same, except for lines that an edit has moved.
+fn are_moved(one: &Case, other: &Case) -> bool {
+    let sites: Vec<&Site> = other.places.iter().map(|p| &p.site).collect();
+    sites.len() == one.places.len()
+        && !sites.is_empty()
+        && one.places.iter().all(|p| p.site.relocated(sites.iter().copied()).is_some())
 }
 
 /// Whether an execution ended with the failure of a case, except for lines that an edit has moved.
@@ -257,10 +269,46 @@ fn has_moved(replayed: &Replayed, case: Option<&Case>) -> bool {
     let ending = &replayed.ending;
     let (Some(case), Some(finding)) = (case, ending.finding()) else { return false };
     let now = Case::new(finding, &ending.symbols);
-    let sites: Vec<&Site> = now.places.iter().map(|p| &p.site).collect();
-    now.kind == case.kind
-        && now.subject == case.subject
-        && sites.len() == case.places.len()
-        && !sites.is_empty()
-        && case.places.iter().all(|p| p.site.relocated(sites.iter().copied()).is_some())
+    now.kind == case.kind && now.subject == case.subject && are_moved(case, &now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use selvedge_model::{Access, Finding, Frame, Kind, Role, SiteId, Symbols, ThreadId};
+
+    /// A race on the memory at `addr`, which has a name if `name` is given, in `function` at two lines.
+    fn race(addr: u64, name: Option<&str>, function: &str, lines: [u32; 2]) -> Case {
+        let mut symbols = Symbols::default();
+        let range = Access { addr, len: 8 }.range();
+        match name {
+            Some(name) => symbols.variables.define(name, range),
+            None => symbols.nameless.add(addr),
+        }
+        let place = |line: u32| {
+            let frame = Frame { function: function.into(), file: "a.c".into(), line, column: 3 };
+            selvedge_model::Place {
+                thread: ThreadId(0),
+                site: SiteId(symbols.sites.intern(Site::Source(frame, Vec::new()))),
+                role: Role::Write,
+                held: Vec::new(),
+            }
+        };
+        let places = lines.map(place).to_vec();
+        let finding = Finding {
+            subject: selvedge_model::Subject::Memory(range),
+            ..Finding::failure(Kind::DataRace, selvedge_model::Failure::crash(0), places)
+        };
+        Case::new(&finding, &symbols)
+    }
+
+    #[test]
+    fn races_on_memory_without_a_name_are_told_apart_by_their_places() {
+        let one = race(0x40, None, "push", [10, 20]);
+        assert!(is_same_bug(&one, &race(0x80, None, "push", [12, 22])), "moved by an edit");
+        assert!(!is_same_bug(&one, &race(0x40, None, "pop", [30, 40])), "another race");
+        assert!(!is_same_bug(&one, &race(0x40, Some("x"), "push", [12, 22])));
+        let named = race(0x40, Some("x"), "push", [10, 20]);
+        assert!(is_same_bug(&named, &race(0x80, Some("x"), "pop", [30, 40])), "the same variable");
+    }
 }

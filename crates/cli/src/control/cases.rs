@@ -97,21 +97,32 @@ fn order(of: &selvedge_engine::Order) -> Order {
 /// a place may be another one.
 fn label_orders(case: &mut Case) {
     let Some(control) = &mut case.control else { return };
-    let mut used: Vec<(Site, String, String)> = Vec::new();
+    // What a place calls `T1` is `T1 (worker)` elsewhere.
+    let short = |thread: &str| thread.split(" (").next().unwrap_or(thread).to_owned();
+    let mut labels: Vec<(Site, String, String)> = Vec::new();
+    let mut firsts: Vec<(Site, String)> = Vec::new();
+    for order in &control.orders {
+        let Which::First { thread, site } = &order.which else { continue };
+        let first = (site.clone(), thread.clone());
+        if !firsts.contains(&first) {
+            firsts.push(first);
+        }
+    }
+    let (same, others): (Vec<_>, Vec<_>) = firsts.into_iter().partition(|(site, thread)| {
+        case.places.iter().any(|p| p.site == *site && p.thread == short(thread))
+    });
+    labels.extend(same.into_iter().map(|(site, thread)| (site, thread.clone(), short(&thread))));
+    for (site, thread) in others {
+        let is_free = |l: &&String| !labels.iter().any(|(s, _, label)| *s == site && label == *l);
+        let mut there = case.places.iter().filter(|p| p.site == site).map(|p| &p.thread);
+        let label = there.find(is_free).cloned().unwrap_or_else(|| short(&thread));
+        labels.push((site, thread, label));
+    }
     for order in &mut control.orders {
         let Which::First { thread, site } = &mut order.which else { continue };
-        let known = |(s, name, _): &&(Site, String, String)| s == site && name == thread;
-        if let Some((.., label)) = used.iter().find(known) {
-            *thread = label.clone();
-            continue;
+        if let Some((.., label)) = labels.iter().find(|(s, name, _)| s == site && name == thread) {
+            thread.clone_from(label);
         }
-        let labels: Vec<&String> =
-            case.places.iter().filter(|p| p.site == *site).map(|p| &p.thread).collect();
-        let is_free = |l: &&&String| !used.iter().any(|(s, _, label)| s == site && label == **l);
-        let same = labels.iter().find(|l| ***l == *thread);
-        let Some(label) = same.or_else(|| labels.iter().find(is_free)) else { continue };
-        used.push((site.clone(), thread.clone(), (*label).clone()));
-        thread.clone_from(label);
     }
 }
 
@@ -321,5 +332,7 @@ mod tests {
         finding.places[1].site = a;
         assert_eq!(labels(&finding, &[("T1", "a.c:1"), ("T3", "a.c:1")]), ["T1", "T2"]);
         assert_eq!(labels(&finding, &[("T3", "a.c:1"), ("T3", "a.c:1")]), ["T1", "T1"]);
+        let all = [("T3 (f)", "a.c:1"), ("T1 (f)", "a.c:1"), ("T2 (f)", "a.c:1")];
+        assert_eq!(labels(&finding, &all), ["T3", "T1", "T2"], "three threads at one place");
     }
 }

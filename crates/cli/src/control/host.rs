@@ -5,7 +5,7 @@ use selvedge_runtime::control::WatchList;
 
 use super::cases::{Predicted, failure};
 use super::determinism;
-use crate::deadline::{DIRECTED, Deadline};
+use crate::deadline::Deadline;
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::Journal;
@@ -26,10 +26,6 @@ impl Host<WatchList> for Watcher<'_> {
         self.deadline.ends_exploring()
     }
 
-    fn is_late(&self) -> bool {
-        self.deadline.signal().is_some() || self.deadline.until(DIRECTED).is_zero()
-    }
-
     fn attempted(&mut self, index: usize, attempted: &Attempted) {
         if attempted.confirmed.is_some() {
             let case = self.predicted[index].after(attempted);
@@ -41,14 +37,14 @@ impl Host<WatchList> for Watcher<'_> {
 
     fn found(&mut self, found: &Found<WatchList>) {
         let case = failure(found, self.by);
-        if !self.suppressions.match_finding(&case, &[]) {
+        if !self.suppressions.suppress(&case, &[]) {
             self.journal.add(&case);
         }
     }
 
     fn violated(&mut self, violation: &Violation<WatchList>) {
         let case = determinism::case(violation, None);
-        if !self.suppressions.match_finding(&case, &[]) {
+        if !self.suppressions.suppress(&case, &[]) {
             self.journal.add(&case);
         }
     }

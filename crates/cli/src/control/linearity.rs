@@ -6,6 +6,7 @@ use selvedge_engine::{Campaign, Criterion, Witness, Wrong};
 use selvedge_report::{Case, Control, Diverged, How, NotReplayed, Note, Remark, Serial};
 use selvedge_runtime::control::WatchList;
 use selvedge_specs::ThreadName;
+use selvedge_specs::atomic::Interleavings;
 
 use super::cases::{accesses, effort, interleaving, outcome};
 use super::program::Native;
@@ -36,12 +37,18 @@ pub(crate) fn refuse(campaign: &Campaign<Native>) -> Result<(), Failure> {
     wrong.map_or(Ok(()), |wrong| Err(Failure::Usage(wrong.to_string())))
 }
 
+/// How interleavings were judged, if anything was observed.
+pub(crate) fn interleavings(campaign: &Campaign<Native>) -> Option<Interleavings> {
+    let linearity = &campaign.linearity;
+    linearity.observed.as_ref().map(|_| linearity.interleavings)
+}
+
 /// What is not known about atomic blocks although something is observed.
 pub(crate) fn undecided(campaign: &Campaign<Native>) -> Option<Remark> {
     campaign.linearity.undecided().map(|why| match why {
         Undecided::NothingOverlapped => Remark::NothingOverlapped,
-        Undecided::Unforced(interleavings) => Remark::Unforced { interleavings },
-        Undecided::TooMany(interleavings) => Remark::TooManyOrders { interleavings },
+        Undecided::Unforced { interleavings, of } => Remark::Unforced { interleavings, of },
+        Undecided::TooMany { interleavings, of } => Remark::TooManyOrders { interleavings, of },
     })
 }
 

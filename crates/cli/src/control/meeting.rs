@@ -50,7 +50,7 @@ impl Meeting {
             if sites.is_empty() {
                 return Err(Failure::Usage(format!(
                     "--meet {line}: no thread synchronized or accessed memory there in {} observed executions",
-                    observation.executions
+                    observation.runs.len()
                 )));
             }
             sites.sort_by_key(ToString::to_string);

@@ -2,12 +2,12 @@
 //!
 //! A line is `type:pattern`; `#` begins a comment. A pattern matches anywhere in a name unless `^` or `$`
 //! anchors it; `*` matches anything. The names are those of the functions, files, libraries and variables
-//! of a finding. `selvedge run` prints how many findings were suppressed.
+//! of a finding. Reports count what was suppressed, and SARIF and JSON list it.
 
 use std::path::{Path, PathBuf};
 
 use selvedge_model::{Kind, Misuse};
-use selvedge_report::{Case, Subject};
+use selvedge_report::{Case, Stats, Subject, Suppressed};
 
 use crate::exit::Failure;
 use crate::program::pattern::Pattern;
@@ -20,6 +20,8 @@ pub(crate) struct Suppressions {
 
 #[derive(Clone, Debug)]
 struct Rule {
+    /// As users wrote it.
+    text: String,
     about: About,
     pattern: Pattern,
 }
@@ -75,8 +77,28 @@ impl Suppressions {
     }
 
     /// Whether a finding is suppressed. `modules` are the files whose code took part.
-    pub(crate) fn match_finding(&self, finding: &Case, modules: &[String]) -> bool {
-        self.rules.iter().any(|rule| rule.matches(finding, modules))
+    pub(crate) fn suppress(&self, finding: &Case, modules: &[String]) -> bool {
+        self.rule(finding, modules).is_some()
+    }
+
+    /// The finding if it is not suppressed; otherwise it is counted in `stats`.
+    pub(crate) fn pass(&self, case: Case, modules: &[String], stats: &mut Stats) -> Option<Case> {
+        match self.rule(&case, modules) {
+            None => Some(case),
+            Some(rule) => {
+                stats.suppress(Suppressed { case, rule: rule.text.clone() });
+                None
+            }
+        }
+    }
+
+    /// The findings that are not suppressed; the others are counted in `stats`.
+    pub(crate) fn pass_all(&self, cases: Vec<Case>, stats: &mut Stats) -> Vec<Case> {
+        cases.into_iter().filter_map(|case| self.pass(case, &[], stats)).collect()
+    }
+
+    fn rule(&self, finding: &Case, modules: &[String]) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.matches(finding, modules))
     }
 }
 
@@ -150,7 +172,8 @@ fn parse(text: &str, path: &Path) -> Result<Vec<Rule>, Failure> {
                 return Err(wrong(&format!("there is no type {other:?}; the types are {known}")));
             }
         };
-        rules.push(Rule { about, pattern: Pattern::anywhere(pattern) });
+        let text = line.to_owned();
+        rules.push(Rule { text, about, pattern: Pattern::anywhere(pattern) });
     }
     Ok(rules)
 }
@@ -161,9 +184,12 @@ fn switched_off(options: &str) -> Vec<Rule> {
         let mut all = options.split([':', ',', ' ', '\t', '\n']);
         all.any(|o| o.strip_prefix(name).is_some_and(|v| matches!(v, "=0" | "=false" | "=no")))
     };
-    let rule = |about| Rule { about, pattern: Pattern::anywhere("*") };
+    let rule = |name: &str, about| {
+        let text = format!("{name}=0");
+        Rule { text, about, pattern: Pattern::anywhere("*") }
+    };
     let known = [("report_thread_leaks", About::Thread), ("report_signal_unsafe", About::Signal)];
-    known.into_iter().filter(|(name, _)| off(name)).map(|(_, about)| rule(about)).collect()
+    known.into_iter().filter(|(name, _)| off(name)).map(|(name, about)| rule(name, about)).collect()
 }
 
 /// The file in `suppressions=…` among ThreadSanitizer's options.

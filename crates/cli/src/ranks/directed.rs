@@ -207,7 +207,7 @@ impl Executions<'_> {
         let mut forced: Option<Forced> = None;
         for _ in 0..TRIES {
             if self.deadline.signal().is_some()
-                || self.deadline.until(crate::deadline::EXPLORED).is_zero()
+                || self.deadline.until(crate::deadline::EXPLAINED).is_zero()
             {
                 break;
             }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use selvedge_model::FindingId;
-use selvedge_report::{Case, words};
+use selvedge_report::Case;
 use selvedge_spmd::{Place, Plan};
 
 use super::cases::Namer;
@@ -20,7 +20,7 @@ use crate::args::Replay;
 use crate::commands::test::ranks::builds;
 use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure};
-use crate::messages::warning_label;
+use crate::messages::{named, warning_label};
 use crate::store::{Run, Setup};
 
 /// So many executions may try.
@@ -69,9 +69,8 @@ pub(crate) fn replay(args: &Replay, store: &Path, run: &Run, case: &Case) -> Res
             std::io::stdout().write_all(&executed.output)?;
         }
         if round == 0 || again != (happened == round) {
-            let (how, what) =
-                (if again { "happened again" } else { "did not happen" }, words::summary(case));
-            anstream::eprintln!("the finding {how}: {what} ({})", case.id);
+            let how = if again { "happened again" } else { "did not happen" };
+            anstream::eprintln!("the finding {how}: {}", named(case));
         }
         happened += u64::from(again);
     }

@@ -3,15 +3,18 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use selvedge_report::path;
 use serde::{Deserialize, Serialize};
 
 /// Everything that is needed to run the program again, from any directory. The store keeps it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// The program's file.
+    #[serde(with = "path")]
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
     /// The directory in which it runs.
+    #[serde(with = "path")]
     pub(crate) directory: PathBuf,
     /// How the runtime gets into the program.
     pub(crate) form: String,
@@ -31,7 +34,7 @@ pub(crate) enum Ensured {
     /// Standard output.
     Stdout,
     /// A file, relative to the directory in which the program runs.
-    File(PathBuf),
+    File(#[serde(with = "path")] PathBuf),
 }
 
 impl Ensured {

@@ -16,7 +16,7 @@ static void *work(void *unused) {
     SELVEDGE_LINEARIZATION_POINT();
     SELVEDGE_LINEARIZATION_POINT();
 #endif
-#ifndef NO_BLOCK
+#if !defined(NO_BLOCK) && !defined(UNCLOSED)
     SELVEDGE_REGION_END();
 #endif
     return 0;

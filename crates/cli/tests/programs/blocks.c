@@ -30,6 +30,10 @@ static void *add(void *argument) {
 #ifndef QUIET
     printed = number;
 #endif
+#ifdef ABANDONED
+    SELVEDGE_DETERMINISTIC_BEGIN("add");
+    SELVEDGE_ENSURE("number", number);
+#endif
     pthread_mutex_lock(lock);
     sum = sum + STEP;
 #ifdef CHOICE

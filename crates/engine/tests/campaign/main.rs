@@ -8,6 +8,7 @@ mod simulated;
 #[path = "../../../explore/tests/strategies/system.rs"]
 #[allow(dead_code)] // The strategies' own tests use more of it.
 mod system;
+mod ways;
 
 use std::sync::Arc;
 
@@ -17,10 +18,10 @@ use selvedge_engine::campaign::{Problem, Settled, Undirected, explain};
 use selvedge_engine::determinism;
 use selvedge_engine::observe::observe;
 use selvedge_engine::{
-    Attempted, Budget, Campaign, Cause, Confirmer, Effort, Found, Harm, Heartbeat, Host, Key,
+    Aims, Attempted, Budget, Campaign, Cause, Confirmer, Effort, Found, Harm, Heartbeat, Host, Key,
     Prediction, Run, Search, Sought, causes, executor::Factory, replay,
 };
-use selvedge_explore::{Plan, Trivial};
+use selvedge_explore::{Mix, Plan, Trivial};
 use selvedge_model::{FindingId, Kind, Site};
 use selvedge_specs::Kept;
 use simulated::{Programs, Simulated};
@@ -30,9 +31,6 @@ struct Quiet;
 
 impl Host<()> for Quiet {
     fn is_over(&self) -> bool {
-        false
-    }
-    fn is_late(&self) -> bool {
         false
     }
     fn attempted(&mut self, _index: usize, _attempted: &Attempted) {}
@@ -71,28 +69,20 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
     let analyses = registry::select(&["hybrid", "deadlocks", "reduction"]).expect("they exist");
     let analyses = (&analyses[..], Settings::default());
     let observation = observe(&mut executor, seed, 3, analyses).expect("a simulation");
-    campaign.besides = observation.executions;
-    let (usual, schedule) = observation.baseline.clone().expect("an execution was observed");
-    campaign.count_baseline(&usual, &schedule);
+    let (usual, _) = observation.baseline.clone().expect("an execution was observed");
+    campaign.count_observed(&observation);
     let predictions: Vec<Prediction<Trivial, ()>> =
         observation.seen.iter().filter_map(|s| s.prediction.clone()).collect();
     let predictions = Arc::new(predictions);
-    let confirmer =
-        Confirmer { seed, input: seed, releases: observation.releases, usual: Some(usual) };
-    let attempted = campaign.confirm(&predictions, confirmer, &mut Quiet).expect("a simulation");
-    for (prediction, attempted) in predictions.iter().zip(&attempted) {
-        if let Some(confirmed) = &attempted.confirmed {
-            let shown =
-                explain(&mut executor, prediction, confirmed, EFFORT).expect("a simulation");
-            let shown = shown.expect("what was confirmed can be shown");
-            assert!(shown.shown);
-            assert!(shown.execution.schedule.preemptions() <= confirmed.schedule.preemptions());
-        }
-    }
-    let plan = Plan::default();
+    let releases = observation.releases;
+    let confirmer = Confirmer { seed, input: seed, releases, usual: Some(usual), judged: 0 };
+    let flips = observation.flips.clone();
     let undirected = Undirected {
         search: Search {
-            strategy: Arc::new(move |_| plan.strategy()),
+            strategy: Arc::new(move |site| {
+                let known: Vec<_> = flips.iter().map(|f| f.map(&mut *site)).collect();
+                Box::new(Mix::knowing(known))
+            }),
             systematic: false,
             seed,
             vary_input: false,
@@ -101,16 +91,27 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
             points: (),
             releases: observation.releases,
             attempts: 0,
-            repeat: true,
+            repeat: false,
             stall: None,
             witness: None,
         },
         until_failure: false,
         known: Vec::new(),
     };
-    match campaign.explore(undirected, &mut Quiet) {
+    let aims = Aims { predictions: Arc::clone(&predictions), confirmer };
+    let mut attempted = Vec::new();
+    match campaign.hunt(aims, &mut attempted, undirected, &mut Quiet) {
         Ok(_) | Err(Problem::Endless) => {}
         Err(Problem::Halt(halt)) => panic!("{halt:?}"),
+    }
+    for (prediction, attempted) in predictions.iter().zip(&attempted) {
+        if let Some(confirmed) = &attempted.confirmed {
+            let shown =
+                explain(&mut executor, prediction, confirmed, EFFORT).expect("a simulation");
+            let shown = shown.expect("what was confirmed can be shown");
+            assert!(shown.shown);
+            assert!(shown.execution.schedule.preemptions() <= confirmed.schedule.preemptions());
+        }
     }
     let found = campaign.found(&[]);
     for failure in &found {

@@ -15,6 +15,7 @@ pub mod pos;
 pub mod prefix;
 pub mod races;
 pub mod random;
+pub mod reads_from;
 pub mod replay;
 pub mod round_robin;
 pub mod serial;

@@ -3,6 +3,7 @@
 mod directed;
 mod fooled;
 mod interrupted;
+mod reads_from;
 mod serial;
 mod system;
 mod systematic;
@@ -314,11 +315,12 @@ fn named(text: &str) -> std::collections::BTreeSet<&str> {
 }
 
 #[test]
-fn readme_and_guide_name_every_strategy_and_no_other() {
+fn reference_and_guide_name_every_strategy_and_no_other() {
     let registered: std::collections::BTreeSet<_> = STRATEGIES.iter().map(|e| e.name).collect();
-    let readme = include_str!("../../../../README.md");
-    let (_, list) =
-        readme.split_once("`--strategy` chooses the schedules: ").expect("README lists strategies");
+    let reference = include_str!("../../../../docs/analyses.md");
+    let (_, list) = reference
+        .split_once("`--strategy` chooses the schedules: ")
+        .expect("the reference lists strategies");
     assert_eq!(named(list.split_once(".\n").expect("a sentence").0), registered);
     let guide = include_str!("../../../../docs/guide.md");
     let (_, table) = guide.split_once("| strategy | use it |\n").expect("the guide has a table");

@@ -8,11 +8,15 @@ use selvedge_specs::Value;
 mod interleaving;
 
 use super::{Format, View};
-use crate::{Bound, Case, Known, Lock, Report, Since, words};
+use crate::{Bound, Case, Known, Lock, Report, Since, escape, words};
 
 /// One document.
-pub(super) const FORMAT: Format =
-    Format { name: "json", about: "For programs, see the README", exact: true, render };
+pub(super) const FORMAT: Format = Format {
+    name: "json",
+    about: "For programs; docs/formats.md lists the fields",
+    exact: true,
+    render,
+};
 
 const VERSION: u32 = 1;
 
@@ -24,9 +28,21 @@ struct Document<'a> {
     /// Findings of the baseline that are gone, if there is a baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     gone: Option<Vec<Gone<'a>>>,
+    /// Findings that are not to be reported.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    suppressed: Vec<Suppressed<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<Variable<'a>>>,
     stats: Stats<'a>,
+}
+
+/// A finding that is not to be reported, and the rule that says so.
+#[derive(Serialize)]
+struct Suppressed<'a> {
+    id: FindingId,
+    kind: &'static str,
+    summary: String,
+    rule: &'a str,
 }
 
 /// A finding of the baseline.
@@ -218,8 +234,30 @@ struct Stats<'a> {
     bounds: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conflicts: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interleavings: Option<Interleavings>,
     #[serde(flatten)]
     control: Option<Effort>,
+}
+
+/// Executions with atomic blocks where something is observed.
+#[derive(Serialize)]
+struct Interleavings {
+    /// In which blocks overlapped.
+    overlapping: u64,
+    linearizable: u64,
+    not_linearizable: u64,
+    undecided: u64,
+    /// Serial orders that were looked at, in all.
+    orders: Orders,
+    /// Serial executions that this took.
+    serial_executions: u64,
+}
+
+#[derive(Serialize)]
+struct Orders {
+    linearizable: u64,
+    not_linearizable: u64,
 }
 
 #[derive(Serialize)]
@@ -242,6 +280,7 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
             .map(|case| Finding { baseline: report.since(case).map(Since::name), ..finding(case) })
             .collect(),
         gone: report.baseline.as_ref().map(|_| report.gone().into_iter().map(gone).collect()),
+        suppressed: report.stats.suppressed.iter().map(suppressed).collect(),
         variables: report.variables.as_ref().map(|all| all.iter().map(variable).collect()),
         stats: Stats {
             traces: report.stats.traces,
@@ -250,6 +289,17 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
             analyses: &report.stats.analyses,
             bounds: report.stats.bounds.iter().map(Bound::words).collect(),
             conflicts: Some(report.stats.conflicts).filter(|&n| n > 0),
+            interleavings: report.stats.interleavings.map(|i| Interleavings {
+                overlapping: i.overlapping(),
+                linearizable: i.explained.interleavings,
+                not_linearizable: i.unexplained.interleavings,
+                undecided: i.unforced + i.too_many,
+                orders: Orders {
+                    linearizable: i.explained.orders,
+                    not_linearizable: i.unexplained.orders,
+                },
+                serial_executions: i.executions,
+            }),
             control: report.stats.control.as_ref().map(|c| Effort {
                 schedules: c.schedules,
                 seconds: c.seconds,
@@ -259,13 +309,17 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
             }),
         },
     };
-    let mut text = serde_json::to_string_pretty(&document).expect("strings and numbers serialise");
-    text.push('\n');
-    text
+    let text = serde_json::to_string_pretty(&document).expect("strings and numbers serialise");
+    escape::json(&text) + "\n"
 }
 
 fn gone(known: &Known) -> Gone<'_> {
     Gone { id: known.id, kind: known.kind.name(), summary: &known.summary }
+}
+
+fn suppressed(of: &crate::Suppressed) -> Suppressed<'_> {
+    let (id, kind) = (of.case.id, of.case.kind.name());
+    Suppressed { id, kind, summary: words::summary(&of.case), rule: &of.rule }
 }
 
 fn variable(of: &crate::Variable) -> Variable<'_> {

@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use selvedge_model::Status;
-
 use super::{Format, View};
-use crate::words::{self, count};
+use crate::words;
 use crate::{Bound, Case, Report, Sources, advice, layout};
 
 /// A table of the findings, then each of them.
@@ -20,11 +18,9 @@ pub(super) const FORMAT: Format = Format {
 const WIDTH: usize = 110;
 
 fn render(report: &Report, view: &mut View<'_>) -> String {
-    let cases = report.sorted();
-    let shown: Vec<&Case> =
-        cases.iter().filter(|c| view.all || c.status != Status::Unconfirmed).copied().collect();
+    let (shown, unlisted) = super::listed(report, view.all);
     let mut text = String::from("## Selvedge\n\n");
-    if cases.is_empty() {
+    if shown.is_empty() {
         let _ = writeln!(text, "Nothing found, by {}.", report.stats.analyses.join(", "));
     } else {
         text.push_str("| finding | status | where | id |\n| --- | --- | --- | --- |\n");
@@ -40,9 +36,8 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
             code(&case.id.to_string()),
         );
     }
-    let hidden = cases.len() - shown.len();
-    if hidden > 0 {
-        let _ = writeln!(text, "\n{} not shown.", count(hidden as u64, "unconfirmed prediction"));
+    if let Some(line) = unlisted {
+        let _ = writeln!(text, "\n{}.", plain(&line));
     }
     let mut changes = report.changes().into_iter();
     if let Some(counts) = changes.next() {

@@ -11,7 +11,9 @@ mod text;
 
 pub use text::interleaving;
 
-use crate::{Report, Sources, escape};
+use selvedge_model::Status;
+
+use crate::{Case, Report, Sources, escape, words};
 
 /// How a report can be shown.
 #[derive(Clone, Copy, Debug)]
@@ -63,4 +65,27 @@ pub struct View<'a> {
     pub wraps: bool,
     /// Every finding in full, also those that are like others.
     pub all: bool,
+}
+
+/// The findings that a format for people lists, and a line for the others. Unless `all` are asked for, predictions that
+/// controlled executions tried to make happen, or did not come to, are only counted: they say little.
+fn listed(report: &Report, all: bool) -> (Vec<&Case>, Option<String>) {
+    let is_listed = |case: &&Case| match case.status {
+        Status::Confirmed | Status::Observed => true,
+        Status::Predicted => all || report.stats.control.is_none(),
+        Status::Unconfirmed => all,
+    };
+    let (listed, counted): (Vec<&Case>, Vec<&Case>) =
+        report.sorted().into_iter().partition(is_listed);
+    let of = |status| counted.iter().filter(|c| c.status == status).count() as u64;
+    let parts: Vec<String> = [
+        (of(Status::Unconfirmed), "could not be confirmed"),
+        (of(Status::Predicted), "not tried in this time"),
+    ]
+    .into_iter()
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, what)| format!("{} {what}", words::count(n, "prediction")))
+    .collect();
+    let line = (!parts.is_empty()).then(|| format!("{} (--all lists them)", parts.join(", ")));
+    (listed, line)
 }

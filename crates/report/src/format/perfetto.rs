@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Format, View};
 use crate::interleaving::Weight;
-use crate::{Case, Interleaving, Report, Row, words};
+use crate::{Case, Elided, Interleaving, Report, Row, words};
 
 /// One document.
 pub(super) const FORMAT: Format = Format {
@@ -47,7 +47,7 @@ fn timeline(
 ) {
     let name = format!("{} ({})", words::summary(case), case.id);
     events.push(json!({ "ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": { "name": name } }));
-    for (thread, name) in rows.threads.iter().take(rows.lanes()).enumerate() {
+    for (thread, name) in rows.threads.iter().enumerate() {
         let args = json!({ "name": name });
         events.push(json!({ "ph": "M", "name": "thread_name", "pid": process, "tid": thread + 1, "args": args }));
         let args = json!({ "sort_index": thread });
@@ -55,18 +55,19 @@ fn timeline(
     }
     let mut now = 0;
     let mut starts: Vec<usize> = Vec::new();
-    for row in &rows.rows {
+    let steps = rows.flat();
+    for row in &steps {
         starts.push(now);
         let told = row.told();
-        if let (Some(thread), Row::Stopped { .. }) = (told.thread, row) {
+        if let (Some(thread), Row::Stopped { .. }) = (told.thread, *row) {
             events.push(json!({
                 "ph": "i", "s": "t", "name": told.text, "pid": process, "tid": thread + 1, "ts": now,
             }));
             continue;
         }
         let Some(thread) = told.thread else {
-            // Events that are left out take the time of one.
-            now += STEP;
+            // Steps of which only the number is known take the time of one. Others follow.
+            now += if let Row::Elided(Elided::Count(_)) = row { STEP } else { 0 };
             continue;
         };
         let source = told.site.and_then(|s| view.sources.line(s)).unwrap_or_default();
@@ -85,7 +86,7 @@ fn timeline(
     for (number, (from, to)) in rows.arrows().into_iter().enumerate() {
         let id = process << 32 | number;
         let mut end = |phase: &str, row: usize| {
-            let Some(thread) = rows.rows[row].told().thread else { return };
+            let Some(thread) = steps[row].told().thread else { return };
             let mut event = json!({
                 "ph": phase, "id": id, "name": "order", "cat": "order",
                 "pid": process, "tid": thread + 1, "ts": starts[row] + STEP / 2,

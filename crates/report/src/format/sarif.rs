@@ -2,7 +2,8 @@
 //!
 //! A finding is a result, its kind is the rule. The interleaving in which it happens is a code flow with one
 //! thread flow per thread; `executionOrder` says how the threads' steps follow each other. A finding's
-//! identity is its fingerprint, so services recognise it in the next run.
+//! identity is its fingerprint, so services recognise it in the next run. Findings that a project suppresses are
+//! results with a suppression.
 
 use selvedge_model::{Frame, Kind, Site, Status, Verdict};
 use serde_json::{Map, Value, json};
@@ -26,6 +27,7 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     let mut kinds: Vec<Kind> = cases.iter().map(|c| c.kind).collect();
     let gone = report.gone();
     kinds.extend(gone.iter().map(|known| known.kind));
+    kinds.extend(report.stats.suppressed.iter().map(|suppressed| suppressed.case.kind));
     kinds.sort_by_key(|k| k.name());
     kinds.dedup();
     let mut results: Vec<Value> = Vec::new();
@@ -37,6 +39,15 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
         results.push(result);
     }
     results.extend(gone.iter().map(|known| absent(known, &kinds)));
+    for suppressed in &report.stats.suppressed {
+        let mut result = result(&suppressed.case, &kinds, &mut view.sources);
+        result["suppressions"] = json!([{
+            "kind": "external",
+            "status": "accepted",
+            "justification": format!("the rule {}", suppressed.rule),
+        }]);
+        results.push(result);
+    }
     let notifications = report.stats.bounds.iter().map(Bound::words);
     let log = json!({
         "$schema": SCHEMA,

@@ -26,8 +26,7 @@ pub(super) const FORMAT: Format =
 fn render(report: &Report, view: &mut View<'_>) -> String {
     let mut text = String::new();
     let mut shown: Vec<&Case> = Vec::new();
-    let (listed, counted): (Vec<&Case>, Vec<&Case>) =
-        report.sorted().into_iter().partition(|case| view.all || is_listed(case, report));
+    let (listed, unlisted) = super::listed(report, view.all);
     for group in grouped(&listed, view.all) {
         let room = Room(view.wraps.then_some(view.width));
         text.push_str(&finding(group[0], &group[1..], &mut view.sources, room));
@@ -45,7 +44,7 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     for remark in report.stats.control.iter().flat_map(|c| &c.remarks).map(words::remark) {
         let _ = writeln!(text, "note: {remark}");
     }
-    if let Some(line) = unlisted(&counted) {
+    if let Some(line) = unlisted {
         let _ = writeln!(text, "note: {line}");
     }
     let mut changes = report.changes().into_iter();
@@ -56,31 +55,12 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
         let _ = writeln!(text, "  {line}");
     }
     text.push_str(&summary(report, &listed));
-    text
-}
-
-/// Whether a finding is listed unless all are asked for: controlled executions that tried to make it happen did
-/// not, or did not come to it, say little.
-fn is_listed(case: &Case, report: &Report) -> bool {
-    match case.status {
-        Status::Confirmed | Status::Observed => true,
-        Status::Predicted => report.stats.control.is_none(),
-        Status::Unconfirmed => false,
+    match report.stats.suppressed.len() {
+        0 => {}
+        1 => text.push_str("1 finding was suppressed\n"),
+        n => text.push_str(&format!("{n} findings were suppressed\n")),
     }
-}
-
-/// A line for the findings that are not listed.
-fn unlisted(counted: &[&Case]) -> Option<String> {
-    let of = |status| counted.iter().filter(|c| c.status == status).count() as u64;
-    let parts: Vec<String> = [
-        (of(Status::Unconfirmed), "could not be confirmed"),
-        (of(Status::Predicted), "not tried in this time"),
-    ]
-    .into_iter()
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, what)| format!("{} {what}", count(n, "prediction")))
-    .collect();
-    (!parts.is_empty()).then(|| format!("{} (--all lists them)", parts.join(", ")))
+    text
 }
 
 /// How a finding happens, if known. If one execution shows several findings, its interleaving is printed

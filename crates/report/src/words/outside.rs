@@ -6,6 +6,15 @@ use super::{count, failure, outcome, signal};
 use crate::case::Diverged;
 use crate::summary::{CutOff, Remark, Stopped};
 
+/// Some interleavings of all. Earlier versions did not store how many there were.
+fn part(interleavings: u64, of: u64) -> String {
+    match (interleavings, of) {
+        (some, all) if some < all => format!("{some} of {all} interleavings"),
+        (1, _) => "the only interleaving".to_owned(),
+        (all, _) => format!("any of {all} interleavings"),
+    }
+}
+
 /// A remark on controlled executions, as a sentence.
 pub fn remark(of: &Remark) -> String {
     match of {
@@ -16,12 +25,15 @@ pub fn remark(of: &Remark) -> String {
             "the deterministic block {block:?}, begun at {site}, was never left: its results were not compared"
         ),
         Remark::NothingOverlapped => "something is observed, but no two threads were in atomic blocks at the same time: nothing was checked".to_owned(),
-        Remark::Unforced { interleavings } => format!(
-            "no serial order of atomic blocks could be executed, for any of {interleavings} interleavings: nothing was checked"
+        Remark::Unforced { interleavings, of } => format!(
+            "no serial order of atomic blocks could be executed for {}: whether they are atomic is not known",
+            part(*interleavings, *of)
         ),
-        Remark::TooManyOrders { interleavings } => format!(
-            "atomic blocks overlapped so much in {interleavings} interleavings that not all serial orders were tried; use `--strategy interrupt`"
+        Remark::TooManyOrders { interleavings, of } => format!(
+            "atomic blocks overlapped so much in {} that not all serial orders were tried; use `--strategy interrupt`",
+            part(*interleavings, *of)
         ),
+        Remark::ObservedOnly => "what atomic blocks let observe was not checked, and neither were their conflicts: `selvedge test` looks for serial executions".to_owned(),
         Remark::Incomparable { block, executions: 1 } => format!(
             "the deterministic block {block:?} was executed once: there was nothing to compare it with"
         ),

@@ -1,6 +1,8 @@
 //! A case of every kind, and how formats show them.
 #![allow(dead_code)]
 
+pub(crate) mod hostile;
+
 use selvedge_model::{
     Blocked, CondId, Ended, Failure, Finding, Held, Kind, LockId, Mode, Object, Place, Range,
     Region, RegionId, RegionKind, Role, Scalar, SemaphoreId, Site, SiteId, Status, Subject,

@@ -1,256 +1,21 @@
 //! ThreadSanitizer's compiler interface: the functions that `-fsanitize=thread` makes programs call.
 //!
-//! Ground rules:
-//! - Entry points are naked: the caller's program counter is the word at the top of the stack, and
-//!   only an entry without a frame of its own knows where that is. They check the filter, and leave
-//!   by a jump to a Rust function that takes the program counter as one more argument.
-//! - The filter in assembly is exactly `fasttrack::filtered`: the word of the shadow, exclusive-or the
-//!   thread's filter word, must have no bit left among bytes, epoch and atomic (the lowest 41).
-//! - Nothing here may be called by the runtime itself.
+//! Most entries begin in assembly, which finds the caller's program counter and leaves out accesses that their thread
+//! has made before: see [`arch`](crate::arch).
+//!
+//! Ground rule: nothing here may be called by the runtime itself.
 
 #![allow(missing_docs)] // The names are the interface's own.
 
-use core::arch::naked_asm;
-
 use core::sync::atomic::Ordering::Relaxed;
 
+use crate::arch::{
+    covered, double, enters, leaves, part, perhaps_unaligned, same_as, whole, with_pc,
+    with_pc_behind_seven, with_pc_behind_six,
+};
 use crate::fasttrack;
 use crate::shadow::{Granule, bytes_of};
 use crate::thread::{self, Thread};
-
-/// One naked entry that passes the program counter in the given register.
-macro_rules! with_pc {
-    ($($name:ident => $target:path, $reg:literal;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(concat!("mov ", $reg, ", qword ptr [rsp]"), "jmp {}", sym $target)
-        }
-    )*};
-}
-
-pub(crate) use with_pc;
-
-/// Reads or writes a thread-local word. In an executable its place is a constant; a shared library has
-/// to look it up, for which it needs a register.
-#[cfg(not(selvedge_shared))]
-macro_rules! hot {
-    ($op:literal $reg:literal, $offset:literal, $scratch:literal) => {
-        concat!($op, " ", $reg, ", qword ptr fs:[selvedge_hot@TPOFF + ", $offset, "]")
-    };
-    (store $offset:literal, $reg:literal, $scratch:literal) => {
-        concat!("mov qword ptr fs:[selvedge_hot@TPOFF + ", $offset, "], ", $reg)
-    };
-}
-
-#[cfg(selvedge_shared)]
-macro_rules! hot {
-    ($op:literal $reg:literal, $offset:literal, $scratch:literal) => {
-        concat!(
-            "mov ",
-            $scratch,
-            ", qword ptr [rip + selvedge_hot@GOTTPOFF]\n",
-            $op,
-            " ",
-            $reg,
-            ", qword ptr fs:[",
-            $scratch,
-            " + ",
-            $offset,
-            "]"
-        )
-    };
-    (store $offset:literal, $reg:literal, $scratch:literal) => {
-        concat!(
-            "mov ",
-            $scratch,
-            ", qword ptr [rip + selvedge_hot@GOTTPOFF]\n",
-            "mov qword ptr fs:[",
-            $scratch,
-            " + ",
-            $offset,
-            "], ",
-            $reg
-        )
-    };
-}
-
-/// Accesses of 8 aligned bytes: a matching word has all of its lowest 41 bits equal. What does not match
-/// goes on with the thread and the granule, which are at hand.
-macro_rules! whole {
-    ($($name:ident, $target:path, $word:literal, $covered:expr;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                "movabs rax, {granule}",
-                "and rax, rdi",
-                "movabs r8, {shadow}",
-                hot!("mov" "rdx", "0", "rcx"),
-                concat!("mov rsi, [r8 + rax * 2 + ", $word, "]"),
-                "mov rcx, rsi",
-                "xor rcx, rdx",
-                "shl rcx, 23",
-                "jnz 2f",
-                "ret",
-                "2:",
-                "lea rcx, [r8 + rax * 2]",
-                hot!("mov" "r9", "16", "r9"),
-                "test r9, r9",
-                "jz 3f",
-                $covered,
-                "mov rdx, r9",
-                "mov rsi, [rsp]",
-                "jmp {target}",
-                "3:",
-                "ret",
-                granule = const GRANULE,
-                shadow = const crate::layout::SHADOW,
-                target = sym $target,
-            )
-        }
-    )*};
-}
-
-/// Picks the granule out of an address.
-const GRANULE: usize = (1 << crate::layout::SPACE_BITS) - 8;
-
-/// A read is also covered by a write of this epoch, and by a set in which this thread has all bytes,
-/// which is in `Thread::known`, the first field, by the lowest bits of its number.
-macro_rules! covered {
-    () => {
-        concat!(
-            "xor rdx, [rcx]\n",
-            "shl rdx, 23\n",
-            "jz 3f\n",
-            "mov eax, esi\n",
-            "shr eax, 5\n",
-            "and eax, 8 * (32 - 1)\n",
-            "or rsi, 255\n",
-            "cmp rsi, [r9 + rax]\n",
-            "je 3f\n",
-        )
-    };
-}
-
-const _: () = assert!(thread::KNOWN == 32, "as in `covered`");
-
-/// One granule of a 16-byte access that did not match at once: as in `whole`. `rax` has the shadow,
-/// `rdx` the filter, `r8` the thread.
-macro_rules! granule {
-    ($word:literal, $write:literal, $done:literal) => {
-        concat!(
-            "mov rcx, [rax + ",
-            $word,
-            "]\n",
-            "mov rsi, rcx\n",
-            "xor rcx, rdx\n",
-            "shl rcx, 23\n",
-            "jz ",
-            $done,
-            "f\n",
-            "mov rcx, [rax + ",
-            $write,
-            "]\n",
-            "xor rcx, rdx\n",
-            "shl rcx, 23\n",
-            "jz ",
-            $done,
-            "f\n",
-            "mov ecx, esi\n",
-            "shr ecx, 5\n",
-            "and ecx, 8 * ({known} - 1)\n",
-            "or rsi, 255\n",
-            "cmp rsi, [r8 + rcx]\n",
-            "jne 5f\n",
-            $done,
-            ":"
-        )
-    };
-}
-
-/// Accesses of 16 bytes that begin with a granule: two words at a time.
-macro_rules! double {
-    ($($name:ident, $target:path, $first:literal $first_write:literal,
-        $second:literal $second_write:literal;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                "mov rax, rdi",
-                "shl rax, 20",
-                "shr rax, 19",
-                hot!("mov" "rdx", "0", "rcx"),
-                "movabs rcx, {shadow}",
-                "add rax, rcx",
-                concat!("mov rsi, [rax + ", $first, "]"),
-                concat!("mov rcx, [rax + ", $second, "]"),
-                "xor rsi, rdx",
-                "xor rcx, rdx",
-                "or rsi, rcx",
-                "shl rsi, 23",
-                "jnz 2f",
-                "ret",
-                "2:",
-                hot!("mov" "r8", "16", "r8"),
-                "test r8, r8",
-                "jz 4f",
-                "test dil, 7",
-                "jnz 5f",
-                granule!($first, $first_write, "3"),
-                granule!($second, $second_write, "4"),
-                "ret",
-                "5:",
-                "mov rdx, r8",
-                "mov rsi, [rsp]",
-                "jmp {target}",
-                shadow = const crate::layout::SHADOW,
-                known = const crate::thread::KNOWN,
-                target = sym $target,
-            )
-        }
-    )*};
-}
-
-/// Accesses of 1, 2 or 4 bytes within a granule: of the byte bits only the touched ones matter.
-macro_rules! part {
-    ($($name:ident, $target:path, $word:literal, $bytes:literal;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                "movabs rax, {granule}",
-                "and rax, rdi",
-                "movabs r8, {shadow}",
-                hot!("mov" "rdx", "0", "rcx"),
-                concat!("xor rdx, [r8 + rax * 2 + ", $word, "]"),
-                // The bytes of the access that the word lacks, and any difference above them.
-                "mov ecx, edi",
-                "and ecx, 7",
-                concat!("mov esi, ", $bytes),
-                "shl esi, cl",
-                "movabs rcx, {above}",
-                "or rsi, rcx",
-                "test rdx, rsi",
-                "jnz 2f",
-                "ret",
-                "2:",
-                "lea rcx, [r8 + rax * 2]",
-                hot!("mov" "rdx", "16", "rdx"),
-                "test rdx, rdx",
-                "jz 3f",
-                "mov rsi, [rsp]",
-                "jmp {target}",
-                "3:",
-                "ret",
-                granule = const GRANULE,
-                shadow = const crate::layout::SHADOW,
-                above = const crate::shadow::EPOCH | crate::shadow::ATOMIC,
-                target = sym $target,
-            )
-        }
-    )*};
-}
 
 whole! {
     __tsan_read8, read8, "8", covered!();
@@ -341,7 +106,7 @@ macro_rules! fixed_ranges {
                 fasttrack::range(t, addr, $len, $write, pc);
             }
         }
-        with_pc! { $($name => $target, "rsi";)* }
+        with_pc! { $($name => $target, 1;)* }
     )*};
 }
 
@@ -355,42 +120,24 @@ fixed_ranges! {
         __tsan_unaligned_read_write4;
 }
 
-/// Wide accesses that may be unaligned and mostly are not.
-macro_rules! perhaps_unaligned {
-    ($($aligned:ident $target:ident $len:literal $write:literal: $($name:ident)*;)*) => {$(
-        unsafe extern "C" fn $target(addr: usize, pc: usize) {
-            if let Some(t) = thread::me() {
-                fasttrack::range(t, addr, $len, $write, pc);
-            }
-        }
-        $(
-            #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn $name() {
-                naked_asm!("test dil, 7", "jnz 2f", "jmp {}", "2:", "mov rsi, [rsp]", "jmp {}",
-                    sym $aligned, sym $target)
-            }
-        )*
-    )*};
+fixed_ranges! {
+    any_read8 8 false:;
+    any_read16 16 false:;
+    any_write8 8 true:;
+    any_write16 16 true:;
 }
 
 perhaps_unaligned! {
-    __tsan_read8 any_read8 8 false: __tsan_unaligned_read8 __tsan_unaligned_volatile_read8;
-    __tsan_write8 any_write8 8 true: __tsan_unaligned_write8 __tsan_unaligned_volatile_write8
-        __tsan_unaligned_read_write8;
-    __tsan_read16 any_read16 16 false: __tsan_unaligned_read16 __tsan_unaligned_volatile_read16;
-    __tsan_write16 any_write16 16 true: __tsan_unaligned_write16 __tsan_unaligned_volatile_write16
-        __tsan_unaligned_read_write16;
-}
-
-macro_rules! same_as {
-    ($($name:ident => $target:path;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!("jmp {}", sym $target)
-        }
-    )*};
+    __tsan_unaligned_read8 => aligned __tsan_read8, unaligned any_read8;
+    __tsan_unaligned_volatile_read8 => aligned __tsan_read8, unaligned any_read8;
+    __tsan_unaligned_write8 => aligned __tsan_write8, unaligned any_write8;
+    __tsan_unaligned_volatile_write8 => aligned __tsan_write8, unaligned any_write8;
+    __tsan_unaligned_read_write8 => aligned __tsan_write8, unaligned any_write8;
+    __tsan_unaligned_read16 => aligned __tsan_read16, unaligned any_read16;
+    __tsan_unaligned_volatile_read16 => aligned __tsan_read16, unaligned any_read16;
+    __tsan_unaligned_write16 => aligned __tsan_write16, unaligned any_write16;
+    __tsan_unaligned_volatile_write16 => aligned __tsan_write16, unaligned any_write16;
+    __tsan_unaligned_read_write16 => aligned __tsan_write16, unaligned any_write16;
 }
 
 same_as! {
@@ -418,9 +165,9 @@ same_as! {
 }
 
 with_pc! {
-    __tsan_read_range => range_read, "rdx";
-    __tsan_write_range => range_write, "rdx";
-    __tsan_vptr_update => vptr_update, "rdx";
+    __tsan_read_range => range_read, 2;
+    __tsan_write_range => range_write, 2;
+    __tsan_vptr_update => vptr_update, 2;
 }
 
 macro_rules! given_pc {
@@ -470,51 +217,12 @@ unsafe extern "C" fn vptr_update(vptr: *const usize, new: usize, pc: usize) {
     }
 }
 
-/// The call stack is a ring of 64 KiB, so that adding to the low 16 bits stays inside it. An entry is the
-/// return address of the function and a place in it.
-#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-#[unsafe(naked)]
-pub unsafe extern "C" fn __tsan_func_entry() {
-    naked_asm!(
-        hot!("mov" "rax", "8", "rcx"),
-        "mov rdx, [rsp]",
-        "mov [rax], rdi",
-        "mov [rax + 8], rdx",
-        "add ax, {entry}",
-        hot!(store "8", "rax", "rcx"),
-        "jc 2f",
-        "ret",
-        "2:",
-        "jmp {deeper}",
-        entry = const thread::ENTRY,
-        deeper = sym crate::regions::deeper,
-    )
-}
+enters! { __tsan_func_entry, beyond crate::regions::deeper }
 
-/// Besides taking the entry back it looks whether `regions` wants to know.
-#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-#[unsafe(naked)]
-pub unsafe extern "C" fn __tsan_func_exit() {
-    naked_asm!(
-        hot!("mov" "rax", "8", "rcx"),
-        "sub ax, {entry}",
-        hot!(store "8", "rax", "rcx"),
-        "jc 2f",
-        hot!("cmp" "rax", "24", "rcx"),
-        "je 3f",
-        "ret",
-        "2:",
-        "jmp {shallower}",
-        "3:",
-        "jmp {left}",
-        entry = const thread::ENTRY,
-        shallower = sym crate::regions::shallower,
-        left = sym crate::regions::left,
-    )
-}
+leaves! { __tsan_func_exit, beyond crate::regions::shallower, at the innermost crate::regions::left }
 
 with_pc! {
-    __tsan_init => module_init, "rdi";
+    __tsan_init => module_init, 0;
 }
 
 /// Instrumented modules announce themselves; everything else was set up before.
@@ -526,18 +234,18 @@ macro_rules! atomic_entries {
     ($($module:ident: $load:ident $store:ident $exchange:ident $add:ident $sub:ident $and:ident $or:ident
         $xor:ident $nand:ident $strong:ident $weak:ident $val:ident;)*) => {$(
         with_pc! {
-            $load => crate::atomics::$module::load, "rdx";
-            $store => crate::atomics::$module::store, "rcx";
-            $exchange => crate::atomics::$module::exchange, "rcx";
-            $add => crate::atomics::$module::fetch_add, "rcx";
-            $sub => crate::atomics::$module::fetch_sub, "rcx";
-            $and => crate::atomics::$module::fetch_and, "rcx";
-            $or => crate::atomics::$module::fetch_or, "rcx";
-            $xor => crate::atomics::$module::fetch_xor, "rcx";
-            $nand => crate::atomics::$module::fetch_nand, "rcx";
-            $strong => crate::atomics::$module::compare_exchange, "r9";
-            $weak => crate::atomics::$module::compare_exchange, "r9";
-            $val => crate::atomics::$module::compare_exchange_val, "r9";
+            $load => crate::atomics::$module::load, 2;
+            $store => crate::atomics::$module::store, 3;
+            $exchange => crate::atomics::$module::exchange, 3;
+            $add => crate::atomics::$module::fetch_add, 3;
+            $sub => crate::atomics::$module::fetch_sub, 3;
+            $and => crate::atomics::$module::fetch_and, 3;
+            $or => crate::atomics::$module::fetch_or, 3;
+            $xor => crate::atomics::$module::fetch_xor, 3;
+            $nand => crate::atomics::$module::fetch_nand, 3;
+            $strong => crate::atomics::$module::compare_exchange, 5;
+            $weak => crate::atomics::$module::compare_exchange, 5;
+            $val => crate::atomics::$module::compare_exchange_val, 5;
         }
     )*};
 }
@@ -566,53 +274,25 @@ atomic_entries! {
 
 // A 16-byte value takes two argument registers, so the program counter comes later.
 with_pc! {
-    __tsan_atomic128_load => crate::atomics::a128::load, "rdx";
-    __tsan_atomic128_store => crate::atomics::a128::store, "r8";
-    __tsan_atomic128_exchange => crate::atomics::a128::exchange, "r8";
-    __tsan_atomic128_fetch_add => crate::atomics::a128::fetch_add, "r8";
-    __tsan_atomic128_fetch_sub => crate::atomics::a128::fetch_sub, "r8";
-    __tsan_atomic128_fetch_and => crate::atomics::a128::fetch_and, "r8";
-    __tsan_atomic128_fetch_or => crate::atomics::a128::fetch_or, "r8";
-    __tsan_atomic128_fetch_xor => crate::atomics::a128::fetch_xor, "r8";
-    __tsan_atomic128_fetch_nand => crate::atomics::a128::fetch_nand, "r8";
-    __tsan_atomic_thread_fence => thread_fence, "rsi";
+    __tsan_atomic128_load => crate::atomics::a128::load, 2;
+    __tsan_atomic128_store => crate::atomics::a128::store, 4;
+    __tsan_atomic128_exchange => crate::atomics::a128::exchange, 4;
+    __tsan_atomic128_fetch_add => crate::atomics::a128::fetch_add, 4;
+    __tsan_atomic128_fetch_sub => crate::atomics::a128::fetch_sub, 4;
+    __tsan_atomic128_fetch_and => crate::atomics::a128::fetch_and, 4;
+    __tsan_atomic128_fetch_or => crate::atomics::a128::fetch_or, 4;
+    __tsan_atomic128_fetch_xor => crate::atomics::a128::fetch_xor, 4;
+    __tsan_atomic128_fetch_nand => crate::atomics::a128::fetch_nand, 4;
+    __tsan_atomic_thread_fence => thread_fence, 1;
 }
 
-/// All registers for arguments are taken: the caller's program counter goes where the seventh is expected.
-macro_rules! wide_compare_exchange {
-    ($($name:ident)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                "push qword ptr [rsp]",
-                "call {target}",
-                "add rsp, 8",
-                "ret",
-                target = sym crate::atomics::a128::compare_exchange,
-            )
-        }
-    )*};
+with_pc_behind_six! {
+    __tsan_atomic128_compare_exchange_strong => crate::atomics::a128::compare_exchange;
+    __tsan_atomic128_compare_exchange_weak => crate::atomics::a128::compare_exchange;
 }
 
-wide_compare_exchange! {
-    __tsan_atomic128_compare_exchange_strong
-    __tsan_atomic128_compare_exchange_weak
-}
-
-/// Here even the order of failure is on the stack; it and the program counter go there again.
-#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-#[unsafe(naked)]
-pub unsafe extern "C" fn __tsan_atomic128_compare_exchange_val() {
-    naked_asm!(
-        "sub rsp, 8",
-        "push qword ptr [rsp + 8]",
-        "push qword ptr [rsp + 24]",
-        "call {target}",
-        "add rsp, 24",
-        "ret",
-        target = sym crate::atomics::a128::compare_exchange_val,
-    )
+with_pc_behind_seven! {
+    __tsan_atomic128_compare_exchange_val => crate::atomics::a128::compare_exchange_val;
 }
 
 unsafe extern "C" fn thread_fence(mo: i32, pc: usize) {

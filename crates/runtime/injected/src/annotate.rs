@@ -5,7 +5,7 @@
 
 use core::ffi::{c_char, c_int};
 
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::primitives;
 use crate::regions;
 use crate::report;
@@ -36,10 +36,10 @@ unsafe extern "C" fn annotated_release(addr: usize, pc: usize) {
 }
 
 with_pc! {
-    __tsan_acquire => acquire, "rsi";
-    __tsan_release => release, "rsi";
-    selvedge_happens_after => annotated_acquire, "rsi";
-    selvedge_happens_before => annotated_release, "rsi";
+    __tsan_acquire => acquire, 1;
+    __tsan_release => release, 1;
+    selvedge_happens_after => annotated_acquire, 1;
+    selvedge_happens_before => annotated_release, 1;
 }
 
 unsafe extern "C" fn acquire_all(pc: usize) {
@@ -47,7 +47,7 @@ unsafe extern "C" fn acquire_all(pc: usize) {
 }
 
 with_pc! {
-    selvedge_acquire_all => acquire_all, "rdi";
+    selvedge_acquire_all => acquire_all, 0;
 }
 
 // What the stubs around Rust's standard library say of its locks (see `rust_std` of the host): the slow
@@ -62,8 +62,8 @@ unsafe extern "C" fn unlocking(addr: usize, shared: usize, pc: usize) {
 }
 
 with_pc! {
-    selvedge_std_locked => locked, "rdx";
-    selvedge_std_unlocking => unlocking, "rdx";
+    selvedge_std_locked => locked, 2;
+    selvedge_std_unlocking => unlocking, 2;
 }
 
 /// Flags of ThreadSanitizer's mutex annotations.
@@ -93,9 +93,9 @@ unsafe extern "C" fn mutex_destroy(addr: usize, _flags: u32, pc: usize) {
 }
 
 with_pc! {
-    __tsan_mutex_post_lock => post_lock, "rcx";
-    __tsan_mutex_pre_unlock => pre_unlock, "rdx";
-    __tsan_mutex_destroy => mutex_destroy, "rdx";
+    __tsan_mutex_post_lock => post_lock, 3;
+    __tsan_mutex_pre_unlock => pre_unlock, 2;
+    __tsan_mutex_destroy => mutex_destroy, 2;
 }
 
 fn ignore_begin() {
@@ -222,9 +222,9 @@ unsafe extern "C" fn rwlock_destroy(_file: *const c_char, _line: c_int, lock: us
 }
 
 with_pc! {
-    AnnotateRWLockAcquired => rwlock_acquired, "r8";
-    AnnotateRWLockReleased => rwlock_releasing, "r8";
-    AnnotateRWLockDestroy => rwlock_destroy, "rcx";
+    AnnotateRWLockAcquired => rwlock_acquired, 4;
+    AnnotateRWLockReleased => rwlock_releasing, 4;
+    AnnotateRWLockDestroy => rwlock_destroy, 3;
 }
 
 simply! {
@@ -247,10 +247,10 @@ simply! {
 }
 
 with_pc! {
-    AnnotateHappensBefore => happens_before, "rcx";
-    AnnotateHappensAfter => happens_after, "rcx";
-    WTFAnnotateHappensBefore => happens_before, "rcx";
-    WTFAnnotateHappensAfter => happens_after, "rcx";
+    AnnotateHappensBefore => happens_before, 3;
+    AnnotateHappensAfter => happens_after, 3;
+    WTFAnnotateHappensBefore => happens_before, 3;
+    WTFAnnotateHappensAfter => happens_after, 3;
 }
 
 unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
@@ -280,7 +280,7 @@ unsafe extern "C" fn region_exit(pc: usize) {
 }
 
 with_pc! {
-    selvedge_region_enter => region_enter, "rdx";
-    selvedge_region_enter_named => region_enter_named, "rcx";
-    selvedge_region_exit => region_exit, "rdi";
+    selvedge_region_enter => region_enter, 2;
+    selvedge_region_enter_named => region_enter_named, 3;
+    selvedge_region_exit => region_exit, 0;
 }

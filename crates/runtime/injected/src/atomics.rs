@@ -7,7 +7,6 @@
 //!
 //! Widths up to 8 bytes are the compiler's atomics; 16 bytes use `cmpxchg16b`.
 
-use core::arch::asm;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 use core::sync::atomic::{compiler_fence, fence};
 
@@ -16,7 +15,7 @@ use crate::fasttrack;
 use crate::rings;
 use crate::sync::{self, Object};
 use crate::thread::{self, Seen, Thread};
-use crate::wire::{RecordKind, order};
+use crate::wire::{AccessKind, RecordKind, order};
 
 fn acquires(mo: u8) -> bool {
     matches!(mo, order::ACQUIRE | order::CONSUME | order::ACQ_REL | order::SEQ_CST)
@@ -56,6 +55,7 @@ fn load<T>(addr: usize, len: usize, mo: u8, pc: usize, operation: impl Fn() -> T
     let Some(t) = thread::me() else { return operation() };
     if let Some(c) = control::of(t) {
         return control::atomic(c, t, &Want::with(RecordKind::Load, mo, pc, addr, len), |t| {
+            fasttrack::used_controlled(t, (addr, len), AccessKind::AtomicRead, pc);
             let value = operation();
             // A reader of a lock of Rust looks whether a writer has it before it tries to take it. If one has, the
             // rest happens inside the standard library, and this is all that shows what the thread waits for.
@@ -132,6 +132,7 @@ fn store(addr: usize, len: usize, mo: u8, pc: usize, operation: impl FnOnce()) {
     let Some(t) = thread::me() else { return operation() };
     if let Some(c) = control::of(t) {
         return control::atomic(c, t, &Want::with(RecordKind::Store, mo, pc, addr, len), |t| {
+            fasttrack::used_controlled(t, (addr, len), AccessKind::AtomicWrite, pc);
             operation();
             rings::record(t, RecordKind::Store, mo, pc, addr, len);
             ((), true)
@@ -168,6 +169,7 @@ fn update<T>(
     if let Some(c) = control::of(t) {
         let flags = mo | rings::may_lock(strong);
         return control::atomic(c, t, &Want::with(RecordKind::Update, flags, pc, addr, len), |t| {
+            fasttrack::used_controlled(t, (addr, len), AccessKind::AtomicWrite, pc);
             let (value, wrote) = operation();
             let mo = if wrote { mo } else { failed };
             rings::record_update(t, (wrote, strong), mo, pc, addr, len);
@@ -341,17 +343,8 @@ impl Wide {
         _: core::sync::atomic::Ordering,
         _: core::sync::atomic::Ordering,
     ) -> Result<u128, u128> {
-        let (lo, hi): (u64, u64);
-        // SAFETY: the place is valid for an atomic access of 16 bytes. rbx is the compiler's own, so
-        // it is put aside and back, and the others are named: `reg` could be rbx.
-        unsafe {
-            asm!("xchg rsi, rbx", "lock cmpxchg16b [rdi]", "mov rbx, rsi",
-                in("rdi") self.0.get(), inout("rsi") new as u64 => _,
-                in("rcx") (new >> 64) as u64,
-                inout("rax") old as u64 => lo, inout("rdx") (old >> 64) as u64 => hi,
-                options(nostack));
-        }
-        let seen = u128::from(hi) << 64 | u128::from(lo);
+        // SAFETY: the place is valid for an atomic access of 16 bytes.
+        let seen = unsafe { crate::arch::compare_exchange_16(self.0.get(), old, new) };
         if seen == old { Ok(seen) } else { Err(seen) }
     }
 

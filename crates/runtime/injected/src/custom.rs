@@ -12,7 +12,8 @@
 
 use core::ffi::{c_char, c_void};
 
-use crate::abi::with_pc;
+use crate::arch::with_pc;
+use crate::arch::words;
 use crate::control;
 use crate::fasttrack;
 use crate::primitives;
@@ -72,7 +73,7 @@ unsafe extern "C" fn switch_to_fiber(fiber: *mut Thread, flags: u32, pc: usize) 
     if flags & NO_ORDER == 0 {
         primitives::happens_before(key, pc);
     }
-    t.saved_top = thread::stack_top();
+    t.saved_top = words::stack_top();
     next.tid = t.tid;
     next.resume();
     if flags & NO_ORDER == 0 {
@@ -88,10 +89,10 @@ unsafe extern "C" fn fiber_name(fiber: *mut Thread, name: *const u8, pc: usize) 
 }
 
 with_pc! {
-    __tsan_create_fiber => create_fiber, "rsi";
-    __tsan_destroy_fiber => destroy_fiber, "rsi";
-    __tsan_switch_to_fiber => switch_to_fiber, "rdx";
-    __tsan_set_fiber_name => fiber_name, "rdx";
+    __tsan_create_fiber => create_fiber, 1;
+    __tsan_destroy_fiber => destroy_fiber, 1;
+    __tsan_switch_to_fiber => switch_to_fiber, 2;
+    __tsan_set_fiber_name => fiber_name, 2;
 }
 
 /// A kind of external objects. What it is called is not shown: a race names the object by its address.
@@ -121,8 +122,8 @@ unsafe extern "C" fn external_write(addr: usize, _caller: usize, _tag: usize, pc
 }
 
 with_pc! {
-    __tsan_external_read => external_read, "rcx";
-    __tsan_external_write => external_write, "rcx";
+    __tsan_external_read => external_read, 3;
+    __tsan_external_write => external_write, 3;
 }
 
 macro_rules! unaligned {
@@ -144,8 +145,8 @@ macro_rules! unaligned {
         }
 
         with_pc! {
-            $load => $do_load, "rsi";
-            $store => $do_store, "rdx";
+            $load => $do_load, 1;
+            $store => $do_store, 2;
         }
     )*};
 }

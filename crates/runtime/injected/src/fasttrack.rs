@@ -27,7 +27,7 @@ mod full;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::control;
 use crate::places;
@@ -36,7 +36,8 @@ use crate::shadow::{
     is_racy, is_set,
 };
 use crate::thread::{Busy, Change, Thread};
-use full::{Here, change, check_again, freed_twice, in_full};
+use crate::wire::AccessKind;
+use full::{Here, change, check_again, freed_twice, in_full, used_after_free};
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
 /// -1 for the slots that mark them.
@@ -115,7 +116,9 @@ pub fn write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
 #[inline(never)]
 fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
     if control::is_on() {
-        return control::access(addr, bytes.count_ones() as usize, false, pc);
+        let len = bytes.count_ones() as usize;
+        control::access(addr, len, false, pc);
+        return used_controlled(t, (addr, len), AccessKind::Read, pc);
     }
     // A handler of a signal would change what is remembered while it is looked at.
     let _busy = Busy::new(t);
@@ -152,7 +155,9 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
 #[inline(never)]
 fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
     if control::is_on() {
-        return control::access(addr, bytes.count_ones() as usize, true, pc);
+        let len = bytes.count_ones() as usize;
+        control::access(addr, len, true, pc);
+        return used_controlled(t, (addr, len), AccessKind::Write, pc);
     }
     // A handler of a signal would change what is remembered while it is looked at.
     let _busy = Busy::new(t);
@@ -290,7 +295,9 @@ pub fn filtered(t: &Thread, word: u64, bytes: u64) -> bool {
 /// A plain access to any number of bytes.
 pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize) {
     if control::is_on() {
-        return control::access(addr, len, is_write, pc);
+        control::access(addr, len, is_write, pc);
+        let part = if is_write { AccessKind::Write } else { AccessKind::Read };
+        return used_controlled(t, (addr, len), part, pc);
     }
     if t.ignore != 0 {
         return;
@@ -316,23 +323,37 @@ pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize)
 /// Memory is about to be freed: that conflicts with every access that is not ordered before it, and
 /// with every later access that is not ordered after it.
 /// Of a block of the `heap`, every access is misuse from then on, also of a thread that knows of the free. Its cells
-/// are marked as atomic, which keeps the filters from taking such an access for known.
-pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) {
+/// are marked as atomic, which keeps the filters from taking such an access for known. False if it was freed before.
+pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) -> bool {
     const CHECKED: usize = 1 << 15;
     if t.ignore != 0 {
-        return shadow::forget(addr, len);
+        shadow::forget(addr, len);
+        return true;
     }
     let checked = len.min(CHECKED);
-    if heap && granule(addr).read.load(Ordering::Relaxed) == FREED {
+    if heap && is_freed(addr) {
         freed_twice(t, addr, pc);
-        return;
+        return false;
     }
     let recording = (t.record_accesses, t.record_racy);
     t.set_record_accesses(false);
     t.record_racy = false;
-    range(t, addr, checked, true, pc);
+    if control::is_on() {
+        control::access(addr, checked, true, pc);
+    } else {
+        range(t, addr, checked, true, pc);
+    }
     t.set_record_accesses(recording.0);
     t.record_racy = recording.1;
+    if heap && control::is_on() {
+        // Another thread may have run at the scheduling point.
+        if is_freed(addr) {
+            freed_twice(t, addr, pc);
+            return false;
+        }
+        FREED_FROM.fetch_min(addr, Ordering::Relaxed);
+        FREED_TO.fetch_max(addr + checked, Ordering::Relaxed);
+    }
     let mark = if heap { ATOMIC } else { 0 };
     let cell = t.epoch | 0xff | mark | places::field(t, pc);
     for at in (addr..addr + checked).step_by(8) {
@@ -343,6 +364,25 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) {
     if len > checked {
         shadow::forget(addr + checked, len - checked);
     }
+    true
+}
+
+/// The memory that was freed under control lies between these two.
+static FREED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
+static FREED_TO: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks under control whether an access is to memory that was freed.
+#[inline]
+pub fn used_controlled(t: &mut Thread, at: (usize, usize), part: AccessKind, pc: usize) {
+    let (from, to) = (FREED_FROM.load(Ordering::Relaxed), FREED_TO.load(Ordering::Relaxed));
+    if at.0 < to && at.0 >= from {
+        used_after_free(t, at, part, pc);
+    }
+}
+
+/// Whether a block of the heap was freed, and not handed out again.
+pub fn is_freed(block: usize) -> bool {
+    granule(block).read.load(Ordering::Relaxed) == FREED
 }
 
 /// A plain access to two whole granules. The usual case, in which all that was there is in the past,
@@ -373,7 +413,9 @@ pub fn two(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
 #[inline(never)]
 fn one_by_one(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
     if control::is_on() {
-        return control::access(addr, 16, is_write, pc);
+        control::access(addr, 16, is_write, pc);
+        let part = if is_write { AccessKind::Write } else { AccessKind::Read };
+        return used_controlled(t, (addr, 16), part, pc);
     }
     for at in [addr, addr + 8] {
         let g = granule(at);

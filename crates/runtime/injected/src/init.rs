@@ -8,6 +8,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::arch::weak;
 use crate::control;
 use crate::interpose;
 use crate::layout;
@@ -101,25 +102,10 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     }
 }
 
-// What ThreadSanitizer asks the program for, if the program has it.
-core::arch::global_asm!(".weak __tsan_default_options", ".weak __tsan_default_suppressions");
-
-/// The address of a function that may not be there.
-macro_rules! weak {
-    ($name:literal) => {{
-        let at: usize;
-        // SAFETY: loads the address of a symbol, null if no module defines it.
-        unsafe {
-            core::arch::asm!(concat!("mov {at}, qword ptr [rip + ", $name, "@GOTPCREL]"),
-                at = out(reg) at, options(nostack, pure, readonly, preserves_flags));
-        }
-        at
-    }};
-}
-
 /// Passes the program's default options and suppressions on.
 fn tell_defaults(shared: &Shared) {
     const LONGEST: usize = 1 << 16;
+    // What ThreadSanitizer asks the program for, if the program has it.
     let told = [
         (weak!("__tsan_default_options"), &shared.header.options),
         (weak!("__tsan_default_suppressions"), &shared.header.suppressions),

@@ -51,6 +51,11 @@ pub const DESCRIPTORS_LEN: usize = KEY << 16;
 /// How far apart they are.
 pub const KEY: usize = 16;
 
+/// Bytes of one entry of a call stack: the return address of a function and a place in it.
+pub const ENTRY: usize = 16;
+/// Entries of `Thread::known`.
+pub const KNOWN: usize = 32;
+
 /// The descriptor of an address, if the address stands for one.
 pub fn descriptor_at(addr: usize) -> Option<u32> {
     let is_one = (DESCRIPTORS..DESCRIPTORS + DESCRIPTORS_LEN).contains(&addr);

@@ -9,7 +9,8 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`wire`] | the memory shared with the host: the only part that the host sees |
-//! | [`abi`] | the entry points the compilers call, with the filter |
+//! | [`abi`] | the entry points the compilers call |
+//! | [`arch`] | what depends on the processor: assembly, the filter of accesses, system calls, structures of the C library |
 //! | [`shadow`], [`places`], [`fasttrack`] | what is remembered of each granule, and the race check |
 //! | [`clock`], [`sync`], [`atomics`] | what orders threads |
 //! | [`thread`] | threads, their slots, thread-local words |
@@ -29,6 +30,7 @@
 
 pub mod abi;
 pub mod annotate;
+pub mod arch;
 pub mod atomics;
 pub mod clock;
 pub mod control;

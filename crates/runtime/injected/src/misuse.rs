@@ -15,6 +15,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::arch::glibc::{barrier, condition, mutex, rwlock, semaphore};
 use crate::errno::Errno;
 use crate::report::{self, Misused, Other};
 use crate::rings;
@@ -67,24 +68,6 @@ pub fn waits(object: usize, pc: usize) {
 pub fn waited() {
     if let Some(t) = thread::me() {
         t.waits_for.store(0, Ordering::Release);
-    }
-}
-
-mod mutex {
-    pub(super) const LOCK: usize = 0;
-    pub(super) const OWNER: usize = 8;
-    pub(super) const USERS: usize = 12;
-    pub(super) const KIND: usize = 16;
-    /// What destroying makes of the kind.
-    pub(super) const DESTROYED: u32 = u32::MAX;
-    /// Bits of the kind that no mutex has.
-    pub(super) const NEVER: u32 = 0x7_fc00;
-    /// The kinds that do not find mistakes by themselves: normal and adaptive. All other bits say that the owner is
-    /// somewhere else, or that there is none.
-    pub(super) fn is_simple(kind: u32) -> bool {
-        const PROCESS_SHARED: u32 = 128;
-        const NOT_ELIDED: u32 = 512;
-        matches!(kind & !(PROCESS_SHARED | NOT_ELIDED), 0 | 3)
     }
 }
 
@@ -142,15 +125,6 @@ pub fn mutex_destroys(lock: usize, pc: usize) {
 /// What stands in the unused word of an object after it was initialised, and after it was destroyed.
 const INITIALISED: u32 = 0x5e1e_d6e1;
 const DESTROYED: u32 = 0x5e1e_d6ed;
-
-mod rwlock {
-    pub(super) const READERS: usize = 0;
-    /// Not used by the C library.
-    pub(super) const MARK: usize = 20;
-    pub(super) const WRITER: usize = 24;
-    pub(super) const WRITE_LOCKED: u32 = 2;
-    pub(super) const COUNT_SHIFT: u32 = 3;
-}
 
 /// A reader-writer lock is about to be locked.
 pub fn rwlock_locks(lock: usize, pc: usize) {
@@ -211,13 +185,6 @@ pub fn spinlock(lock: usize, part: AccessKind, pc: usize) {
     found(how, ObjectKind::Spinlock, lock, part, pc);
 }
 
-mod condition {
-    /// How many threads are inside a wait, above three flags.
-    pub(super) const WAITERS: usize = 36;
-    pub(super) const DESTROYED: u32 = 4;
-    pub(super) const COUNT_SHIFT: u32 = 3;
-}
-
 /// A condition variable is about to be used.
 pub fn condition_used(condition: usize, part: AccessKind, pc: usize) {
     if load(condition, condition::WAITERS) & condition::DESTROYED != 0 {
@@ -270,12 +237,6 @@ pub fn condition_destroys(condition: usize, pc: usize) {
     }
 }
 
-mod barrier {
-    pub(super) const COUNT: usize = 8;
-    /// Behind what the C library uses.
-    pub(super) const MARK: usize = 24;
-}
-
 /// A thread is about to wait at a barrier.
 pub fn barrier_waits(barrier: usize, pc: usize) {
     let (of, part) = (ObjectKind::Barrier, AccessKind::Use);
@@ -305,14 +266,6 @@ pub fn barrier_destroys(barrier: usize, pc: usize) {
         found(MisuseKind::DestroyedAwaited, of, barrier, part, pc);
     }
     word(barrier, barrier::MARK).store(DESTROYED, Ordering::Relaxed);
-}
-
-mod semaphore {
-    pub(super) const VALUE: usize = 0;
-    pub(super) const WAITERS: usize = 4;
-    pub(super) const PRIVATE: usize = 8;
-    /// Behind what the C library uses.
-    pub(super) const MARK: usize = 16;
 }
 
 /// A semaphore is about to be used. One that another process has initialised is not private, so that it is not zero.

@@ -25,6 +25,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
+use crate::arch::words;
 use crate::layout;
 use crate::rings;
 use crate::sys;
@@ -142,7 +143,7 @@ pub fn tell_before_write(t: &mut Thread) {
 fn tell_functions(t: &mut Thread) {
     let _busy = Busy::new(t);
     let base = layout::THREADS + t.index as usize * layout::THREAD_LEN;
-    let mut at = Height { turns: t.regions.turns, entry: thread::stack_top() };
+    let mut at = Height { turns: t.regions.turns, entry: words::stack_top() };
     let mut unknown = 0;
     while unknown < STACK_LEN / ENTRY && at != (Height { turns: 0, entry: base }) {
         let below = below(base, at);
@@ -246,7 +247,7 @@ fn leave(t: &mut Thread, number: usize, pc: usize) {
 fn watch_innermost(t: &Thread) {
     let open = &t.regions.open[..t.regions.len];
     let innermost = open.iter().rev().find(|o| o.function);
-    thread::set_innermost(innermost.map_or(0, |o| o.height.entry));
+    words::set_innermost(innermost.map_or(0, |o| o.height.entry));
 }
 
 /// A marked region begins.
@@ -257,7 +258,7 @@ pub fn enter_marked(t: &mut Thread, name: usize, len: usize, flags: u8, pc: usiz
     let _busy = Busy::new(t);
     tell(t);
     let (name, len) = shared_name(name, len);
-    let height = Height { turns: t.regions.turns, entry: thread::stack_top() };
+    let height = Height { turns: t.regions.turns, entry: words::stack_top() };
     if !enter(t, Open { height, function: false, flags, pc, name, len }) {
         t.regions.beyond += 1;
     }
@@ -365,7 +366,7 @@ pub unsafe extern "C" fn left() {
 
 fn leave_functions(t: &mut Thread) {
     let _busy = Busy::new(t);
-    let now = Height { turns: t.regions.turns, entry: thread::stack_top() };
+    let now = Height { turns: t.regions.turns, entry: words::stack_top() };
     let left = |t: &Thread| {
         let open = &t.regions.open[..t.regions.len];
         open.iter().rposition(|o| o.function).filter(|&i| open[i].height == now)
@@ -383,7 +384,7 @@ fn leave_functions(t: &mut Thread) {
 
 /// How deep the call stack is now.
 pub fn height(t: &Thread) -> Height {
-    Height { turns: t.regions.turns, entry: thread::stack_top() }
+    Height { turns: t.regions.turns, entry: words::stack_top() }
 }
 
 /// The call stack is cut off at `height` by a jump: what was entered above is left.
@@ -397,14 +398,17 @@ pub fn jump_to(t: &mut Thread, height: Height) {
         leave(t, last, pc);
     }
     t.regions.turns = height.turns;
-    thread::set_stack_top(height.entry);
+    words::set_stack_top(height.entry);
     t.tick();
 }
 
 /// The thread ends, wherever it was.
 pub fn leave_all(t: &mut Thread) {
     while let Some(last) = t.regions.len.checked_sub(1) {
-        let pc = t.regions.open[last].pc;
+        let Open { pc, function, .. } = t.regions.open[last];
+        if !function {
+            rings::record(t, RecordKind::Abandoned, 0, pc, 0, 0);
+        }
         leave(t, last, pc);
     }
 }

@@ -4,6 +4,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::arch::words;
 use crate::layout;
 use crate::rings;
 use crate::shadow::Cell;
@@ -180,7 +181,7 @@ fn enter(t: &Thread, (misuse, detail): (u32, u32), first: Side, mut second: Side
     if number >= wire::RACES {
         return None;
     }
-    second.frames = t.stack(thread::stack_top(), &mut second.stack);
+    second.frames = t.stack(words::stack_top(), &mut second.stack);
     let past = past(first.thread);
     let place = (&raw const shared.races[number]).cast_mut();
     // SAFETY: the number was given to us alone, and the host looks only after `done`.

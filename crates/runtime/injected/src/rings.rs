@@ -224,7 +224,7 @@ fn record_callers(thread: &mut Thread) {
         return;
     }
     let mut frames = [0; wire::FRAMES];
-    if thread.stack(crate::thread::stack_top(), &mut frames) > 0 {
+    if thread.stack(crate::arch::words::stack_top(), &mut frames) > 0 {
         for three in frames.chunks(3).take(wire::CALLERS / 3) {
             let [first, second, third] = [three[0], three[1], three[2]].map(|f| f as usize);
             write(thread, false, RecordKind::Callers, 0, first, second, third);

@@ -1,38 +1,11 @@
-//! System calls and spinlocks, without the C library: it is the program's, and we interpose it.
+//! What the runtime asks the kernel for, and spinlocks, without the C library: it is the program's, and we interpose it.
 
-use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering};
+
+pub use crate::arch::system::*;
 
 /// `errno` of a failed system call, negated into the result.
 pub const EINTR: isize = -4;
-
-macro_rules! numbers {
-    ($($name:ident = $n:literal;)*) => { $(#[allow(missing_docs)] pub const $name: usize = $n;)* };
-}
-
-numbers! {
-    READ = 0; WRITE = 1; OPEN = 2; CLOSE = 3; FSTAT = 5; MMAP = 9; MUNMAP = 11; SIGACTION = 13; SIGPROCMASK = 14; MSYNC = 26; MADVISE = 28;
-    YIELD = 24; GETPID = 39; EXIT_GROUP = 231; KILL = 62; GETTID = 186; FUTEX = 202;
-    FCNTL = 72; GETRLIMIT = 97; PERSONALITY = 135; NANOSLEEP = 35;
-}
-
-/// A raw system call.
-///
-/// # Safety
-/// As for the call itself.
-#[inline]
-pub unsafe fn call(number: usize, args: [usize; 6]) -> isize {
-    let result: isize;
-    // SAFETY: the kernel preserves everything but rax, rcx and r11; what the call does to memory is
-    // the caller's obligation.
-    unsafe {
-        asm!("syscall", inlateout("rax") number as isize => result,
-            in("rdi") args[0], in("rsi") args[1], in("rdx") args[2],
-            in("r10") args[3], in("r8") args[4], in("r9") args[5],
-            lateout("rcx") _, lateout("r11") _, options(nostack));
-    }
-    result
-}
 
 const PROT_READ_WRITE: usize = 3;
 const MAP_SHARED: usize = 1;

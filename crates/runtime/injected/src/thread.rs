@@ -13,12 +13,13 @@
 mod fiber;
 mod recent;
 
-use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 
+use crate::arch::words;
 use crate::clock::{Clock, ThreadClock};
 use crate::layout;
+pub use crate::layout::{ENTRY, KNOWN};
 use crate::places::{JOINTS, Joint};
 use crate::regions::{self, Height, Regions};
 use crate::shadow::{self, Cell, Cells, FIRST_MARK, MAX_CLOCK, SETS, SLOTS};
@@ -33,38 +34,13 @@ pub const STATE_OFFSET: usize = 1 << 16;
 pub const SETS_OFFSET: usize = 1 << 18;
 /// Bytes of the call stack, a ring: deeper frames overwrite the outermost.
 pub const STACK_LEN: usize = 1 << 16;
-/// Bytes of one entry of the call stack: the return address of a function and a place in it.
-pub const ENTRY: usize = 16;
 
 const _: () = assert!(STATE_OFFSET + size_of::<Thread>() <= SETS_OFFSET);
 const _: () = assert!(SETS_OFFSET + SETS * 128 <= layout::THREAD_LEN);
 
-// Thread-local words: 0 the filter (epoch with all byte bits; 0 matches untouched shadow, so unknown
-// threads pass), 8 the top of the call stack, 16 the thread, 24 the entry of the call stack whose end
-// `regions` wants to see. They start as constants, so a thread that the runtime does not know is harmless.
-global_asm!(
-    r#"
-    .section .tdata,"awT",@progbits
-    .balign 32
-    .hidden selvedge_hot
-    .globl selvedge_hot
-    .type selvedge_hot, @object
-    .size selvedge_hot, 32
-selvedge_hot:
-    .quad 0
-    .quad {stack}
-    .quad 0
-    .quad 0
-    .text
-    "#,
-    stack = const layout::NOBODYS_STACK,
-);
-
 /// Entries of [`Thread::seen`], by address.
 const SEEN: usize = 16;
 
-/// Entries of [`Thread::known`].
-pub const KNOWN: usize = 32;
 /// An entry of [`Thread::known`] that equals no word and has no bytes: a set is never without.
 const NOTHING_KNOWN: u64 = !0xff;
 
@@ -92,6 +68,8 @@ pub struct Thread {
     pub unusual: bool,
     /// The thread combines a reduction by code of the program (see `openmp::reduction`).
     pub combines: bool,
+    /// Where the thread is among the teams and tasks of gcc's OpenMP.
+    pub openmp: crate::interpose::openmp::Within,
     /// The runtime holds locks, or is otherwise not to be re-entered, while this is not 0.
     pub busy: u32,
     /// The thread is inside a library whose synchronization says nothing while this is not 0 (see `spmd`).
@@ -201,13 +179,7 @@ static NUMBERS: AtomicU32 = AtomicU32::new(0);
 /// The current thread, or null if the runtime does not know it.
 #[inline(always)]
 pub fn current() -> *mut Thread {
-    let thread: *mut Thread;
-    // SAFETY: reads a thread-local word of ours.
-    unsafe {
-        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov {t}, qword ptr fs:[{t} + 16]",
-            t = out(reg) thread, options(nostack, readonly, preserves_flags));
-    }
-    thread
+    words::thread() as *mut Thread
 }
 
 /// The current thread, if the runtime knows it and is not inside itself already.
@@ -222,51 +194,6 @@ pub fn me() -> Option<&'static mut Thread> {
         } else {
             Some(&mut *thread)
         }
-    }
-}
-
-fn set_hot(filter: u64) {
-    // SAFETY: writes a thread-local word of ours.
-    unsafe {
-        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov qword ptr fs:[{t}], {v}",
-            t = out(reg) _, v = in(reg) filter, options(nostack, preserves_flags));
-    }
-}
-
-/// Top of the current call stack.
-pub fn stack_top() -> usize {
-    let top: usize;
-    // SAFETY: reads a thread-local word of ours.
-    unsafe {
-        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov {t}, qword ptr fs:[{t} + 8]",
-            t = out(reg) top, options(nostack, readonly, preserves_flags));
-    }
-    top
-}
-
-/// Sets the top of the current call stack, which must be one of this thread's.
-pub fn set_stack_top(top: usize) {
-    // SAFETY: writes a thread-local word of ours.
-    unsafe {
-        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov qword ptr fs:[{t} + 8], {v}",
-            t = out(reg) _, v = in(reg) top, options(nostack, preserves_flags));
-    }
-}
-
-/// Sets the entry of the call stack whose end is to be seen, 0 for none.
-pub fn set_innermost(entry: usize) {
-    // SAFETY: writes a thread-local word of ours.
-    unsafe {
-        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov qword ptr fs:[{t} + 24], {v}",
-            t = out(reg) _, v = in(reg) entry, options(nostack, preserves_flags));
-    }
-}
-
-fn set_current(thread: *mut Thread) {
-    // SAFETY: writes a thread-local word of ours.
-    unsafe {
-        asm!("mov {t}, qword ptr [rip + selvedge_hot@GOTTPOFF]", "mov qword ptr fs:[{t} + 16], {v}",
-            t = out(reg) _, v = in(reg) thread, options(nostack, preserves_flags));
     }
 }
 
@@ -453,7 +380,7 @@ impl Thread {
         self.record_atomics =
             self.ring.is_log() || self.ring.is_open() && flags & wire::RECORD_ATOMICS != 0;
         self.regions.reset(self.ring.is_open() && regions::by_function());
-        set_innermost(0);
+        words::set_innermost(0);
     }
 
     /// Records nothing any more.
@@ -463,7 +390,7 @@ impl Thread {
         self.record_racy = false;
         self.record_atomics = false;
         self.regions.reset(false);
-        set_innermost(0);
+        words::set_innermost(0);
     }
 
     /// Slot and clock, as a record has them.
@@ -484,7 +411,7 @@ impl Thread {
             self.known = [NOTHING_KNOWN; KNOWN];
             self.known_used = false;
         }
-        set_hot(self.epoch | 0xff);
+        words::set_filter(self.epoch | 0xff);
     }
 
     /// Writes a set of cells in this thread's next place for one.
@@ -568,9 +495,9 @@ impl Thread {
 
     /// Makes this the current thread.
     pub fn begin(&mut self) {
-        set_current(self);
+        words::set_thread(core::ptr::from_mut(self) as usize);
         self.tid = crate::sys::tid();
-        set_stack_top(layout::THREADS + self.index as usize * layout::THREAD_LEN);
+        words::set_stack_top(layout::THREADS + self.index as usize * layout::THREAD_LEN);
         self.new_epoch();
     }
 
@@ -585,10 +512,10 @@ impl Thread {
 
     /// Nothing that is done from now on is this thread's.
     pub fn leave(&self) {
-        set_current(core::ptr::null_mut());
-        set_hot(0);
-        set_innermost(0);
-        set_stack_top(layout::NOBODYS_STACK);
+        words::set_thread(0);
+        words::set_filter(0);
+        words::set_innermost(0);
+        words::set_stack_top(layout::NOBODYS_STACK);
     }
 
     /// The thread ends: nothing that it does from now on is seen.
@@ -641,6 +568,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.known = [NOTHING_KNOWN; KNOWN];
     thread.ignore = 0;
     thread.combines = false;
+    thread.openmp = Default::default();
     thread.ignore_sync = 0;
     thread.set_record_accesses(false);
     thread.record_racy = false;

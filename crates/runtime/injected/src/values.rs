@@ -15,7 +15,7 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::control;
 use crate::judges;
 use crate::regions;
@@ -151,10 +151,10 @@ pub extern "C" fn selvedge_choose(below: u32) -> u32 {
 }
 
 with_pc! {
-    selvedge_hand_over => hand_over, "rsi";
-    selvedge_block_token => block_token, "rdi";
-    selvedge_block_join => block_join, "rsi";
-    selvedge_block_leave => block_leave, "rdi";
+    selvedge_hand_over => hand_over, 1;
+    selvedge_block_token => block_token, 0;
+    selvedge_block_join => block_join, 1;
+    selvedge_block_leave => block_leave, 0;
 }
 
 /// Copies a value and records it.
@@ -254,12 +254,11 @@ fn target(global: &wire::Global) -> Option<usize> {
 
 /// Copies memory that may not be there; false if it is not.
 fn read_memory(from: usize, to: usize, len: usize) -> bool {
-    const PROCESS_VM_READV: usize = 310;
     let (local, remote) = ([to, len], [from, len]);
     let pid = sys::pid() as usize;
     let args = [pid, local.as_ptr() as usize, 1, remote.as_ptr() as usize, 1, 0];
     // SAFETY: our own memory of that length is written; whether the other one exists is the kernel's to check.
-    unsafe { sys::call(PROCESS_VM_READV, args) == len as isize }
+    unsafe { sys::call(sys::PROCESS_VM_READV, args) == len as isize }
 }
 
 /// Whether the memory of a value exists.

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -186,6 +186,8 @@ pub enum Failure {
     Version = 2,
     /// OpenMP starts threads in a controlled execution.
     Team = 3,
+    /// The program uses gcc's OpenMP as gcc before 4.9 did.
+    OldOpenMp = 4,
 }
 
 /// State of a [`Lane`].
@@ -315,6 +317,8 @@ kinds! {
     Block = 37,
     /// Process `b` waits to call the predicate at `a`, see [`Seat`].
     Judge = 38,
+    /// The thread ends in the marked region that it entered last. The next record leaves it in the thread's name.
+    Abandoned = 39,
 }
 
 impl RecordKind {

@@ -1,7 +1,8 @@
 //! What an execution of a process leaves behind becomes an [`Outcome`](engine::Outcome).
 //!
 //! A failure is recognised by a signal, the line that a failed `assert` or a Rust panic writes, threads
-//! that all wait, or a fair execution in which nothing changes any more. One that was cut off is undecided.
+//! that all wait, or a fair execution in which nothing changes any more. One that was cut off is undecided. One that
+//! ends by itself and used memory after it was freed is a failure as well.
 
 use selvedge_engine::{self as engine, Limit};
 use selvedge_model::{Blocked, Ended, Failure, Finding, Kind, Role};
@@ -14,6 +15,9 @@ impl Controlled {
     /// How the execution that ran last ended.
     pub(super) fn outcome(&mut self, execution: &Execution) -> engine::Outcome {
         let errors = String::from_utf8_lossy(&execution.stderr);
+        if let (Outcome::Exited(_), Some(misuse)) = (&execution.outcome, &execution.misuse) {
+            return engine::Outcome::Failed(Box::new(misuse.clone()));
+        }
         let finding = match &execution.outcome {
             Outcome::Exited(0) => return engine::Outcome::Exited(0),
             // Rust's test harness holds back what a test says, and shows it on standard output.

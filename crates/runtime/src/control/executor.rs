@@ -111,7 +111,7 @@ impl Executor for Controlled {
                 Outcome::StepLimit | Outcome::TimeLimit | Outcome::NoProgress
             ),
             choices: execution.schedule.len(),
-            steps: execution.events.len(),
+            steps: execution.steps as usize,
             schedule: execution.schedule,
             events: execution.events,
             stops: execution.stops,

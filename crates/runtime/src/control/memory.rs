@@ -14,6 +14,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use super::wire::{self, Control};
+use crate::process;
 
 /// The lowest descriptor that we use; lower ones are left to the program.
 const FIRST_FD: i32 = 200;
@@ -59,6 +60,7 @@ impl Memory {
     pub fn pass_to(&self, command: &mut Command, processor: Option<usize>) {
         let fd = self.fd.as_raw_fd();
         command.env(wire::ENV_FD, fd.to_string());
+        process::keep_apart(command);
         // SAFETY: between fork and exec only async-signal-safe calls are made.
         unsafe {
             command.pre_exec(move || {
@@ -158,20 +160,6 @@ pub fn wait(word: &AtomicU32, value: u32, timeout: Duration) {
 pub fn wake(word: &AtomicU32) {
     // SAFETY: a live word.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
-}
-
-/// Kills a process, or with a negative number a group; whether there was one.
-pub fn kill(process: i32) -> bool {
-    // SAFETY: no memory involved. 0, 1 and -1 mean something else.
-    process.unsigned_abs() > 1 && unsafe { libc::kill(process, libc::SIGKILL) } == 0
-}
-
-/// Interrupts a process, as the user would at a terminal.
-pub fn interrupt(process: i32) {
-    if process > 1 {
-        // SAFETY: no memory involved.
-        unsafe { libc::kill(process, libc::SIGINT) };
-    }
 }
 
 fn check(result: i32) -> io::Result<i32> {

@@ -27,7 +27,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_explore::{Divergence, Pending, Replay, Rng, Stop, Strategy};
-use selvedge_model::{Event, Held, Schedule, SiteId, Symbols, ThreadId, Uncontrolled};
+use selvedge_model::{
+    Event, Finding, Held, Misuse, Schedule, SiteId, Symbols, ThreadId, Uncontrolled,
+};
 
 use crate::blocks::BlocksSeen;
 use crate::crash::{self, Crash};
@@ -35,6 +37,8 @@ use crate::judges::Judges;
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
 use crate::places::{Names as CodeNames, Places};
+use crate::process;
+use crate::races;
 use crate::session::{Error, refusal};
 use crate::shm::{RegionTable, Shm};
 
@@ -176,6 +180,8 @@ pub struct Execution {
     pub times: Vec<usize>,
     /// The thread that ran last.
     pub last: ThreadId,
+    /// What it did to memory that was freed, if it did that.
+    pub misuse: Option<Finding>,
     /// Where it was when a signal ended it, if that is known.
     pub crash: Option<Crash>,
     /// What was not controlled.
@@ -218,6 +224,7 @@ pub struct Controlled {
     maps_before_main: u32,
     texts_before_main: u32,
     values_before_main: u64,
+    races_before_main: u32,
     places: Places,
     region_table: RegionTable,
     resolver: Box<dyn Resolve>,
@@ -262,6 +269,7 @@ impl Controlled {
             maps_before_main: 0,
             texts_before_main: 0,
             values_before_main: 0,
+            races_before_main: 0,
             places: Places::default(),
             region_table: RegionTable::default(),
             resolver: Box::new(ByModule),
@@ -351,6 +359,16 @@ impl Controlled {
         crash::read(shm.as_ref()?, signal, symbols, modules, resolver.as_mut())
     }
 
+    /// What the last execution did to memory that was freed, if it did that.
+    fn misused_memory(&mut self) -> Option<Finding> {
+        let Controlled { shm, symbols, modules, resolver, .. } = self;
+        let shm = shm.as_ref()?;
+        let all = self.races_before_main as usize..shm.races();
+        all.filter_map(|number| races::one(shm, modules, resolver.as_mut(), number))
+            .find(|race| matches!(race.misuse, Some(Misuse::UsedFreed | Misuse::FreedTwice)))
+            .map(|race| race.finding(symbols, modules, resolver.as_mut()))
+    }
+
     fn address(&self, place: &CodePlace) -> u64 {
         self.modules.base_of(&place.module).map_or(0, |base| base + place.offset)
     }
@@ -394,6 +412,8 @@ impl Controlled {
         let values =
             self.shm.as_ref().map(|s| s.shared().header.values_len.load(Ordering::Acquire));
         self.values_before_main = values.unwrap_or(0);
+        let races = self.shm.as_ref().map(|s| s.shared().header.races.load(Ordering::Acquire));
+        self.races_before_main = races.unwrap_or(0);
         Ok(())
     }
 
@@ -479,6 +499,7 @@ impl Controlled {
                 shm.forget_values(self.values_before_main, values);
             }
             shm.shared().crash.reset();
+            shm.forget_races(self.races_before_main as usize);
             self.region_table.forget_after(shm, self.maps_before_main);
         }
         self.read_maps();
@@ -512,16 +533,16 @@ impl Controlled {
         let child = self.memory.control().child.load(Ordering::Acquire) as i32;
         let pid = process.id() as i32;
         if child != 0 && child != pid {
-            memory::kill(child);
+            process::kill(child);
         }
         // gdb has no process group of its own: it needs the terminal.
         if self.settings.debugger.is_none() {
-            memory::kill(-pid);
+            process::kill(-pid);
         }
         let _ = process.kill();
         let status = process.wait().ok();
         if child != 0 && child != pid {
-            memory::kill(-child);
+            process::kill(-child);
         }
         status
     }

@@ -3,12 +3,9 @@
 //! Finding names takes time, and most executions are not reported. So executions use numbers, and names
 //! are looked up only for the execution that ran last.
 
-use std::collections::HashMap;
-
 use selvedge_model::{Access, CondId, Event, Op, Range, Site, SiteId, Symbols};
 
 use super::{Controlled, contents};
-use crate::numbering::GRANULE;
 
 impl Controlled {
     /// The names of everything in the execution that ran last, whose events are given.
@@ -84,7 +81,6 @@ impl Controlled {
 
     fn name_variables(&mut self, events: &[Event], symbols: &mut Symbols) {
         let Controlled { resolver, modules, last, .. } = self;
-        let mut unnamed: HashMap<u64, usize> = HashMap::new();
         for event in events {
             let (Op::Read(access) | Op::Write(access) | Op::Atomic(access, _)) = event.op else {
                 continue;
@@ -94,14 +90,11 @@ impl Controlled {
                 continue;
             }
             let Some(address) = last.decoder.address(addr) else { continue };
-            let offset = addr % GRANULE;
-            let name = resolver.object(address, modules).unwrap_or_else(|| {
-                let next = unnamed.len() + 1;
-                let number = *unnamed.entry(addr / GRANULE).or_insert(next);
-                let part = if offset == 0 { String::new() } else { format!("+{offset}") };
-                format!("memory {number}{part}")
-            });
-            symbols.variables.define(&name, Range { start: addr, len: u64::from(len.max(1)) });
+            let range = Range { start: addr, len: u64::from(len.max(1)) };
+            match resolver.object(address, modules) {
+                Some(name) => symbols.variables.define(&name, range),
+                None => symbols.nameless.add(addr),
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ use super::wire::{self, Control, HOST, request, status};
 use super::{Blocked, Controlled, Crash, Execution, Outcome};
 use crate::names::static_place;
 use crate::places::Names;
+use crate::process;
 use crate::session::Error;
 use crate::wire::Record;
 
@@ -96,8 +97,10 @@ pub(super) fn execute(
         Outcome::Signaled(signal) => program.crash(signal),
         _ => None,
     };
+    let misuse = program.misused_memory();
     Ok(Execution {
         outcome,
+        misuse,
         schedule,
         events: history.events,
         stops,
@@ -163,7 +166,7 @@ impl Run<'_> {
         let child = self.control().child.load(Ordering::Acquire) as i32;
         if self.program.settings.fork {
             // What the program started and did not wait for.
-            memory::kill(-child);
+            process::kill(-child);
         } else {
             self.program.stop();
         }
@@ -188,7 +191,7 @@ impl Run<'_> {
     /// Lets the user of the debugger look at the program that cannot go on, until they end it.
     fn leave_to_debugger(&mut self) -> Result<(), Error> {
         if self.program.settings.debugger.is_some() {
-            memory::interrupt(self.control().child.load(Ordering::Acquire) as i32);
+            process::interrupt(self.control().child.load(Ordering::Acquire) as i32);
             while self.ended()?.is_none() {
                 std::thread::sleep(PATIENCE);
             }
@@ -250,7 +253,7 @@ impl Run<'_> {
                 return Ok(());
             }
             let child = self.control().child.load(Ordering::Acquire) as i32;
-            memory::kill(child);
+            process::kill(child);
             memory::wait(&self.control().wakeups, wakeups, Duration::from_millis(1));
             if begin.elapsed() > Duration::from_secs(5) {
                 self.program.stop();

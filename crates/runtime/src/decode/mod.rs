@@ -491,7 +491,8 @@ impl Decoder {
                 regions.border(record, self.passed + 1);
                 Op::RegionExit(regions.open.pop()?)
             }
-            RecordKind::Block
+            RecordKind::Abandoned
+            | RecordKind::Block
             | RecordKind::BlockJoin
             | RecordKind::BlockToken
             | RecordKind::Callers

@@ -28,8 +28,9 @@ impl Compiler {
     pub fn for_source(source: &Path) -> Vec<Compiler> {
         match source.extension().and_then(OsStr::to_str) {
             Some("rs") => vec![Compiler::Rustc],
-            // Only LLVM's OpenMP says what it does.
-            _ if is_openmp(source) => vec![Compiler::Clang],
+            // Neither compiler knows everything of OpenMP that the other one does.
+            _ if text_of(source).contains("// clang only") => vec![Compiler::Clang],
+            _ if text_of(source).contains("// gcc only") => vec![Compiler::Gcc],
             _ => vec![Compiler::Gcc, Compiler::Clang],
         }
     }
@@ -153,9 +154,13 @@ pub fn next(
     budget.begin(strategy).then(|| program.run(strategy).expect("it is controlled"))
 }
 
+fn text_of(source: &Path) -> String {
+    std::fs::read_to_string(source).unwrap_or_default()
+}
+
 /// What a source wants its compiler told, in its first line: `// options: -std=c++20`.
 fn options(source: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(source).unwrap_or_default();
+    let text = text_of(source);
     let first = text.lines().next().and_then(|l| l.strip_prefix("// options: "));
     first.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }

@@ -1,4 +1,5 @@
 // A task that depends on all memory comes after all earlier tasks with dependences and before all later ones.
+// clang only: gcc knows this dependence from version 13 on.
 #include "omp_corpus.h"
 int main(void) {
     int x = 0, y = 0, sum = 0, rest = 0;

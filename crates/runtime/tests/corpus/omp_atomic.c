@@ -6,7 +6,7 @@ int main(void) {
 #pragma omp parallel num_threads(2) reduction(+ : sum)
     {
         int now, old;
-#pragma omp atomic update
+#pragma omp atomic update // race(count) optional
         count++; // race(count)
 #ifdef FIXED
 #pragma omp atomic read

@@ -2,8 +2,13 @@
 // order nothing: so a race shows in every run, whichever thread the library gives a task to.
 #include <omp.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
+#ifdef __cplusplus
+#include <atomic>
+using namespace std;
+#else
+#include <stdatomic.h>
+#endif
 
 static atomic_int met, done;
 

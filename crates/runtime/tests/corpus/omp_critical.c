@@ -1,5 +1,6 @@
-// Built with clang and its OpenMP: critical sections, locks, single, ordered, barriers.
+// Critical sections, locks, single, ordered, barriers.
 #include <omp.h>
+#include <sched.h>
 #include <stdio.h>
 int count, locked, first, second, in_order;
 int main(void) {
@@ -7,6 +8,7 @@ int main(void) {
     omp_init_lock(&lock);
 #pragma omp parallel num_threads(3)
     for (int i = 0; i < 50; i++) {
+        sched_yield(); // The compiler keeps nothing in a register across it.
 #ifdef FIXED
 #pragma omp critical
 #endif
@@ -36,6 +38,7 @@ int main(void) {
     }
 #pragma omp parallel for ordered num_threads(3)
     for (int i = 0; i < 9; i++) {
+        sched_yield();
 #ifdef FIXED
 #pragma omp ordered
 #endif

@@ -1,4 +1,5 @@
 // Members of an inoutset run at the same time; what comes before and after the set does not.
+// clang only: gcc knows this dependence from version 13 on.
 #include "omp_corpus.h"
 int main(void) {
     int set = 0, parts[2] = {0}, both = 0;

@@ -8,6 +8,7 @@ int main(void) {
 #pragma omp parallel for firstprivate(base) num_threads(2)
 #endif
     for (int i = 0; i < 10; i++) {
+        sched_yield(); // The compiler keeps nothing in a register across it.
         base += i;
         last = i; // race(last)
         if (i % 3 == 0) greatest = i; // race(greatest)

@@ -3,7 +3,11 @@
 int locked, tried;
 int main(void) {
     omp_lock_t lock;
+#ifdef __clang__
     omp_init_lock_with_hint(&lock, omp_sync_hint_contended);
+#else // gcc 12 declares it and does not have it.
+    omp_init_lock(&lock);
+#endif
 #pragma omp parallel num_threads(2)
     {
         for (int i = 0; i < 20; i++) {

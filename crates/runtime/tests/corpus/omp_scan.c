@@ -14,6 +14,7 @@ int main(void) {
 #else
 #pragma omp parallel for num_threads(2)
     for (int i = 0; i < 32; i++) {
+        sched_yield(); // The compiler keeps nothing in a register across it.
         sum += a[i]; // race(sum)
         b[i] = sum; // race(sum)
     }

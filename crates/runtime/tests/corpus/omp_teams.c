@@ -1,4 +1,5 @@
 // Teams that nothing orders until all of them have ended.
+// clang only: gcc lets one thread run the teams of the host, one after the other.
 #include "omp_corpus.h"
 int sum, parts[8];
 int main(void) {

@@ -35,6 +35,23 @@ impl Exec {
         Go::Switch
     }
 
+    /// Whether the execution has failed or was cut off.
+    pub(crate) fn is_over(&self) -> bool {
+        self.failed.is_some() || self.cut_off
+    }
+
+    /// The execution has taken all the steps that it may. That is a failure only if nothing changes any more
+    /// although every thread that can run has run; otherwise the execution is merely long.
+    pub(crate) fn too_long(&mut self) -> Go {
+        let steps = self.limits.steps as u64;
+        if self.driver.fairness.is_stuck(steps, &self.enabled) {
+            return self.stop(without_place(Kind::Hang, Failure::Steps(steps)));
+        }
+        self.cut_off = true;
+        self.next = None;
+        Go::Switch
+    }
+
     /// A thread panicked, and no other thread took the panic by joining it.
     pub(crate) fn panicked(&mut self, thread: ThreadId, panicked: &Panicked) -> Finding {
         let text = panicked.message.clone();

@@ -185,6 +185,8 @@ pub(crate) struct Exec {
     pub(crate) release_points: bool,
     /// Why the execution is over before its end.
     pub(crate) failed: Option<Finding>,
+    /// The execution was ended because it was too long, so how it would have ended is not known.
+    pub(crate) cut_off: bool,
     /// A thread was left in the middle of unwinding: the OS thread must not be used again.
     pub(crate) tainted: bool,
     pub(crate) heartbeat: Heartbeat,
@@ -250,6 +252,7 @@ impl Exec {
             observed: false,
             release_points: false,
             failed: None,
+            cut_off: false,
             tainted: false,
             heartbeat,
             live: live_here,
@@ -288,6 +291,7 @@ impl Exec {
         self.steps = 0;
         self.rng = Rng::new(seed);
         self.failed = None;
+        self.cut_off = false;
         self.log.clear();
         self.contents = Contents::default();
         self.analysed = 0;
@@ -362,7 +366,7 @@ impl Exec {
         for joiner in joiners {
             self.enable(joiner);
         }
-        if self.failed.is_none() {
+        if !self.is_over() {
             let _ = self.schedule();
         }
     }
@@ -436,7 +440,7 @@ impl Exec {
 
     /// Chooses the next thread.
     fn schedule(&mut self) -> Go {
-        if self.failed.is_some() {
+        if self.is_over() {
             self.next = None;
             return Go::Switch;
         }
@@ -450,8 +454,7 @@ impl Exec {
         }
         self.steps += 1;
         if self.steps > self.limits.steps {
-            let steps = Failure::Steps(self.limits.steps as u64);
-            return self.stop(failing::without_place(Kind::Hang, steps));
+            return self.too_long();
         }
         // Threads that only look, while others wait for a time.
         if self.driver.fairness.all_spin(&self.enabled) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use selvedge_analyses::Entry;
 use selvedge_engine::{
-    Ask, Execution, Executor, Factory, Heartbeat, Nondeterminism, Noted, Outcome,
+    Ask, Execution, Executor, Factory, Heartbeat, Limit, Nondeterminism, Noted, Outcome,
 };
 use selvedge_explore::{Replay, Rng, Strategy};
 use selvedge_model::{Cause, Finding, Op, Site, SiteId, Status, Symbols, ThreadId};
@@ -154,8 +154,13 @@ impl Worker {
             failed = Some(findings.swap_remove(i));
         }
         let (choices, steps) = exec.length();
+        let outcome = match failed {
+            Some(finding) => Outcome::Failed(Box::new(finding)),
+            None if exec.cut_off => Outcome::Undecided(Limit::Steps(exec.limits.steps as u64)),
+            None => Outcome::Exited(0),
+        };
         Execution {
-            outcome: failed.map_or(Outcome::Exited(0), |f| Outcome::Failed(Box::new(f))),
+            outcome,
             schedule: exec.driver.schedule.clone(),
             findings,
             analyses: exec.contents.relevant(&exec.selected).map(|e| e.name).collect(),
@@ -166,7 +171,7 @@ impl Worker {
             output: Vec::new(),
             errors: Vec::new(),
             releases_matter: exec.release_points && !releases,
-            cut_off: false,
+            cut_off: exec.cut_off,
             uncontrolled: Vec::new(),
             choices,
             steps,

@@ -21,11 +21,14 @@ use selvedge_model::{
 };
 use selvedge_report::words;
 
-use super::{Check, Explore, Summary, violation};
+use super::{Check, Explore, Summary, Survey, violation};
 use crate::exec::failing;
 use crate::exec::worker::Bodies;
 use crate::failure::{Failure, in_words};
 use crate::report::{self, Report};
+
+/// After so many executions that were cut off a check gives up: the next ones would take as long.
+const CUT_OFF: u64 = 4;
 
 /// Something that fails the check.
 struct Found {
@@ -35,6 +38,17 @@ struct Found {
     execution: u64,
     /// What identifies an execution in which the failure happens.
     sought: Sought,
+}
+
+/// What ends a search.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    /// Something fails, or something is observed: the search begins anew where it is.
+    Any,
+    /// Something fails, where something is observed.
+    Observed,
+    /// As `Observed`, but executions that no serial one explains are only counted.
+    Survey,
 }
 
 /// What the executions of a check have shown so far.
@@ -77,6 +91,7 @@ impl Seen {
     fn is_over(&self) -> bool {
         let Seen { determinism, linearity, found, .. } = self;
         found.is_some()
+            || self.summary.cut_off >= CUT_OFF
             || determinism.wrong.is_some()
             || !determinism.violations.is_empty()
             || linearity.wrong.is_some()
@@ -90,33 +105,52 @@ impl Check {
         let begun = Instant::now();
         let mut seen = Seen::new(self.options.states.as_deref());
         let Explore { plan, schedules, chosen, .. } = self.options;
-        let mut searched = self.search(&mut seen, begun, (plan, schedules), false);
+        let mut searched = self.search(&mut seen, begun, (plan, schedules), Aim::Any);
         if seen.observes {
             // From the beginning, and every time on the same input, so that serial executions can be shared.
             seen = Seen::new(self.options.states.as_deref());
             let first = if chosen { plan } else { Plan::new(&interrupt::ENTRY, None) };
             self.phase = Some(first);
             let half = if chosen { schedules } else { schedules.div_ceil(2) };
-            searched = self.search(&mut seen, begun, (first, half), true);
+            searched = self.search(&mut seen, begun, (first, half), Aim::Observed);
             let left = schedules.saturating_sub(seen.executions);
             if !chosen && searched.is_ok() && !seen.is_over() && left > 0 {
                 self.phase = Some(plan);
-                searched = self.search(&mut seen, begun, (plan, left), true);
+                searched = self.search(&mut seen, begun, (plan, left), Aim::Observed);
             }
         }
         self.conclude(seen, &searched)
     }
 
-    /// Runs the test body under one strategy, until something fails it. Where something turns out to be observed,
-    /// the search ends, unless that is known.
+    /// Judges all executions, whatever is found in them, and counts.
+    pub(super) fn survey(self) -> Survey {
+        let mut seen = Seen::new(None);
+        let Explore { plan, schedules, .. } = self.options;
+        let searched = self.search(&mut seen, Instant::now(), (plan, schedules), Aim::Survey);
+        let Seen { summary, linearity, found, .. } = seen;
+        violation::refuse(linearity.wrong.as_ref());
+        violation::refuse(linearity.misuse().map(Wrong::Atomic).as_ref());
+        if let Some(found) = found {
+            panic!("{}", self.explain(found));
+        }
+        Survey {
+            interleavings: linearity.interleavings,
+            violations: linearity.violations.len() as u64,
+            conflicts: linearity.conflicts.len() as u64,
+            executions: summary.executions,
+            complete: searched.is_ok_and(|s| s.coverage == Coverage::Complete),
+        }
+    }
+
+    /// Runs the test body under one strategy, until its aim is reached.
     fn search(
         &self,
         seen: &mut Seen,
         begun: Instant,
         (plan, schedules): (Plan, u64),
-        observes: bool,
+        aim: Aim,
     ) -> Result<Searched, Halt<Infallible>> {
-        let options = &self.options;
+        let (options, observes) = (&self.options, aim != Aim::Any);
         let search = Search {
             strategy: Arc::new(move |_| plan.strategy()),
             systematic: plan.is_systematic(),
@@ -138,7 +172,11 @@ impl Check {
                 return ControlFlow::Break(());
             }
             seen.take(step);
-            if seen.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let over = match aim {
+                Aim::Any | Aim::Observed => seen.is_over(),
+                Aim::Survey => seen.found.is_some() || seen.linearity.wrong.is_some(),
+            };
+            if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
     }
 
@@ -167,7 +205,7 @@ impl Check {
             Ok(Searched { coverage, classes }) => {
                 summary.complete = *coverage == Coverage::Complete;
                 summary.classes = *classes;
-                summary.undecided(&determinism);
+                summary.undecided(&determinism, self.options.max_steps);
                 summary.unserial(&linearity);
                 Ok(summary)
             }
@@ -246,7 +284,7 @@ impl Check {
         let said = (&*shown.execution.blocks, shown.ending.key);
         linearity.add(1, said, judged, (&shown.execution.schedule, &()));
         violation::refuse(linearity.wrong.as_ref());
-        if let Some(violation) = linearity.violations.pop() {
+        if let Some(violation) = linearity.replayed() {
             return Err(self.unexplained(&violation));
         }
         let note =
@@ -255,12 +293,15 @@ impl Check {
             if let Some(note) = note {
                 eprintln!("selvedge: {note}");
             }
-            return Ok(Summary {
+            let mut summary = Summary {
                 executions: 1,
                 longest: shown.execution.choices,
                 steps: shown.execution.steps as u64,
+                cut_off: u64::from(shown.execution.cut_off),
                 ..Summary::default()
-            });
+            };
+            summary.undecided(&violation::determinism(None), self.options.max_steps);
+            return Ok(summary);
         };
         let found = Found {
             finding: finding.clone(),
@@ -351,6 +392,7 @@ impl Summary {
         self.executions += 1;
         self.longest = self.longest.max(run.choices);
         self.steps += run.steps as u64;
+        self.cut_off += u64::from(run.ending.key == Key::Undecided);
         for name in &run.analyses {
             if !self.analyses.contains(name) {
                 self.analyses.push(name);
@@ -384,6 +426,7 @@ impl Summary {
             self.executions += 1;
             self.longest = self.longest.max(run.choices);
             self.steps += run.steps as u64;
+            self.cut_off += u64::from(run.ending.key == Key::Undecided);
         }
         self.executions += tried.trials.iter().map(|t| t.replays).sum::<u64>();
         let id = tried.finding.id(&tried.symbols);

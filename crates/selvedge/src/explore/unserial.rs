@@ -18,10 +18,15 @@ impl Summary {
     pub(super) fn unserial(&mut self, linearity: &Linearity<()>) {
         self.conflicts = linearity.conflicts.len() as u64;
         self.conflicting.clone_from(&linearity.conflicts);
+        self.interleavings = linearity.interleavings;
         self.undecided.extend(linearity.undecided().map(|why| match why {
             linearity::Undecided::NothingOverlapped => Undecided::NothingOverlapped,
-            linearity::Undecided::Unforced(interleavings) => Undecided::Unforced { interleavings },
-            linearity::Undecided::TooMany(interleavings) => Undecided::TooMany { interleavings },
+            linearity::Undecided::Unforced { interleavings, of } => {
+                Undecided::Unforced { interleavings, of }
+            }
+            linearity::Undecided::TooMany { interleavings, of } => {
+                Undecided::TooMany { interleavings, of }
+            }
         }));
     }
 }

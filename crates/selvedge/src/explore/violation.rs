@@ -19,9 +19,16 @@ use crate::failure::{Failure, case_in_words};
 use crate::report::{self, Report};
 use crate::values::Callbacks;
 
-/// What a check could not decide about deterministic or atomic blocks.
+/// What a check could not decide.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Undecided {
+    /// Executions took all the steps that they may and were cut off, although threads still made progress.
+    CutOff {
+        /// How many executions.
+        executions: u64,
+        /// The limit, [`Explore::max_steps`](crate::Explore::max_steps).
+        steps: usize,
+    },
     /// An execution began the block and did not end it.
     Unclosed {
         /// The name of the block.
@@ -40,19 +47,32 @@ pub enum Undecided {
     NothingOverlapped,
     /// Something is observed, and no serial order of atomic blocks could be executed.
     Unforced {
-        /// For how many executions that was tried.
+        /// For how many executions.
         interleavings: u64,
+        /// Of how many in which blocks overlapped.
+        of: u64,
     },
     /// Something is observed, and atomic blocks overlapped so much that there are too many serial orders.
     TooMany {
         /// In how many executions.
         interleavings: u64,
+        /// Of how many in which blocks overlapped.
+        of: u64,
     },
 }
 
 impl fmt::Display for Undecided {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Undecided::CutOff { executions, steps } => write!(
+                f,
+                "{} cut off after {steps} steps, so it is not known how they end. Raise `Explore::max_steps` if \
+                 the test is just long; otherwise threads keep each other busy for ever",
+                match executions {
+                    1 => "1 execution was".to_owned(),
+                    n => format!("{n} executions were"),
+                }
+            ),
             Undecided::Unclosed { block, site } => write!(
                 f,
                 "the deterministic block {block:?}, begun at {site}, was never left: its results were not compared"
@@ -61,15 +81,15 @@ impl fmt::Display for Undecided {
                 "something is observed, but no two threads were in atomic blocks at the same time, in any \
                  execution: nothing was checked",
             ),
-            Undecided::Unforced { interleavings } => write!(
+            Undecided::Unforced { interleavings, of } => write!(
                 f,
-                "no serial order of atomic blocks could be executed, for any of {interleavings} interleavings: \
-                 blocks wait for each other, or executions have other blocks; nothing was checked"
+                "no serial order of atomic blocks could be executed for {interleavings} of {of} interleavings: \
+                 blocks wait for each other, or executions have other blocks; whether they are atomic is not known"
             ),
-            Undecided::TooMany { interleavings } => write!(
+            Undecided::TooMany { interleavings, of } => write!(
                 f,
-                "atomic blocks overlapped so much that not all serial orders were tried, in {interleavings} \
-                 interleavings: use the strategy `interrupt`"
+                "atomic blocks overlapped so much that not all serial orders were tried, in {interleavings} of \
+                 {of} interleavings: use the strategy `interrupt`"
             ),
             Undecided::Incomparable { block, executions: 1 } => write!(
                 f,
@@ -103,7 +123,11 @@ pub(super) fn refuse(wrong: Option<&Wrong>) {
 
 impl Summary {
     /// What could not be decided. Where every schedule was seen, blocks need not be comparable.
-    pub(super) fn undecided(&mut self, determinism: &Determinism<()>) {
+    pub(super) fn undecided(&mut self, determinism: &Determinism<()>, max_steps: usize) {
+        if self.cut_off > 0 {
+            let (executions, steps) = (self.cut_off, max_steps);
+            self.undecided.push(Undecided::CutOff { executions, steps });
+        }
         let unclosed = determinism
             .unclosed
             .iter()
@@ -212,6 +236,7 @@ impl Check {
             summary.executions += 1;
             summary.longest = summary.longest.max(execution.choices);
             summary.steps += execution.steps as u64;
+            summary.cut_off += u64::from(execution.cut_off);
             let said = (&*execution.blocks, ending.key);
             determinism.add(number, said, (&execution.schedule, &()));
             if let Some(divergence) = replayed.divergence {
@@ -223,7 +248,7 @@ impl Check {
         match determinism.violations.pop() {
             Some(violation) => Err(self.violated(&violation)),
             None => {
-                summary.undecided(&determinism);
+                summary.undecided(&determinism, self.options.max_steps);
                 Ok(summary)
             }
         }

@@ -16,6 +16,7 @@ use super::{Check, Linearizable, Scenario, Summary};
 use crate::Explore;
 use crate::exec::worker::Body;
 use crate::explore;
+use crate::explore::Undecided;
 use crate::failure::Failure;
 
 /// How scenarios run that are not small.
@@ -51,7 +52,13 @@ impl<T: Linearizable> Check<T> {
                     summary.complete &= seen.complete;
                     conflicts.extend(seen.conflicting);
                     decided |= seen.undecided.is_empty();
-                    undecided = undecided.or_else(|| seen.undecided.into_iter().next());
+                    for why in seen.undecided {
+                        match why {
+                            Undecided::Unforced { .. } => panic!("selvedge: {why}"),
+                            _ => summary.complete = false,
+                        }
+                        undecided.get_or_insert(why);
+                    }
                 }
                 // Operations that wait may wait for ever: for one that the scenario does not have.
                 Err(failure) if is_stuck(&failure) && scenario.all().any(T::waits) => {

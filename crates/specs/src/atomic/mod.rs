@@ -8,12 +8,14 @@
 //! thread does before its first step no other thread can notice. A block without any step overlaps with nothing, and
 //! is left out.
 
+mod counts;
 mod orders;
 mod record;
 mod witness;
 
 use selvedge_model::SiteId;
 
+pub use counts::{Interleavings, Looked};
 pub use orders::{Keep, Linearizations, linearizations};
 pub use record::{Misuse, Recorder};
 pub use witness::{UnknownWitness, Witness};

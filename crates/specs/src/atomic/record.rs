@@ -150,6 +150,11 @@ impl<S: Clone> Recorder<S> {
         }
     }
 
+    /// A thread ends without leaving the region that it entered last: a top-level block stays open.
+    pub fn abandon(&mut self, thread: ThreadId) {
+        self.nesting.exit(thread);
+    }
+
     /// A thread takes a step, which may matter to others or not: that of a thread that starts or joins another does
     /// not.
     #[inline]

@@ -190,6 +190,11 @@ impl<S: Clone> Recorder<S> {
         ended.map(|open| open.execution).ok_or(Misuse::EndWithoutBegin { site })
     }
 
+    /// A thread ends without ending the innermost block that it began, if it began one.
+    pub fn abandon(&mut self, thread: ThreadId) {
+        self.threads.get_mut(&thread).and_then(|nest| nest.begun.pop());
+    }
+
     /// The innermost block of the thread, for another thread to join.
     pub fn token(&self, thread: ThreadId) -> Token {
         Token(self.threads.get(&thread).and_then(Nest::innermost))

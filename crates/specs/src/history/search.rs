@@ -59,6 +59,11 @@ pub struct Spent {
 pub trait Limit {
     /// Whether to go on. Asked once in a thousand configurations.
     fn go_on(&mut self, spent: Spent) -> bool;
+
+    /// Whether configurations are remembered. Without that, nothing is kept and much is tried again.
+    fn remembers(&self) -> bool {
+        true
+    }
 }
 
 impl<F: FnMut(Spent) -> bool> Limit for F {
@@ -118,7 +123,7 @@ pub(super) fn search<M: Sequential>(
             order.pop();
             continue;
         };
-        if !seen.insert(configuration.clone()) {
+        if limit.remembers() && !seen.insert(configuration.clone()) {
             continue;
         }
         spent.tried += 1;

@@ -3,6 +3,7 @@
 //! `tidy-exceptions.txt` lists where the tree does not follow one of the newer rules yet, as
 //! `rule path name`. A line that is no longer needed is a problem too, so that the list only shrinks.
 
+mod links;
 mod matches;
 mod modules;
 mod scan;
@@ -37,7 +38,7 @@ struct Breach {
 pub(crate) fn run() -> Outcome {
     let mut problems = Vec::new();
     let mut files = Vec::new();
-    for path in sources()? {
+    for path in listed("*.rs")? {
         let text = fs::read_to_string(root().join(&path))
             .map_err(|e| format!("{} could not be read: {e}", path.display()))?;
         files.push((path, text));
@@ -47,15 +48,19 @@ pub(crate) fn run() -> Outcome {
         check_file(path, text, &mut problems);
         check_code(path, &Code::new(text), &mut breaches);
     }
+    for path in listed("*.md")? {
+        let text = fs::read_to_string(root().join(&path)).map_err(|e| e.to_string())?;
+        links::check(&path, &text, &mut problems);
+    }
     let exceptions = fs::read_to_string(root().join(EXCEPTIONS)).unwrap_or_default();
     problems.extend(apply(&exceptions, &breaches));
     if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
-/// The Rust files that git knows or would add.
-fn sources() -> Result<Vec<PathBuf>, String> {
+/// The files of this kind that git knows or would add.
+fn listed(kind: &str) -> Result<Vec<PathBuf>, String> {
     let output = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", kind])
         .current_dir(root())
         .output()
         .map_err(|e| format!("git could not be run: {e}"))?;
@@ -73,6 +78,9 @@ fn check_file(path: &Path, text: &str, problems: &mut Vec<String>) {
         if text.contains(word) && !path.ends_with("tidy/mod.rs") {
             problem(format!("contains {word}"));
         }
+    }
+    if text.contains("asm!(") && !path.iter().any(|part| part == "arch" || part == "tidy") {
+        problem("contains assembly, which belongs into a folder `arch`".into());
     }
     if path.ends_with("lib.rs") || path.ends_with("main.rs") {
         let name = path.components().nth(1).map(|c| c.as_os_str().to_string_lossy().into_owned());

@@ -33,6 +33,7 @@ fn parse(document: &Value) -> Option<Baseline> {
         let results = document["runs"].as_array()?.iter().flat_map(|run| run["results"].as_array());
         let counts = |r: &&Value| {
             r["baselineState"] != "absent"
+                && r["suppressions"].is_null()
                 && r["properties"]["status"] != Status::Unconfirmed.name()
         };
         results.flatten().filter(counts).map(result).collect::<Option<Vec<_>>>()?

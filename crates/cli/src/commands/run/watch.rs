@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
-use selvedge_engine::{Anomaly, Differing, InMemory, Origin, States, Wrong};
+use selvedge_engine::{Anomaly, Differing, InMemory, Key, Linearity, Origin, States, Wrong};
 use selvedge_model::{
-    Ended, Event, Finding, FindingId, FirstRace, Kind, Misuse, Op, Schedule, Site, SiteId, Subject,
-    Symbols, ThreadId,
+    Ended, Event, Finding, FindingId, FirstRace, Kind, Misuse, Op, Region, RegionKind, Schedule,
+    Site, SiteId, Subject, Symbols, ThreadId,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
 use selvedge_runtime::decode::Wait;
@@ -28,9 +28,11 @@ use super::waiting::Waiting;
 use crate::checking::NativeChecking;
 use crate::commands::check;
 use crate::control::determinism;
+use crate::messages::named;
 use crate::program::heap::{Block, Heap};
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::{self, SharedSymbolizer};
+use crate::progress::Observing;
 use crate::store::Journal;
 use crate::store::states::About;
 
@@ -41,12 +43,14 @@ pub(super) struct Watched {
     pub(super) remarks: Vec<String>,
 }
 
+/// After this many events it is told how far the program is.
+const TOLD: u64 = 1024;
+
 /// Receives the events and races of a run.
 pub(super) struct Watch {
     pipeline: Pipeline,
     symbolizer: SharedSymbolizer,
     suppressions: Suppressions,
-    suppressed: BTreeSet<FindingId>,
     journal: Journal,
     checking: Option<NativeChecking>,
     report: Report,
@@ -61,8 +65,8 @@ pub(super) struct Watch {
     /// What is wrong with the program's own suppressions.
     warnings: Vec<String>,
     record: Option<Recording>,
-    /// A user watches: what keeps the program from ending is told at once.
-    is_live: bool,
+    /// A user watches: what keeps the program from ending is told at once, and how far it is.
+    live: Option<Observing>,
     /// Set when threads wait for each other for ever.
     pub(super) stuck: Arc<AtomicBool>,
     /// The id of the finding of each native race, by the race's number.
@@ -78,6 +82,8 @@ pub(super) struct Watch {
     /// Conflicts in deterministic regions, by the name of the region. What a block ensures says whether its conflicts
     /// matter, so they wait until it is known what ensures something.
     conflicts: Vec<(Box<str>, Case)>,
+    /// Atomic regions that are not conflict-serializable, by name. What is observed says whether that matters.
+    serial_conflicts: Vec<(Box<str>, Case)>,
     /// Executions of blocks that ensure something, by the block; how many could be compared.
     compared: BTreeMap<Box<str>, (u64, u64)>,
 }
@@ -100,7 +106,6 @@ impl Watch {
             pipeline,
             symbolizer,
             suppressions,
-            suppressed: BTreeSet::new(),
             journal,
             checking: None,
             report: Report::default(),
@@ -114,7 +119,7 @@ impl Watch {
             objects: Objects::default(),
             warnings: Vec::new(),
             record: None,
-            is_live: false,
+            live: None,
             stuck: Arc::default(),
             races: BTreeMap::new(),
             about: About::default(),
@@ -122,6 +127,7 @@ impl Watch {
             judges: Judges::default(),
             wrong: None,
             conflicts: Vec::new(),
+            serial_conflicts: Vec::new(),
             compared: BTreeMap::new(),
         }
     }
@@ -147,11 +153,17 @@ impl Watch {
         seen: &BlocksSeen,
         symbols: &Symbols,
     ) -> Result<Vec<String>, Box<Wrong>> {
-        let blocks = seen.clone().placed(symbols);
-        if let Some(wrong) = self.wrong.take().or(blocks.wrong) {
+        let mut blocks = seen.clone().placed(symbols);
+        if let Some(wrong) = self.wrong.take().or(blocks.wrong.take()) {
             return Err(Box::new(wrong));
         }
         let ended = self.ended == Some(Ended::Code(0));
+        let mut linearity = Linearity::<()>::default();
+        let key = if ended { Key::Exited(0) } else { Key::Undecided };
+        linearity.add(1, (&blocks, key), None, (&Schedule::default(), &()));
+        if let Some(misuse) = linearity.misuse() {
+            return Err(Box::new(Wrong::Atomic(misuse)));
+        }
         let unclosed = blocks.unclosed.iter().filter(|_| ended).map(determinism::unclosed);
         let alone = self.compared.iter().filter(|(_, (_, compared))| *compared == 0);
         let alone = alone.map(|(block, (all, _))| Remark::Incomparable {
@@ -163,7 +175,7 @@ impl Watch {
 
     /// For a user who watches the run.
     pub(super) fn live(self) -> Watch {
-        Watch { is_live: true, ..self }
+        Watch { live: Some(Observing::new()), ..self }
     }
 
     /// Whether the program did anything besides starting, ending and allocating memory.
@@ -219,12 +231,17 @@ impl Watch {
                 false => self.add(case, &[]),
             }
         }
+        self.withhold(outcome);
         if let Some(checking) = self.checking.take() {
             let (name, cases) = checking.finish();
             self.report.stats.analyses.push(name.to_owned());
             cases.into_iter().for_each(|case| self.add(case, &[]));
         }
         self.final_counts(outcome);
+        if let Some(live) = &mut self.live {
+            live.advance(self.report.stats.events, self.report.cases.len());
+            live.clear();
+        }
         let stats = &mut self.report.stats;
         stats.traces = 1;
         stats.threads = self.threads.len();
@@ -240,12 +257,19 @@ impl Watch {
             remarks.push(words::program_ended(ended));
         }
         remarks.extend(words::children(outcome.children.all, outcome.children.running));
-        match self.suppressed.len() {
-            0 => {}
-            1 => remarks.push("1 finding was suppressed".to_owned()),
-            n => remarks.push(format!("{n} findings were suppressed")),
-        }
         Watched { report: self.report, remarks }
+    }
+
+    /// Where something is observed, that decides about atomic blocks, and not their conflicts.
+    fn withhold(&mut self, outcome: &Outcome) {
+        let found = std::mem::take(&mut self.serial_conflicts);
+        if outcome.blocks.atomic.observed.is_empty() {
+            found.into_iter().for_each(|(_, case)| self.add(case, &[]));
+            return;
+        }
+        let names: BTreeSet<Box<str>> = found.into_iter().map(|(name, _)| name).collect();
+        self.report.stats.conflicts += names.len() as u64;
+        self.warnings.push(words::remark(&Remark::ObservedOnly));
     }
 
     /// Updates how often each race happened: that is known only at the end.
@@ -277,10 +301,18 @@ impl Watch {
         let new: Vec<Finding> = self.pipeline.news().filter(possible).cloned().collect();
         for finding in new {
             let case = self.with_names(Case::new(&finding, symbols), &finding);
-            match finding.subject {
-                Subject::Region(region) if finding.kind == Kind::DeterminismViolation => {
-                    let name = symbols.region(region).map_or("".into(), |r| r.name.clone());
-                    self.conflicts.push((name, case));
+            let region = match finding.subject {
+                Subject::Region(region) => symbols.region(region),
+                _ => None,
+            };
+            match region {
+                Some(region) if finding.kind == Kind::DeterminismViolation => {
+                    self.conflicts.push((region.name.clone(), case));
+                }
+                Some(Region { name, kind: RegionKind::Atomic })
+                    if finding.kind == Kind::AtomicityViolation =>
+                {
+                    self.serial_conflicts.push((name.clone(), case));
                 }
                 _ => self.add(case, &[]),
             }
@@ -290,10 +322,8 @@ impl Watch {
     /// Adds a finding to the report and to the store, unless it is suppressed. `modules` are the files
     /// whose code took part.
     fn add(&mut self, finding: Case, modules: &[String]) {
-        if self.suppressions.match_finding(&finding, modules) {
-            self.suppressed.insert(finding.id);
-            return;
-        }
+        let stats = &mut self.report.stats;
+        let Some(finding) = self.suppressions.pass(finding, modules, stats) else { return };
         let id = finding.id;
         self.report.add(finding);
         if let Some(stored) = self.report.cases.iter().find(|f| f.id == id) {
@@ -412,6 +442,11 @@ impl Watch {
 impl Observe for Watch {
     fn event(&mut self, event: &Event, symbols: &Symbols) {
         self.report.stats.events += 1;
+        if self.report.stats.events.is_multiple_of(TOLD)
+            && let Some(live) = &mut self.live
+        {
+            live.advance(self.report.stats.events, self.report.cases.len());
+        }
         if let Some(record) = &mut self.record {
             record.event(event, symbols);
         }
@@ -526,9 +561,8 @@ impl Observe for Watch {
         let last = self.threads.keys().next_back().copied().unwrap_or(ThreadId(0));
         if let Some(finding) = self.waiting.begin(*wait, &self.held, last) {
             let case = self.with_names(Case::new(&finding, symbols), &finding);
-            if self.is_live {
-                let summary = words::summary(&case);
-                anstream::eprintln!("selvedge: {summary}: these threads will not go on");
+            if self.live.is_some() {
+                anstream::eprintln!("selvedge: {}: these threads will not go on", named(&case));
             }
             self.add(case, &[]);
             self.stuck.store(true, Ordering::Relaxed);

@@ -10,9 +10,11 @@ pub(crate) mod ranks;
 
 use std::sync::Arc;
 
-use selvedge_engine::{Attempted, Campaign, Confirmer, Search};
+use selvedge_engine::{Aims, Attempted, Campaign, Confirmer, Search};
+use selvedge_explore::Plan;
 use selvedge_model::{FindingId, Keep, Status};
 use selvedge_report::{Case, Remark, Report, Stats, words};
+use selvedge_runtime::control::{NameTable, WatchList};
 use selvedge_spmd::launcher::is_launcher;
 
 use crate::args::Test;
@@ -70,17 +72,14 @@ fn test(
     }
     let mut campaign = Campaign::new(Arc::clone(&native), budget);
     campaign.determinism = determinism::blocks(program, args.across_builds);
-    campaign.besides = observation.executions;
+    campaign.count_observed(&observation);
     let conflicts = observation.conflicts + observation.serial_conflicts.len() as u64;
-    if let Some((left, schedule)) = &observation.baseline {
-        campaign.count_baseline(left, schedule);
-    }
     let points = observation.racing();
     let mut remarks: Vec<Remark> = explore::limits(&points).into_iter().collect();
     let mut watcher = Watcher {
         deadline,
         journal,
-        progress: Schedules::new("confirm", args.budget.schedules),
+        progress: Schedules::new("test", args.budget.schedules),
         predicted: &predicted,
         suppressions,
         by: "schedules",
@@ -90,10 +89,18 @@ fn test(
         input: args.budget.seed,
         releases: observation.releases,
         usual: observation.baseline.as_ref().map(|(left, _)| left.clone()),
+        // The turns of a prediction come again.
+        judged: 0,
     };
     let predictions = Arc::new(predicted.iter().map(|p| p.prediction.clone()).collect());
-    let attempted = explore::halted(campaign.confirm(&predictions, confirmer, &mut watcher))?
-        .unwrap_or_default();
+    let aims = Aims { predictions, confirmer };
+    let search = Search {
+        strategy: explore::knowing(Plan::default(), &observation.flips),
+        witness: Some(args.serial.criterion()),
+        repeat: false,
+        ..explore::search(&campaign, points, observation.releases)
+    };
+    let attempted = hunt(&mut campaign, aims, search, &mut watcher)?;
     let cases = settled(&native, &predicted, &attempted, deadline, watcher.journal)?;
     let known: Vec<FindingId> = predicted
         .iter()
@@ -102,32 +109,50 @@ fn test(
         .map(|(p, _)| p.prediction.id)
         .collect();
     report.cases = cases.into_iter().filter(Case::is_finding).chain(report.cases).collect();
-    let search = explore::search(&campaign, points, observation.releases);
-    if search.schedules > 0 && deadline.stopped().is_none() {
-        watcher.progress.turn_to("explore");
-        let search = Search { witness: Some(args.serial.criterion()), ..search };
-        let how = (false, &known[..], false);
-        explore::undirected(&mut campaign, search, how, &mut watcher)?;
-    }
     watcher.progress.clear();
     let differences = differences(&mut campaign, args, deadline, journal)?;
-    let wanted = |case: &Case| !suppressions.match_finding(case, &[]);
-    differences.into_iter().filter(wanted).for_each(|case| report.add(case));
+    let differences = suppressions.pass_all(differences, &mut report.stats);
+    differences.into_iter().for_each(|case| report.add(case));
     let undecided = determinism::undecided(&campaign.determinism, false);
     let undecided: Vec<Remark> =
         undecided.into_iter().chain(linearity::undecided(&campaign)).collect();
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
-    for failure in failures.into_iter().filter(wanted) {
+    for failure in suppressions.pass_all(failures, &mut report.stats) {
         journal.add(report.merge(failure, Keep::Second));
     }
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
     report.stats.bounds.extend(claims.unmatched());
     report.stats.conflicts = conflicts + campaign.determinism.conflicts;
+    report.stats.interleavings = linearity::interleavings(&campaign);
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
     let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
     Ok((report, answer))
+}
+
+/// Confirms predictions and searches for more bugs, and then checks that executions can be repeated.
+fn hunt(
+    campaign: &mut Campaign<Native>,
+    aims: Aims<NameTable, WatchList>,
+    search: Search<WatchList>,
+    watcher: &mut Watcher<'_>,
+) -> Result<Vec<Attempted>, Failure> {
+    let again = Search {
+        strategy: Arc::clone(&search.strategy),
+        points: search.points.clone(),
+        witness: None,
+        repeat: true,
+        ..search
+    };
+    let mut attempted = Vec::new();
+    if search.schedules > 0 && watcher.deadline.stopped().is_none() {
+        explore::hunt(campaign, (aims, &mut attempted), search, watcher)?;
+    }
+    if watcher.deadline.stopped().is_none() {
+        unless_interrupted(campaign.check_repeats(&again).map_err(Failure::from))?;
+    }
+    Ok(attempted)
 }
 
 /// What blocks show that they must not, unless they are used wrongly.

@@ -19,7 +19,7 @@ use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 
 /// The number of controlled executions to observe.
-const OBSERVED: u64 = 3;
+const OBSERVED: u64 = 2;
 
 /// Observes the program. Findings with a target become predictions; the others go into the report.
 pub(super) fn predict(
@@ -38,6 +38,7 @@ pub(super) fn predict(
         seen.stats.events += one.stats.events;
         seen.stats.threads = seen.stats.threads.max(one.stats.threads);
         seen.stats.bounds.extend(one.stats.bounds);
+        one.stats.suppressed.into_iter().for_each(|s| seen.stats.suppress(s));
         one.cases.into_iter().for_each(|case| seen.add(case));
     }
     let mut analyses = registry::defaults(Purpose::Test);
@@ -58,9 +59,7 @@ pub(super) fn predict(
     let mut predicted = Vec::new();
     for seen in &observation.seen {
         let case = Case::new(&seen.finding, &seen.symbols);
-        if suppressions.match_finding(&case, &[]) {
-            continue;
-        }
+        let Some(case) = suppressions.pass(case, &[], &mut report.stats) else { continue };
         match &seen.prediction {
             Some(prediction) => predicted.push(Predicted { case, prediction: prediction.clone() }),
             None => report.add(case),

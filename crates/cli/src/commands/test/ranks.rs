@@ -11,7 +11,7 @@ use selvedge_report::{Case, Effort, Remark, Report, Stats, words as say};
 
 use crate::args::Test;
 use crate::control::program::build;
-use crate::deadline::{DIRECTED, Deadline};
+use crate::deadline::{Deadline, EXPLORED};
 use crate::exit::{Exit, Failure};
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
@@ -95,9 +95,9 @@ fn test(
     for candidate in candidates.values() {
         journal.add(&candidate.case);
     }
-    let mut progress = Schedules::new("confirm", args.budget.schedules);
+    let mut progress = Schedules::new("test", args.budget.schedules);
     let ends = |done: u64| {
-        deadline.until(DIRECTED).is_zero()
+        deadline.until(EXPLORED).is_zero()
             || deadline.signal().is_some()
             || done >= args.budget.schedules
     };
@@ -152,7 +152,7 @@ fn observe(
     let mut namer = Namer::new(root, &executed.told);
     for race in &executed.told.races {
         let case: Case = namer.case(race);
-        if !suppressions.match_finding(&case, &race.modules()) {
+        if let Some(case) = suppressions.pass(case, &race.modules(), &mut report.stats) {
             Candidate::add(candidates, case, race);
         }
     }

@@ -3,7 +3,7 @@
 use super::{Excerpts, excerpt};
 use crate::interleaving::Weight;
 use crate::layout::place;
-use crate::{Elided, Interleaving, Row, Sources, words};
+use crate::{Chance, Elided, Interleaving, Row, Sources, words};
 
 pub(super) struct Lanes {
     pub(super) heading: String,
@@ -16,9 +16,12 @@ pub(super) struct Lanes {
 }
 
 pub(super) struct Step {
-    pub(super) number: usize,
-    /// `None` for steps that are left out.
+    /// The number of the row; `None` for one that another row stands for.
+    pub(super) number: Option<usize>,
+    /// `None` for a row that stands for others.
     pub(super) lane: Option<usize>,
+    /// The thread, if it has no lane: all its steps are left out.
+    pub(super) thread: Option<String>,
     /// How many lanes come after it.
     pub(super) after: usize,
     pub(super) text: String,
@@ -29,8 +32,8 @@ pub(super) struct Step {
     pub(super) source: String,
     /// How likely the finding is from here on, and within which limits.
     pub(super) chance: Option<(u8, String)>,
-    /// The steps that are left out here: thread, what it does, where.
-    pub(super) hidden: Vec<(String, String, String)>,
+    /// The steps that the row stands for.
+    pub(super) inner: Vec<Step>,
     /// Where the pane finds the source around it.
     pub(super) file: String,
     pub(super) line: u32,
@@ -49,34 +52,19 @@ impl Lanes {
         excerpts: &mut Excerpts,
     ) -> Lanes {
         let lanes = rows.lanes();
+        let mut read = Reader { lanes, threads: &rows.threads, sources, excerpts };
         let step = |(number, row): (usize, &Row)| {
-            let told = row.told();
-            let (class, mark) = match (told.weight, told.thread) {
-                (_, None) => ("elided", ""),
-                (Weight::Plain, _) => ("plain", ""),
-                (Weight::Critical, _) => ("critical", "▶"),
-                (Weight::Stopped, _) => ("stopped", "‖"),
-            };
-            let (file, line) =
-                told.site.and_then(|s| excerpt(s, sources, excerpts)).unwrap_or_default();
-            let lane = told.thread.map(|t| t.min(lanes.saturating_sub(1)));
             let chance = rows.margin.get(number).copied().flatten();
+            let limits = |c: Chance| format!("{} to {}% with 95% confidence", c.low, c.high);
             Step {
-                chance: chance
-                    .map(|c| (c.percent, format!("{} to {}% with 95% confidence", c.low, c.high))),
-                hidden: hidden(row, &rows.threads),
+                number: Some(number),
+                chance: chance.map(|c| (c.percent, limits(c))),
+                inner: match row {
+                    Row::Elided(Elided::Rows(rows)) => rows.iter().map(|r| read.step(r)).collect(),
+                    _ => Vec::new(),
+                },
                 parts: parts == Some(number),
-                object: object(row),
-                number,
-                lane,
-                after: lanes.saturating_sub(lane.unwrap_or(0) + 1),
-                text: told.text,
-                class,
-                mark,
-                place: told.site.map_or_else(String::new, place),
-                source: told.site.and_then(|s| sources.line(s)).unwrap_or_default().to_owned(),
-                file,
-                line,
+                ..read.step(row)
             }
         };
         Lanes {
@@ -87,6 +75,52 @@ impl Lanes {
             arrows: rows.arrows(),
         }
     }
+
+    /// How many steps are left out, but can be shown.
+    pub(super) fn left_out(&self) -> usize {
+        self.rows.iter().map(|r| r.inner.len()).sum()
+    }
+}
+
+/// Makes steps of rows.
+struct Reader<'r, 's> {
+    lanes: usize,
+    threads: &'r [String],
+    sources: &'r mut Sources<'s>,
+    excerpts: &'r mut Excerpts,
+}
+
+impl Reader<'_, '_> {
+    fn step(&mut self, row: &Row) -> Step {
+        let told = row.told();
+        let (class, mark) = match (told.weight, told.thread) {
+            (_, None) => ("elided", ""),
+            (Weight::Plain, _) => ("plain", ""),
+            (Weight::Critical, _) => ("critical", "▶"),
+            (Weight::Stopped, _) => ("stopped", "‖"),
+        };
+        let (file, line) =
+            told.site.and_then(|s| excerpt(s, self.sources, self.excerpts)).unwrap_or_default();
+        let without_lane = told.thread.filter(|&t| t >= self.lanes);
+        let lane = told.thread.map(|t| if t < self.lanes { t } else { 0 });
+        Step {
+            number: None,
+            lane,
+            thread: without_lane.and_then(|t| self.threads.get(t)).cloned(),
+            after: self.lanes.saturating_sub(lane.unwrap_or(0) + 1),
+            text: told.text,
+            class,
+            mark,
+            place: told.site.map_or_else(String::new, place),
+            source: told.site.and_then(|s| self.sources.line(s)).unwrap_or_default().to_owned(),
+            chance: None,
+            inner: Vec::new(),
+            file,
+            line,
+            parts: false,
+            object: object(row),
+        }
+    }
 }
 
 /// The variable that a row is about, with its value afterwards.
@@ -94,15 +128,4 @@ fn object(row: &Row) -> Option<(String, String)> {
     let Row::Does { act, values, .. } = row else { return None };
     let value = values.left.as_ref().or(values.found.as_ref())?;
     Some((act.object.clone(), words::scalar(value)))
-}
-
-/// The steps that a row stands for.
-fn hidden(row: &Row, threads: &[String]) -> Vec<(String, String, String)> {
-    let Row::Elided(Elided::Rows(rows)) = row else { return Vec::new() };
-    let step = |row: &Row| {
-        let told = row.told();
-        let thread = told.thread.and_then(|t| threads.get(t)).cloned().unwrap_or_default();
-        (thread, told.text, told.site.map_or_else(String::new, place))
-    };
-    rows.iter().map(step).collect()
 }

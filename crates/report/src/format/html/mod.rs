@@ -43,6 +43,8 @@ struct Page {
     counts: Vec<(&'static str, usize)>,
     kinds: Vec<(&'static str, &'static str)>,
     warnings: Vec<String>,
+    /// How many findings the page leaves out.
+    unlisted: Option<String>,
     findings: Vec<Finding>,
     style: &'static str,
     script: &'static str,
@@ -124,7 +126,7 @@ struct Line {
 }
 
 fn render(report: &Report, view: &mut View<'_>) -> String {
-    let cases = report.sorted();
+    let (cases, unlisted) = super::listed(report, view.all);
     let mut excerpts = Excerpts::new();
     let findings: Vec<Finding> =
         cases.iter().map(|c| finding(c, &mut view.sources, &mut excerpts)).collect();
@@ -139,7 +141,8 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
         .collect();
     let data = serde_json::json!({ "files": excerpts, "arrows": arrows });
     let page = Page {
-        heading: heading(report),
+        heading: heading(report, cases.len()),
+        unlisted,
         counts: counts.into_iter().filter(|(_, n)| *n > 0).collect(),
         kinds,
         warnings: report.stats.bounds.iter().map(Bound::words).collect(),
@@ -152,9 +155,9 @@ fn render(report: &Report, view: &mut View<'_>) -> String {
     page.render().expect("the template has all that it needs")
 }
 
-fn heading(report: &Report) -> String {
+fn heading(report: &Report, listed: usize) -> String {
     let stats = &report.stats;
-    let findings = match report.cases.len() {
+    let findings = match listed {
         0 => "nothing found".to_owned(),
         n => count(n as u64, "finding"),
     };

@@ -50,53 +50,98 @@
 
   // One interleaving that can be stepped through.
   class Steps {
-    constructor(article, arrows) {
+    constructor(how, arrows) {
       this.arrows = arrows ?? [];
       this.twin = null;
       this.common = 0;
-      this.split = article.querySelector(".split");
-      this.scroll = article.querySelector(".scroll");
-      this.layer = article.querySelector(".arrows");
-      this.pane = article.querySelector(".pane");
-      this.bar = article.querySelector(".steps");
-      this.rows = [...article.querySelectorAll("tr[data-row]")];
-      this.article = article;
-      this.steps = this.rows.filter((row) => !row.classList.contains("elided"));
-      this.at = -1;
+      this.split = how.querySelector(".split");
+      this.scroll = how.querySelector(".scroll");
+      this.layer = how.querySelector(".arrows");
+      this.pane = how.querySelector(".pane");
+      this.bar = how.querySelector(".steps");
+      this.all = this.bar.querySelector(".all");
+      this.names = [...how.querySelectorAll("th.thread")].map((th) => th.textContent);
+      this.rows = [...how.querySelectorAll("tbody > tr:not(.parts)")];
+      this.numbers = new Map(this.rows.map((row, i) => [row, i]));
+      this.current = null;
       this.bar.hidden = false;
-      this.bar.querySelector(".back").addEventListener("click", () => this.go(this.at - 1));
-      this.bar.querySelector(".on").addEventListener("click", () => this.go(this.at + 1));
+      this.bar.querySelector(".back").addEventListener("click", () => this.go(-1));
+      this.bar.querySelector(".on").addEventListener("click", () => this.go(1));
       this.bar.querySelector(".next").addEventListener("click", () => this.goCritical());
-      for (const row of this.rows) {
-        row.addEventListener("mouseenter", () => this.draw(row));
-        row.addEventListener("mouseleave", () => this.draw(this.steps[this.at]));
-        row.addEventListener("click", () => this.go(this.steps.indexOf(row)));
-      }
+      this.all?.addEventListener("click", () => this.openAll());
+      const table = how.querySelector(".lanes");
+      const rowOf = (event) => event.target.closest("tbody > tr:not(.parts)");
+      table.addEventListener("mouseover", (event) => this.draw(rowOf(event) ?? this.current));
+      table.addEventListener("mouseleave", () => this.draw(this.current));
+      table.addEventListener("click", (event) => {
+        const button = event.target.closest(".open");
+        if (button) this.open(button);
+        else if (this.isStep(rowOf(event))) this.show(rowOf(event));
+      });
     }
 
-    // What two executions have in common is stepped through in both.
-    go(index, alone) {
-      if (index < 0 || index >= this.steps.length) return;
-      if (!alone && this.twin && Number(this.steps[index].dataset.row) < this.common) this.twin.go(index, true);
-      this.steps[this.at]?.removeAttribute("aria-current");
-      this.at = index;
-      const row = this.steps[index];
-      row.setAttribute("aria-current", "step");
-      this.split.classList.add("stepping");
-      this.show(row);
-      if (!alone) row.querySelector(".lane").scrollIntoView({ block: "nearest", inline: "nearest" });
-      this.draw(row);
-      const thread = row.closest("table").tHead.rows[0].cells[row.querySelector(".lane").cellIndex].textContent;
-      this.bar.querySelector(".at").textContent = `${index + 1} of ${this.steps.length}: ${thread}: ${row.querySelector(".lane").textContent}`;
+    isStep(row) {
+      return Boolean(row) && !row.classList.contains("elided") && !row.parentElement.hidden;
+    }
+
+    // The next step in a direction that fits.
+    find(direction, fits) {
+      let i = this.current ? this.numbers.get(this.current) : direction > 0 ? -1 : this.rows.length;
+      do i += direction; while (i >= 0 && i < this.rows.length && !(this.isStep(this.rows[i]) && fits(this.rows[i])));
+      return this.rows[i];
+    }
+
+    go(direction) {
+      if (this.current || direction > 0) this.show(this.find(direction, () => true));
     }
 
     goCritical() {
-      const next = this.steps.findIndex((row, i) => i > this.at && row.classList.contains("critical"));
-      this.go(next >= 0 ? next : this.steps.findIndex((row) => row.classList.contains("critical")));
+      const fits = (row) => row.classList.contains("critical");
+      this.show(this.find(1, fits) ?? this.rows.find(fits));
+    }
+
+    goEnd(direction) {
+      this.current?.removeAttribute("aria-current");
+      this.current = null;
+      this.show(this.find(direction, () => true));
+    }
+
+    // Shows or hides the steps that a row stands for.
+    open(button, expand = button.getAttribute("aria-expanded") !== "true") {
+      button.setAttribute("aria-expanded", String(expand));
+      button.closest("tbody").nextElementSibling.hidden = !expand;
+      const buttons = [...this.scroll.querySelectorAll(".open")];
+      this.all.setAttribute("aria-pressed", String(buttons.every((b) => b.getAttribute("aria-expanded") === "true")));
+      this.draw(this.current);
+    }
+
+    openAll() {
+      const expand = this.all?.getAttribute("aria-pressed") !== "true";
+      for (const button of this.scroll.querySelectorAll(".open")) this.open(button, expand);
+    }
+
+    // Makes a row the current step. What two executions have in common is stepped through in both.
+    show(row, alone) {
+      if (!row) return;
+      const { row: number } = row.dataset;
+      if (!alone && this.twin && Number(number) < this.common) {
+        this.twin.show(this.twin.rows.find((other) => other.dataset.row === number), true);
+      }
+      this.current?.removeAttribute("aria-current");
+      this.current = row;
+      row.setAttribute("aria-current", "step");
+      this.split.classList.add("stepping");
+      this.excerpt(row);
+      const lane = row.querySelector(".lane");
+      if (!alone) lane.scrollIntoView({ block: "nearest", inline: "nearest" });
+      this.draw(row);
+      const steps = this.rows.filter((one) => this.isStep(one));
+      const says = lane.dataset.thread ? lane.textContent : `${this.names[lane.dataset.lane]}: ${lane.textContent}`;
+      this.bar.querySelector(".at").textContent = `${steps.indexOf(row) + 1} of ${steps.length}: ${says}`;
     }
 
     // The source around the step.
-    show(row) {
+    excerpt(row) {
       const lines = data.files[row.dataset.file] ?? {};
       const current = Number(row.dataset.line);
       this.values(row);
@@ -105,7 +150,8 @@
       this.pane.querySelector(".site").textContent = `${row.dataset.file}:${current}`;
       const source = this.pane.querySelector(".source");
       source.replaceChildren();
-      for (let n = current - 8; n <= current + 8; n += 1) {
+      const around = this.twin || innerWidth < 900 ? 3 : 8;
+      for (let n = current - around; n <= current + around; n += 1) {
         if (lines[n] === undefined) continue;
         const line = document.createElement("span");
         line.className = n === current ? "line marked" : "line";
@@ -121,7 +167,9 @@
     values(row) {
       const now = new Map();
       for (const one of this.rows) {
-        if (one.dataset.object) now.set(one.dataset.object, [one.dataset.value, one === row]);
+        const { object, value } = one.dataset;
+        // Of the steps that are left out only those count that are about a variable of the others.
+        if (object && (this.isStep(one) || now.has(object))) now.set(object, [value, one === row]);
         if (one === row) break;
       }
       const list = this.pane.querySelector(".values");
@@ -139,10 +187,12 @@
     draw(row) {
       this.layer.replaceChildren();
       if (!row) return;
-      const number = Number(row.dataset.row);
+      const number = this.numbers.get(row);
       const box = this.scroll.getBoundingClientRect();
+      // A step that is left out is where the row is that stands for it.
+      const seen = (r) => (r.parentElement.hidden ? r.parentElement.previousElementSibling.lastElementChild : r);
       const middle = (r) => {
-        const cell = (r.querySelector(".lane") ?? r).getBoundingClientRect();
+        const cell = (seen(r).querySelector(".lane, .open") ?? seen(r)).getBoundingClientRect();
         return { left: cell.left - box.left + this.scroll.scrollLeft, right: cell.right - box.left + this.scroll.scrollLeft, y: (cell.top + cell.bottom) / 2 - box.top + this.scroll.scrollTop };
       };
       for (const [from, to] of this.arrows) {
@@ -171,7 +221,7 @@
     if (steps.length) all.set(article, steps[steps.length - 1]);
   }
 
-  // Keys: j and k (or the arrows inside a table) step, n goes to the next step that makes the finding.
+  // Keys: j and k (or the arrows inside a table) step, n goes to the next step that makes the finding, o shows all steps.
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea")) return;
@@ -180,11 +230,12 @@
     if (!steps) return;
     const inTable = event.target.closest(".scroll");
     const key = event.key;
-    if (key === "j" || (inTable && key === "ArrowDown")) steps.go(steps.at + 1);
-    else if (key === "k" || (inTable && key === "ArrowUp")) steps.go(steps.at - 1);
+    if (key === "j" || (inTable && key === "ArrowDown")) steps.go(1);
+    else if (key === "k" || (inTable && key === "ArrowUp")) steps.go(-1);
     else if (key === "n") steps.goCritical();
-    else if (inTable && key === "Home") steps.go(0);
-    else if (inTable && key === "End") steps.go(steps.steps.length - 1);
+    else if (key === "o") steps.openAll();
+    else if (inTable && key === "Home") steps.goEnd(1);
+    else if (inTable && key === "End") steps.goEnd(-1);
     else return;
     event.preventDefault();
   });

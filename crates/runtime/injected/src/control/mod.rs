@@ -15,6 +15,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
 
+use crate::arch::words;
 use crate::layout;
 use crate::regions;
 use crate::sys;
@@ -155,7 +156,7 @@ const NO_CALLERS: Callers = [0; wire::CALLERS];
 
 fn callers(t: &Thread) -> Callers {
     let base = layout::THREADS + t.index as usize * layout::THREAD_LEN;
-    let top = thread::stack_top();
+    let top = words::stack_top();
     let depth = (top & (thread::STACK_LEN - 1)) / thread::ENTRY;
     core::array::from_fn(|i| {
         let at = base + top.wrapping_sub(thread::ENTRY * (i + 1)) % thread::STACK_LEN;
@@ -268,10 +269,9 @@ fn wait_for_turn(c: &Control, t: &mut Thread) {
 /// A thread that has ended still has a stack to give back: what comes after must not depend on how
 /// long that takes.
 fn await_gone(thread: u32) {
-    const TGKILL: usize = 234;
     let pid = sys::pid() as usize;
     // SAFETY: signal 0 is not delivered.
-    while unsafe { sys::call(TGKILL, [pid, thread as usize, 0, 0, 0, 0]) } == 0 {
+    while unsafe { sys::call(sys::TGKILL, [pid, thread as usize, 0, 0, 0, 0]) } == 0 {
         sys::yield_now();
     }
 }

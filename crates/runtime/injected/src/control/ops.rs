@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::wire::{self, Control, Object, REENTRANT, YIELDS, status};
 use super::{INSTRUMENTED, Want, changed, me, number, point};
+use crate::arch::glibc::mutex;
 use crate::thread::Thread;
 use crate::wire::{ALL, FUTEX, RecordKind, SHARED, TIMED, TRY};
 
@@ -22,30 +23,27 @@ fn object(c: &Control, addr: usize) -> &Object {
 /// Whether the holder of a mutex may lock it again or is told that it must not; others hang.
 ///
 /// # Safety
-/// `mutex` is a mutex of the C library.
-pub unsafe fn reentrant(mutex: usize) -> bool {
-    const KIND: usize = 16;
-    const IS_ROBUST: u32 = 16;
-    // SAFETY: the kind is the fifth int of the structure.
-    let kind = unsafe { ((mutex + KIND) as *const u32).read() };
-    if kind & IS_ROBUST != 0 {
+/// `lock` is a mutex of the C library.
+pub unsafe fn reentrant(lock: usize) -> bool {
+    // SAFETY: the caller's.
+    let kind = unsafe { mutex::kind(lock) };
+    if kind & mutex::ROBUST != 0 {
         ROBUST.store(true, Relaxed);
     }
-    matches!(kind & 3, 1 | 2)
+    matches!(kind & mutex::TYPE, mutex::RECURSIVE | mutex::ERROR_CHECK)
 }
 
 /// A thread has ended: the kernel gives up what it held of robust mutexes.
 pub fn give_up_robust(c: &Control, thread: usize) {
-    const KIND: usize = 16;
     if !ROBUST.load(Relaxed) {
         return;
     }
     let generation = c.generation.load(Relaxed);
     for o in c.objects.iter().filter(|o| o.generation.load(Relaxed) == generation) {
         if o.owner.load(Relaxed) == thread as u32 + 1 {
-            let mutex = o.addr.load(Relaxed) as usize;
+            let lock = o.addr.load(Relaxed) as usize;
             // SAFETY: a lock that was held is still there; other locks are at least as long.
-            if unsafe { ((mutex + KIND) as *const u32).read() } & 16 != 0 {
+            if unsafe { mutex::kind(lock) } & mutex::ROBUST != 0 {
                 o.owner.store(0, Relaxed);
             }
         }

@@ -23,7 +23,6 @@ pub fn is_wanted(c: &Control) -> bool {
 
 /// Up to 16 bytes of the process's own memory.
 fn memory(addr: u64, len: usize) -> Option<[u64; 2]> {
-    const PROCESS_VM_READV: usize = 310;
     let mut words = [0_u64; 2];
     let to = [core::ptr::from_mut(&mut words) as usize, len.min(size_of_val(&words))];
     let from = [addr as usize, to[1]];
@@ -31,7 +30,7 @@ fn memory(addr: u64, len: usize) -> Option<[u64; 2]> {
     // SAFETY: both lists have one entry, and the first entry is `words` with at most its length; the kernel
     // checks the second.
     let read =
-        unsafe { sys::call(PROCESS_VM_READV, [sys::pid() as usize, to_at, 1, from_at, 1, 0]) };
+        unsafe { sys::call(sys::PROCESS_VM_READV, [sys::pid() as usize, to_at, 1, from_at, 1, 0]) };
     (read == to[1] as isize).then_some(words)
 }
 

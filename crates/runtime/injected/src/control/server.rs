@@ -82,8 +82,6 @@ fn wait_for_host(c: &Control) {
 
 /// Forks, and waits for the end of the child; true in the child.
 fn serve(c: &Control) -> bool {
-    const PRCTL: usize = 157;
-    const SETPGID: usize = 109;
     const DIE_WITH_PARENT: usize = 1;
     const SIGKILL: usize = 9;
     // What is in the buffers would be written once by each child.
@@ -93,8 +91,8 @@ fn serve(c: &Control) -> bool {
     if pid == 0 {
         // SAFETY: no memory involved.
         unsafe {
-            sys::call(PRCTL, [DIE_WITH_PARENT, SIGKILL, 0, 0, 0, 0]);
-            sys::call(SETPGID, [0; 6]);
+            sys::call(sys::PRCTL, [DIE_WITH_PARENT, SIGKILL, 0, 0, 0, 0]);
+            sys::call(sys::SETPGID, [0; 6]);
         }
         crate::init::after_fork();
         return true;

@@ -48,11 +48,9 @@ pub unsafe fn opening(path: usize) -> Option<c_int> {
 
 /// A file of random numbers that the seed decides.
 fn seeded() -> Option<c_int> {
-    const MEMFD_CREATE: usize = 319;
-    const PWRITE: usize = 18;
     let name = c"random".as_ptr() as usize;
     // SAFETY: a terminated string.
-    let fd = unsafe { sys::call(MEMFD_CREATE, [name, 0, 0, 0, 0, 0]) };
+    let fd = unsafe { sys::call(sys::MEMFD_CREATE, [name, 0, 0, 0, 0, 0]) };
     if fd < 0 {
         return None;
     }
@@ -62,7 +60,7 @@ fn seeded() -> Option<c_int> {
         // SAFETY: `at` is the start of `block`, which is alive and which only the kernel reads.
         unsafe {
             time::fill(at, block.len());
-            sys::call(PWRITE, [fd as usize, at, block.len(), offset, 0, 0]);
+            sys::call(sys::PWRITE, [fd as usize, at, block.len(), offset, 0, 0]);
         }
     }
     Some(fd as c_int)

@@ -154,12 +154,28 @@ fn used_freed(t: &mut Thread, free: Cell, here: &Here) {
     freed(t, MisuseKind::UsedFreed, free, addr, here.kind(), here.pc);
 }
 
+/// Under control the order of threads is known: an access to memory that is freed by then comes after the free,
+/// whether or not anything orders the two.
+#[cold]
+pub(super) fn used_after_free(
+    t: &mut Thread,
+    (addr, len): (usize, usize),
+    part: AccessKind,
+    pc: usize,
+) {
+    let granules = (addr & !7..addr + len).step_by(8);
+    let Some(at) = granules.into_iter().find(|&at| super::is_freed(at)) else { return };
+    let _busy = Busy::new(t);
+    let free = Cell(granule(at).write.load(Ordering::Relaxed));
+    freed(t, MisuseKind::UsedFreed, free, at.max(addr), part, pc);
+}
+
 /// The thread frees a block that was freed before.
 #[cold]
 pub(super) fn freed_twice(t: &mut Thread, addr: usize, pc: usize) {
     let _busy = Busy::new(t);
     let free = Cell(granule(addr).write.load(Ordering::Relaxed));
-    if ordered(t, free.0) {
+    if ordered(t, free.0) || t.ring.is_log() {
         freed(t, MisuseKind::FreedTwice, free, addr, AccessKind::Free, pc);
     } else {
         let earlier = Earlier { cell: free, pc: places::of_byte(free, 0), kind: AccessKind::Free };

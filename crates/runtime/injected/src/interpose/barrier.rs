@@ -5,7 +5,7 @@
 use core::ffi::c_int;
 
 use super::{memory, real};
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::misuse;
 use crate::primitives::{self, barrier_made, destroying};
 
@@ -44,7 +44,7 @@ unsafe extern "C" fn destroy(barrier: usize, pc: usize) -> c_int {
 }
 
 with_pc! {
-    pthread_barrier_wait => wait, "rsi";
-    pthread_barrier_init => init, "rcx";
-    pthread_barrier_destroy => destroy, "rsi";
+    pthread_barrier_wait => wait, 1;
+    pthread_barrier_init => init, 3;
+    pthread_barrier_destroy => destroy, 1;
 }

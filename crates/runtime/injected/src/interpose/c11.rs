@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_void};
 
 use super::{cond, mutex, real, waits_for};
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::control::time;
 use crate::misuse;
 use crate::primitives::{acquired, destroying, notifying, releasing};
@@ -114,17 +114,17 @@ unsafe extern "C" fn detach(id: usize, _pc: usize) -> c_int {
 }
 
 with_pc! {
-    mtx_lock => lock, "rsi";
-    mtx_trylock => trylock, "rsi";
-    mtx_timedlock => timedlock, "rdx";
-    mtx_unlock => unlock, "rsi";
-    mtx_destroy => destroy, "rsi";
-    cnd_wait => wait, "rdx";
-    cnd_timedwait => timedwait, "rcx";
-    cnd_signal => signal, "rsi";
-    cnd_broadcast => broadcast, "rsi";
-    cnd_destroy => cond_destroy, "rsi";
-    thrd_create => create, "rcx";
-    thrd_join => join, "rdx";
-    thrd_detach => detach, "rsi";
+    mtx_lock => lock, 1;
+    mtx_trylock => trylock, 1;
+    mtx_timedlock => timedlock, 2;
+    mtx_unlock => unlock, 1;
+    mtx_destroy => destroy, 1;
+    cnd_wait => wait, 2;
+    cnd_timedwait => timedwait, 3;
+    cnd_signal => signal, 1;
+    cnd_broadcast => broadcast, 1;
+    cnd_destroy => cond_destroy, 1;
+    thrd_create => create, 3;
+    thrd_join => join, 2;
+    thrd_detach => detach, 1;
 }

@@ -9,7 +9,8 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::{memory, real};
-use crate::abi::with_pc;
+use crate::arch::glibc::condition;
+use crate::arch::with_pc;
 use crate::control::{ops, time};
 use crate::misuse;
 use crate::primitives::{self, acquired, destroying, notifying, releasing};
@@ -89,11 +90,10 @@ fn relock(mutex: usize) {
 
 /// The virtual time of a wait without a clock of its own: the condition variable has one.
 fn deadline(cond: usize, time: usize) -> u64 {
-    const CLOCK: usize = 36;
-    const IS_MONOTONIC: u32 = 2;
     // SAFETY: the program's condition variable and time.
     unsafe {
-        let monotonic = ((cond + CLOCK) as *const u32).read() & IS_MONOTONIC != 0;
+        let monotonic =
+            ((cond + condition::WAITERS) as *const u32).read() & condition::MONOTONIC != 0;
         time::deadline(usize::from(monotonic), time)
     }
 }
@@ -166,11 +166,11 @@ unsafe extern "C" fn destroy(cond: usize, pc: usize) -> c_int {
 }
 
 with_pc! {
-    pthread_cond_wait => cond_wait, "rdx";
-    pthread_cond_timedwait => timedwait, "rcx";
-    pthread_cond_clockwait => clockwait, "r8";
-    pthread_cond_signal => signal, "rsi";
-    pthread_cond_broadcast => broadcast, "rsi";
-    pthread_cond_init => init, "rdx";
-    pthread_cond_destroy => destroy, "rsi";
+    pthread_cond_wait => cond_wait, 2;
+    pthread_cond_timedwait => timedwait, 3;
+    pthread_cond_clockwait => clockwait, 4;
+    pthread_cond_signal => signal, 1;
+    pthread_cond_broadcast => broadcast, 1;
+    pthread_cond_init => init, 2;
+    pthread_cond_destroy => destroy, 1;
 }

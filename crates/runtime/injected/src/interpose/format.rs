@@ -6,12 +6,11 @@
 
 #![allow(missing_docs)] // The names are the C library's.
 
-use core::arch::naked_asm;
 use core::ffi::c_int;
 
 use super::memory::{length, reads, writes};
 use super::{instrumented, real};
-use crate::abi::with_pc;
+use crate::arch::{variable, with_pc};
 use crate::misuse;
 
 /// `va_list`.
@@ -29,7 +28,7 @@ impl Arguments {
     ///
     /// # Safety
     /// The list is of a call that has one more.
-    unsafe fn integer(&mut self) -> usize {
+    pub unsafe fn integer(&mut self) -> usize {
         const LAST: u32 = 48;
         // SAFETY: the caller's.
         unsafe {
@@ -293,72 +292,30 @@ scans! {
     old_sscan vsscanf(from, format) of format, |pc| whole(from, pc);
 }
 
-/// Entries with variable arguments, behind so many fixed ones.
-macro_rules! variable {
-    ($($name:ident => $target:path, $fixed:literal, $list:literal, $pc:literal;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                ".cfi_startproc",
-                "sub rsp, 216",
-                ".cfi_adjust_cfa_offset 216",
-                "mov [rsp], rdi",
-                "mov [rsp + 8], rsi",
-                "mov [rsp + 16], rdx",
-                "mov [rsp + 24], rcx",
-                "mov [rsp + 32], r8",
-                "mov [rsp + 40], r9",
-                "movaps [rsp + 48], xmm0",
-                "movaps [rsp + 64], xmm1",
-                "movaps [rsp + 80], xmm2",
-                "movaps [rsp + 96], xmm3",
-                "movaps [rsp + 112], xmm4",
-                "movaps [rsp + 128], xmm5",
-                "movaps [rsp + 144], xmm6",
-                "movaps [rsp + 160], xmm7",
-                concat!("mov dword ptr [rsp + 176], 8 * ", $fixed),
-                "mov dword ptr [rsp + 180], 48",
-                "lea rax, [rsp + 224]",
-                "mov [rsp + 184], rax",
-                "mov [rsp + 192], rsp",
-                concat!("lea ", $list, ", [rsp + 176]"),
-                concat!("mov ", $pc, ", [rsp + 216]"),
-                "call {}",
-                "add rsp, 216",
-                ".cfi_adjust_cfa_offset -216",
-                "ret",
-                ".cfi_endproc",
-                sym $target,
-            )
-        }
-    )*};
-}
-
 variable! {
-    printf => print, "1", "rsi", "rdx";
-    fprintf => fprint, "2", "rdx", "rcx";
-    dprintf => dprint, "2", "rdx", "rcx";
-    sprintf => sprint, "2", "rdx", "rcx";
-    snprintf => snprint, "3", "rcx", "r8";
-    __isoc99_scanf => scan, "1", "rsi", "rdx";
-    __isoc99_fscanf => fscan, "2", "rdx", "rcx";
-    __isoc99_sscanf => sscan, "2", "rdx", "rcx";
-    scanf => old_scan, "1", "rsi", "rdx";
-    fscanf => old_fscan, "2", "rdx", "rcx";
-    sscanf => old_sscan, "2", "rdx", "rcx";
+    printf => print, 1, 1, 2;
+    fprintf => fprint, 2, 2, 3;
+    dprintf => dprint, 2, 2, 3;
+    sprintf => sprint, 2, 2, 3;
+    snprintf => snprint, 3, 3, 4;
+    __isoc99_scanf => scan, 1, 1, 2;
+    __isoc99_fscanf => fscan, 2, 2, 3;
+    __isoc99_sscanf => sscan, 2, 2, 3;
+    scanf => old_scan, 1, 1, 2;
+    fscanf => old_fscan, 2, 2, 3;
+    sscanf => old_sscan, 2, 2, 3;
 }
 
 with_pc! {
-    vprintf => print, "rdx";
-    vfprintf => fprint, "rcx";
-    vdprintf => dprint, "rcx";
-    vsprintf => sprint, "rcx";
-    vsnprintf => snprint, "r8";
-    __isoc99_vscanf => scan, "rdx";
-    __isoc99_vfscanf => fscan, "rcx";
-    __isoc99_vsscanf => sscan, "rcx";
-    vscanf => old_scan, "rdx";
-    vfscanf => old_fscan, "rcx";
-    vsscanf => old_sscan, "rcx";
+    vprintf => print, 2;
+    vfprintf => fprint, 3;
+    vdprintf => dprint, 3;
+    vsprintf => sprint, 3;
+    vsnprintf => snprint, 4;
+    __isoc99_vscanf => scan, 2;
+    __isoc99_vfscanf => fscan, 3;
+    __isoc99_vsscanf => sscan, 3;
+    vscanf => old_scan, 2;
+    vfscanf => old_fscan, 3;
+    vsscanf => old_sscan, 3;
 }

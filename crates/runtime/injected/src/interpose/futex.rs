@@ -7,6 +7,7 @@
 use core::sync::atomic::AtomicUsize;
 
 use super::look_up;
+use crate::arch::with_pc_behind_seven;
 use crate::control::{self, ops, time};
 use crate::misuse;
 use crate::primitives::{Futex, futex_wait, futex_wake, happens_after, happens_before};
@@ -23,22 +24,9 @@ const WAKE_BITSET: usize = 10;
 
 type Syscall = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize, usize) -> isize;
 
-/// `syscall(number, …)`; the arguments that are not there are rubbish that the kernel ignores. All
-/// registers for arguments are taken, so the program counter goes on the stack.
-#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-#[unsafe(naked)]
-pub unsafe extern "C" fn syscall() {
-    core::arch::naked_asm!(
-        "mov rax, [rsp + 8]",
-        "mov r11, [rsp]",
-        "sub rsp, 8",
-        "push r11",
-        "push rax",
-        "call {}",
-        "add rsp, 24",
-        "ret",
-        sym perform,
-    )
+// The arguments that are not there are rubbish that the kernel ignores.
+with_pc_behind_seven! {
+    syscall => perform;
 }
 
 #[allow(clippy::too_many_arguments)] // They are the system call's.

@@ -6,11 +6,11 @@
 
 #![allow(missing_docs)] // The names are the C library's.
 
-use core::arch::naked_asm;
 use core::ffi::c_int;
 use core::sync::atomic::AtomicUsize;
 
 use super::{look_up, real};
+use crate::arch::noted_first;
 use crate::misuse;
 use crate::regions;
 use crate::thread;
@@ -46,21 +46,7 @@ macro_rules! saving {
             note(buffer, &KNOWN, concat!(stringify!($name), "\0"))
         }
 
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                "push rdi",
-                "push rsi",
-                "sub rsp, 8",
-                "call {note}",
-                "add rsp, 8",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                note = sym $noter,
-            )
-        }
+        noted_first! { $name => $noter; }
     )*};
 }
 

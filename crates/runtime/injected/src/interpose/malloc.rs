@@ -7,13 +7,17 @@
 //!
 //! Ground rule: shadow changes of a free happen before the block is given back; after that another
 //! thread may already have it.
+//!
+//! Under control freed blocks are kept for a while ([`Quarantine`]): until then every access to them is seen to be
+//! misuse, and freeing them once more does no damage.
 
 #![allow(missing_docs, non_snake_case)] // The names are the C and C++ libraries'.
 
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::{instrumented, real};
-use crate::abi::with_pc;
+use crate::arch::{or_next, with_pc};
 use crate::fasttrack;
 use crate::misuse;
 use crate::rings;
@@ -71,19 +75,50 @@ pub fn appeared(block: usize, len: usize, pc: usize) -> usize {
     block
 }
 
-/// A block is about to be given back.
-fn freeing(block: usize, pc: usize) {
+/// A block is about to be given back. False if it was freed before.
+fn freeing(block: usize, pc: usize) -> bool {
     if block == 0 || !crate::init::is_up() {
-        return;
+        return true;
     }
     const FREE: u32 = 1;
     misuse::calls_unsafe(FREE, pc);
-    gone(block, usable(block), true, pc);
+    gone(block, usable(block), true, pc)
+}
+
+/// The blocks that were freed last.
+struct Quarantine {
+    blocks: [AtomicUsize; Quarantine::BLOCKS],
+    next: AtomicUsize,
+}
+
+static QUARANTINE: Quarantine = Quarantine {
+    blocks: [const { AtomicUsize::new(0) }; Quarantine::BLOCKS],
+    next: AtomicUsize::new(0),
+};
+
+impl Quarantine {
+    const BLOCKS: usize = 1024;
+    /// Larger blocks are not kept: their shadow is not marked as freed throughout.
+    const LARGEST: usize = 1 << 15;
+
+    /// Keeps a block instead of one that was kept for long enough, which is to be given back; 0 if there is none.
+    fn keep(&self, block: usize) -> usize {
+        if usable(block) > Quarantine::LARGEST {
+            return block;
+        }
+        let at = self.next.fetch_add(1, Relaxed) % Quarantine::BLOCKS;
+        self.blocks[at].swap(block, Relaxed)
+    }
+}
+
+/// Whether threads run one at a time, so that freed blocks are kept.
+fn is_controlled() -> bool {
+    crate::init::is_up() && thread::me().is_some_and(|t| t.ring.is_log())
 }
 
 /// Memory is about to vanish. What is mapped where a mapping of the program was may be out of sight; a block of the
-/// heap is handed out again by our functions only.
-pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) {
+/// heap is handed out again by our functions only. False if a block of the heap was freed before.
+pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) -> bool {
     let _errno = super::Errno::keep();
     match thread::me() {
         Some(t) => {
@@ -94,17 +129,23 @@ pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) {
             if !controlled {
                 rings::record(t, RecordKind::Free, flags, pc, addr, len);
             }
-            if seen {
-                fasttrack::free(t, addr, len, heap, pc);
+            let first = if seen {
+                fasttrack::free(t, addr, len, heap, pc)
             } else {
+                let first = !(heap && fasttrack::is_freed(addr));
                 shadow::forget(addr, len);
-            }
+                first
+            };
             if controlled {
                 rings::record(t, RecordKind::Free, flags, pc, addr, len);
             }
             sync::forget(t, addr, len);
+            first
         }
-        None => shadow::forget(addr, len),
+        None => {
+            shadow::forget(addr, len);
+            true
+        }
     }
 }
 
@@ -119,12 +160,39 @@ unsafe extern "C" fn do_calloc(count: usize, size: usize, pc: usize) -> usize {
 }
 
 unsafe extern "C" fn do_free(block: usize, pc: usize) {
-    freeing(block, pc);
-    // SAFETY: the program's own call.
+    let first = freeing(block, pc);
+    let block = match block != 0 && is_controlled() {
+        true if first => QUARANTINE.keep(block),
+        true => 0,
+        false => block,
+    };
+    // SAFETY: the program's own call, or a block that it freed and that nobody gave back since.
     unsafe { __libc_free(block) };
 }
 
+/// Makes a new block for every change of size, so that the old one is kept.
+///
+/// # Safety
+/// `block` is a block of the C library, perhaps freed and kept.
+unsafe fn move_block(block: usize, size: usize, pc: usize) -> usize {
+    // SAFETY: as for the caller.
+    let new = unsafe { do_malloc(size, pc) };
+    if new != 0 {
+        let len = usable(block).min(size);
+        // SAFETY: both blocks have that many bytes, and the new one is nobody else's yet.
+        unsafe {
+            core::ptr::copy_nonoverlapping(block as *const u8, new as *mut u8, len);
+            do_free(block, pc);
+        }
+    }
+    new
+}
+
 unsafe extern "C" fn do_realloc(block: usize, size: usize, pc: usize) -> usize {
+    if block != 0 && size != 0 && is_controlled() {
+        // SAFETY: the program's own call.
+        return unsafe { move_block(block, size, pc) };
+    }
     freeing(block, pc);
     // SAFETY: the program's own call.
     let new = unsafe { __libc_realloc(block, size) };
@@ -216,72 +284,50 @@ unsafe extern "C" fn do_new_aligned(size: usize, alignment: usize, pc: usize) ->
 /// Forms of C++ `new`. Without memory the C++ library's own is left to call handlers and to throw, and
 /// we are gone from the stack by then.
 macro_rules! new {
-    ($($name:ident => $target:path, $reg:literal;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            unsafe extern "C" fn next() -> usize {
-                static KNOWN: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
-                super::look_up(&KNOWN, concat!(stringify!($name), "\0"), None)
-            }
-            core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "sub rsp, 8",
-                concat!("mov ", $reg, ", qword ptr [rsp + 24]"),
-                "call {target}",
-                "test rax, rax",
-                "jnz 2f",
-                "call {next}",
-                "add rsp, 8",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                "2:",
-                "add rsp, 24",
-                "ret",
-                target = sym $target,
-                next = sym next,
-            )
-        }
-    )*};
+    ($($name:ident $next:ident => $target:path, $arguments:tt;)*) => {
+        $(unsafe extern "C" fn $next() -> usize {
+            static KNOWN: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+            super::look_up(&KNOWN, concat!(stringify!($name), "\0"), None)
+        })*
+        or_next! { $($name => $target, $arguments, else $next;)* }
+    };
 }
 
 new! {
-    _Znwm => do_new, "rsi";
-    _Znam => do_new, "rsi";
-    _ZnwmRKSt9nothrow_t => do_new, "rsi";
-    _ZnamRKSt9nothrow_t => do_new, "rsi";
-    _ZnwmSt11align_val_t => do_new_aligned, "rdx";
-    _ZnamSt11align_val_t => do_new_aligned, "rdx";
-    _ZnwmSt11align_val_tRKSt9nothrow_t => do_new_aligned, "rdx";
-    _ZnamSt11align_val_tRKSt9nothrow_t => do_new_aligned, "rdx";
+    _Znwm next_new => do_new, 1;
+    _Znam next_new_array => do_new, 1;
+    _ZnwmRKSt9nothrow_t next_new_nothrow => do_new, 1;
+    _ZnamRKSt9nothrow_t next_new_array_nothrow => do_new, 1;
+    _ZnwmSt11align_val_t next_new_aligned => do_new_aligned, 2;
+    _ZnamSt11align_val_t next_new_array_aligned => do_new_aligned, 2;
+    _ZnwmSt11align_val_tRKSt9nothrow_t next_new_aligned_nothrow => do_new_aligned, 2;
+    _ZnamSt11align_val_tRKSt9nothrow_t next_new_array_aligned_nothrow => do_new_aligned, 2;
 }
 
 with_pc! {
-    malloc_usable_size => do_usable_size, "rsi";
-    malloc => do_malloc, "rsi";
-    calloc => do_calloc, "rdx";
-    free => do_free, "rsi";
-    cfree => do_free, "rsi";
-    realloc => do_realloc, "rdx";
-    reallocarray => do_reallocarray, "rcx";
-    memalign => do_memalign, "rdx";
-    aligned_alloc => do_memalign, "rdx";
-    posix_memalign => do_posix_memalign, "rcx";
-    valloc => do_valloc, "rsi";
-    munmap => do_munmap, "rdx";
+    malloc_usable_size => do_usable_size, 1;
+    malloc => do_malloc, 1;
+    calloc => do_calloc, 2;
+    free => do_free, 1;
+    cfree => do_free, 1;
+    realloc => do_realloc, 2;
+    reallocarray => do_reallocarray, 3;
+    memalign => do_memalign, 2;
+    aligned_alloc => do_memalign, 2;
+    posix_memalign => do_posix_memalign, 3;
+    valloc => do_valloc, 1;
+    munmap => do_munmap, 2;
     // C++ delete, plain, sized and aligned: the caller matters, not the C++ library.
-    _ZdlPv => do_free, "rsi";
-    _ZdaPv => do_free, "rsi";
-    _ZdlPvm => do_free, "rsi";
-    _ZdaPvm => do_free, "rsi";
-    _ZdlPvSt11align_val_t => do_free, "rsi";
-    _ZdaPvSt11align_val_t => do_free, "rsi";
-    _ZdlPvmSt11align_val_t => do_free, "rsi";
-    _ZdaPvmSt11align_val_t => do_free, "rsi";
-    _ZdlPvRKSt9nothrow_t => do_free, "rsi";
-    _ZdaPvRKSt9nothrow_t => do_free, "rsi";
+    _ZdlPv => do_free, 1;
+    _ZdaPv => do_free, 1;
+    _ZdlPvm => do_free, 1;
+    _ZdaPvm => do_free, 1;
+    _ZdlPvSt11align_val_t => do_free, 1;
+    _ZdaPvSt11align_val_t => do_free, 1;
+    _ZdlPvmSt11align_val_t => do_free, 1;
+    _ZdaPvmSt11align_val_t => do_free, 1;
+    _ZdlPvRKSt9nothrow_t => do_free, 1;
+    _ZdaPvRKSt9nothrow_t => do_free, 1;
 }
 
 /// All argument registers are taken.

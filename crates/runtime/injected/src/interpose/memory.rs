@@ -7,11 +7,11 @@
 
 #![allow(missing_docs)] // The names are the C library's.
 
-use core::arch::asm;
 use core::ffi::c_int;
 
 use super::{instrumented, real};
-use crate::abi::with_pc;
+use crate::arch;
+use crate::arch::with_pc;
 use crate::fasttrack;
 use crate::thread;
 
@@ -85,13 +85,13 @@ unsafe extern "C" fn compare(a: usize, b: usize, len: usize, pc: usize) -> c_int
 }
 
 with_pc! {
-    selvedge_public_memcpy => copy, "rcx";
-    selvedge_public_memmove => move_, "rcx";
-    selvedge_public_memset => set, "rcx";
-    selvedge_public_memcmp => compare, "rcx";
-    __tsan_memcpy => copy, "rcx";
-    __tsan_memmove => move_, "rcx";
-    __tsan_memset => set, "rcx";
+    selvedge_public_memcpy => copy, 3;
+    selvedge_public_memmove => move_, 3;
+    selvedge_public_memset => set, 3;
+    selvedge_public_memcmp => compare, 3;
+    __tsan_memcpy => copy, 3;
+    __tsan_memmove => move_, 3;
+    __tsan_memset => set, 3;
 }
 
 pub fn length(s: usize) -> usize {
@@ -170,14 +170,14 @@ unsafe extern "C" fn find(s: usize, c: c_int, limit: usize, pc: usize) -> usize 
 }
 
 with_pc! {
-    strlen => len, "rsi";
-    strcpy => str_copy, "rdx";
-    strncpy => str_ncopy, "rcx";
-    strcat => str_cat, "rdx";
-    strcmp => str_compare, "rdx";
-    strncmp => str_ncompare, "rcx";
-    strchr => str_find, "rdx";
-    memchr => find, "rcx";
+    strlen => len, 1;
+    strcpy => str_copy, 2;
+    strncpy => str_ncopy, 3;
+    strcat => str_cat, 2;
+    strcmp => str_compare, 2;
+    strncmp => str_ncompare, 3;
+    strchr => str_find, 2;
+    memchr => find, 3;
 }
 
 /// What the runtime's own code calls. The build renames it.
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn selvedge_private_memcpy(
             while i + 8 <= len {
                 let word = from.add(i).cast::<u64>().read_unaligned();
                 to.add(i).cast::<u64>().write_unaligned(word);
-                asm!("", options(nostack, preserves_flags));
+                arch::opaque();
                 i += 8;
             }
             while i < len {
@@ -205,11 +205,8 @@ pub unsafe extern "C" fn selvedge_private_memcpy(
         }
         return to;
     }
-    // SAFETY: the compiler calls this as `memcpy`; `rep movsb` copies upwards.
-    unsafe {
-        asm!("rep movsb", inout("rcx") len => _, inout("rdi") to => _, inout("rsi") from => _,
-            options(nostack, preserves_flags));
-    }
+    // SAFETY: the compiler calls this as `memcpy`.
+    unsafe { arch::copy_up(to, from, len) };
     to
 }
 
@@ -237,10 +234,7 @@ pub unsafe extern "C" fn selvedge_private_memmove(
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
 pub unsafe extern "C" fn selvedge_private_memset(to: *mut u8, byte: c_int, len: usize) -> *mut u8 {
     // SAFETY: the compiler calls this as `memset`.
-    unsafe {
-        asm!("rep stosb", inout("rcx") len => _, inout("rdi") to => _, in("al") byte as u8,
-            options(nostack, preserves_flags));
-    }
+    unsafe { arch::fill(to, byte as u8, len) };
     to
 }
 

@@ -36,6 +36,7 @@ pub mod time;
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
@@ -54,14 +55,17 @@ pub fn look_up(known: &AtomicUsize, name: &'static str, version: Option<&'static
 #[cold]
 fn look_up_first(known: &AtomicUsize, name: &'static str, version: Option<&'static str>) -> usize {
     // SAFETY: terminated strings; the loader's functions may be called at any time after start-up.
-    let at = unsafe {
+    let mut at = unsafe {
         match version {
             Some(v) => dlvsym(RTLD_NEXT, name.as_ptr().cast(), v.as_ptr().cast()),
             None => dlsym(RTLD_NEXT, name.as_ptr().cast()),
         }
     } as usize;
+    if at == 0 && (name.starts_with("GOMP_") || name.starts_with("omp_")) {
+        at = look_up_in_openmp(name);
+    }
     if at == 0 {
-        crate::sys::complain(b"selvedge: the C library has no function ");
+        crate::sys::complain(b"selvedge: no library has a function ");
         crate::sys::complain(name.as_bytes());
         crate::init::fatal(b"\n");
     }
@@ -69,9 +73,21 @@ fn look_up_first(known: &AtomicUsize, name: &'static str, version: Option<&'stat
     at
 }
 
+/// A linker that drops libraries of which nothing is used (`--as-needed`) may drop gcc's OpenMP, because our
+/// functions are in its place.
+fn look_up_in_openmp(name: &'static str) -> usize {
+    const NOW: c_int = 2;
+    const GLOBAL: c_int = 0x100;
+    // SAFETY: terminated strings; the loader's functions may be called at any time after start-up.
+    unsafe {
+        let library = dlopen(c"libgomp.so.1".as_ptr(), NOW | GLOBAL);
+        if library.is_null() { 0 } else { dlsym(library, name.as_ptr().cast()) as usize }
+    }
+}
+
 /// Calls the library's own function.
 macro_rules! real {
-    ($name:ident($($arg:expr),*) as fn($($ty:ty),*) -> $ret:ty) => {
+    ($name:ident($($arg:expr),* $(,)?) as fn($($ty:ty),* $(,)?) -> $ret:ty) => {
         $crate::interpose::real!(@ None, $name($($arg),*) as fn($($ty),*) -> $ret)
     };
     ($name:ident @ $version:literal ($($arg:expr),*) as fn($($ty:ty),*) -> $ret:ty) => {
@@ -141,20 +157,11 @@ fn file_name_of(pc: usize) -> &'static [u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
-// A program in which code that is not instrumented shares a module with code that is (Rust's standard
-// library) says so by defining this symbol.
-core::arch::global_asm!(".weak selvedge_mixed_module");
-
-/// Whether that is so.
+/// Whether code that is not instrumented shares a module with code that is, as with Rust's standard library. Such a
+/// program says so by defining this symbol.
 #[inline]
 pub fn is_mixed() -> bool {
-    let at: usize;
-    // SAFETY: loads the address of a symbol, null if no module defines it.
-    unsafe {
-        core::arch::asm!("mov {at}, qword ptr [rip + selvedge_mixed_module@GOTPCREL]",
-            at = out(reg) at, options(nostack, pure, readonly, preserves_flags));
-    }
-    at != 0
+    crate::arch::weak!("selvedge_mixed_module") != 0
 }
 
 /// The library around `pc` says itself what its synchronization means.

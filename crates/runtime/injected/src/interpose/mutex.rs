@@ -5,7 +5,8 @@
 use core::ffi::c_int;
 
 use super::{memory, real, waits_for};
-use crate::abi::with_pc;
+use crate::arch::glibc::mutex;
+use crate::arch::with_pc;
 use crate::control::{ops, time};
 use crate::misuse;
 use crate::primitives::{acquired, blocks, destroying, made, releasing};
@@ -48,10 +49,8 @@ fn locked(lock: usize, result: c_int, pc: usize) {
 
 /// A mutex that finds mistakes does not let a thread wait for itself.
 pub fn waits(lock: usize, pc: usize) {
-    const KIND: usize = 16;
-    const ERROR_CHECK: u32 = 2;
-    // SAFETY: the kind is the fifth int of the structure.
-    if unsafe { ((lock + KIND) as *const u32).read() } & 3 != ERROR_CHECK {
+    // SAFETY: the program's mutex.
+    if unsafe { mutex::kind(lock) } & mutex::TYPE != mutex::ERROR_CHECK {
         blocks(lock, false, pc);
     }
 }
@@ -112,15 +111,15 @@ unsafe extern "C" fn spin_destroy(lock: usize, pc: usize) -> c_int {
 }
 
 with_pc! {
-    pthread_mutex_lock => lock, "rsi";
-    pthread_mutex_trylock => trylock, "rsi";
-    pthread_mutex_timedlock => timedlock, "rdx";
-    pthread_mutex_clocklock => clocklock, "rcx";
-    pthread_mutex_unlock => unlock, "rsi";
-    pthread_mutex_init => init, "rdx";
-    pthread_mutex_destroy => destroy, "rsi";
-    pthread_spin_lock => spin_lock, "rsi";
-    pthread_spin_trylock => spin_trylock, "rsi";
-    pthread_spin_unlock => spin_unlock, "rsi";
-    pthread_spin_destroy => spin_destroy, "rsi";
+    pthread_mutex_lock => lock, 1;
+    pthread_mutex_trylock => trylock, 1;
+    pthread_mutex_timedlock => timedlock, 2;
+    pthread_mutex_clocklock => clocklock, 3;
+    pthread_mutex_unlock => unlock, 1;
+    pthread_mutex_init => init, 2;
+    pthread_mutex_destroy => destroy, 1;
+    pthread_spin_lock => spin_lock, 1;
+    pthread_spin_trylock => spin_trylock, 1;
+    pthread_spin_unlock => spin_unlock, 1;
+    pthread_spin_destroy => spin_destroy, 1;
 }

@@ -5,7 +5,7 @@
 use core::ffi::c_int;
 
 use super::real;
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::primitives::{entering_once, happens_before, initialised, initialising, leaving_once};
 use crate::thread;
 
@@ -96,10 +96,10 @@ unsafe extern "C" fn throw(exception: usize, info: usize, destructor: usize, pc:
 }
 
 with_pc! {
-    __cxa_throw => throw, "rcx";
-    __cxa_guard_abort => guard_abort, "rsi";
-    pthread_once => once, "rdx";
-    call_once => c11_once, "rdx";
-    __cxa_guard_acquire => guard_acquire, "rsi";
-    __cxa_guard_release => guard_release, "rsi";
+    __cxa_throw => throw, 3;
+    __cxa_guard_abort => guard_abort, 1;
+    pthread_once => once, 2;
+    call_once => c11_once, 2;
+    __cxa_guard_acquire => guard_acquire, 1;
+    __cxa_guard_release => guard_release, 1;
 }

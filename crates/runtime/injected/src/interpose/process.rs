@@ -6,7 +6,7 @@
 use core::ffi::{c_char, c_int};
 
 use super::real;
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::thread::{self, Busy};
 
 const READ_WRITE: c_int = 2;
@@ -77,6 +77,6 @@ unsafe extern "C" fn do_daemon(keep_directory: c_int, keep_streams: c_int, pc: u
 }
 
 with_pc! {
-    fork => do_fork, "rdi";
-    daemon => do_daemon, "rdx";
+    fork => do_fork, 0;
+    daemon => do_daemon, 2;
 }

@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::{openmp, real};
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::control::{self, ops, time};
 use crate::primitives;
 use crate::regions;
@@ -304,12 +304,12 @@ pub unsafe fn named(name: *const u8, pc: usize) {
 }
 
 with_pc! {
-    pthread_create => create, "r8";
-    pthread_join => join, "rdx";
-    pthread_tryjoin_np => tryjoin, "rdx";
-    pthread_timedjoin_np => timedjoin, "rcx";
-    pthread_clockjoin_np => clockjoin, "r8";
-    pthread_detach => detach, "rsi";
-    pthread_cancel => cancel, "rsi";
-    pthread_setname_np => setname, "rdx";
+    pthread_create => create, 4;
+    pthread_join => join, 2;
+    pthread_tryjoin_np => tryjoin, 2;
+    pthread_timedjoin_np => timedjoin, 3;
+    pthread_clockjoin_np => clockjoin, 4;
+    pthread_detach => detach, 1;
+    pthread_cancel => cancel, 1;
+    pthread_setname_np => setname, 2;
 }

@@ -5,7 +5,7 @@
 use core::ffi::c_int;
 
 use super::{memory, real, waits_for};
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::control::{ops, time};
 use crate::misuse;
 use crate::primitives::{blocks, destroying, rwlock_acquired, rwlock_releasing};
@@ -77,14 +77,14 @@ unsafe extern "C" fn destroy(lock: usize, pc: usize) -> c_int {
 }
 
 with_pc! {
-    pthread_rwlock_rdlock => rdlock, "rsi";
-    pthread_rwlock_tryrdlock => tryrdlock, "rsi";
-    pthread_rwlock_timedrdlock => timedrdlock, "rdx";
-    pthread_rwlock_clockrdlock => clockrdlock, "rcx";
-    pthread_rwlock_wrlock => wrlock, "rsi";
-    pthread_rwlock_trywrlock => trywrlock, "rsi";
-    pthread_rwlock_timedwrlock => timedwrlock, "rdx";
-    pthread_rwlock_clockwrlock => clockwrlock, "rcx";
-    pthread_rwlock_unlock => unlock, "rsi";
-    pthread_rwlock_destroy => destroy, "rsi";
+    pthread_rwlock_rdlock => rdlock, 1;
+    pthread_rwlock_tryrdlock => tryrdlock, 1;
+    pthread_rwlock_timedrdlock => timedrdlock, 2;
+    pthread_rwlock_clockrdlock => clockrdlock, 3;
+    pthread_rwlock_wrlock => wrlock, 1;
+    pthread_rwlock_trywrlock => trywrlock, 1;
+    pthread_rwlock_timedwrlock => timedwrlock, 2;
+    pthread_rwlock_clockwrlock => clockwrlock, 3;
+    pthread_rwlock_unlock => unlock, 1;
+    pthread_rwlock_destroy => destroy, 1;
 }

@@ -5,7 +5,7 @@
 use core::ffi::c_int;
 
 use super::{memory, real, waits_for};
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::control::{ops, time};
 use crate::misuse;
 use crate::primitives::{self, destroying};
@@ -80,12 +80,12 @@ unsafe extern "C" fn close(semaphore: usize, pc: usize) -> c_int {
 }
 
 with_pc! {
-    sem_init => init, "rcx";
-    sem_post => post, "rsi";
-    sem_wait => wait, "rsi";
-    sem_trywait => trywait, "rsi";
-    sem_timedwait => timedwait, "rdx";
-    sem_clockwait => clockwait, "rcx";
-    sem_destroy => destroy, "rsi";
-    sem_close => close, "rsi";
+    sem_init => init, 3;
+    sem_post => post, 1;
+    sem_wait => wait, 1;
+    sem_trywait => trywait, 1;
+    sem_timedwait => timedwait, 2;
+    sem_clockwait => clockwait, 3;
+    sem_destroy => destroy, 1;
+    sem_close => close, 1;
 }

@@ -19,7 +19,8 @@ use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 pub mod crash;
 
 use super::real;
-use crate::abi::with_pc;
+use crate::arch::glibc;
+use crate::arch::with_pc;
 use crate::misuse::{self, ExpectsSignal};
 use crate::primitives::{happens_after, happens_before};
 use crate::sys;
@@ -159,8 +160,6 @@ unsafe extern "C" fn on_signal(signal: c_int, info: usize, context: usize) {
     }
 }
 
-/// From the start of a `ucontext_t` to the signals that are blocked again when the handler returns.
-const MASK: usize = 296;
 /// Signals that are never blocked: those that instructions cause, and two of the C library's own.
 const UNBLOCKED: u64 = bit(4) | bit(5) | bit(7) | bit(8) | bit(11) | bit(31) | bit(32) | bit(33);
 
@@ -176,7 +175,7 @@ unsafe fn put_off(t: &mut Thread, number: usize, info: usize, context: usize) {
     // SAFETY: the caller's; the kernel's mask of signals is one word.
     unsafe {
         if t.pending == 0 {
-            let mask = (context + MASK) as *mut u64;
+            let mask = (context + glibc::signal::MASK) as *mut u64;
             t.pending_mask = mask.read();
             t.pending_info = (info as *const [u64; 16]).read();
             mask.write(!UNBLOCKED);
@@ -205,7 +204,7 @@ pub unsafe fn deliver_pending(t: *mut Thread) {
     };
     for number in (1..SIGNALS).filter(|&number| pending & bit(number) != 0) {
         let mut context = [0u64; 128];
-        context[MASK / 8] = mask;
+        context[glibc::signal::MASK / 8] = mask;
         // The first int is the number.
         let info = if first[0] as u32 as usize == number { first } else { [number as u64; 16] };
         let deferred = FLAGS[number].load(Ordering::Acquire) & SA_NODEFER == 0;
@@ -432,23 +431,23 @@ unsafe extern "C" fn do_sigtimedwait(set: usize, info: usize, time: usize, pc: u
 }
 
 with_pc! {
-    raise => do_raise, "rsi";
-    sigsuspend => do_sigsuspend, "rsi";
-    pause => do_pause, "rdi";
-    sigaction => do_sigaction, "rcx";
-    signal => do_signal, "rdx";
-    bsd_signal => do_signal, "rdx";
-    sysv_signal => do_sysv_signal, "rdx";
-    __sysv_signal => do_sysv_signal, "rdx";
-    pthread_kill => do_pthread_kill, "rdx";
-    pthread_sigqueue => do_pthread_sigqueue, "rcx";
-    kill => do_kill, "rdx";
-    sigqueue => do_sigqueue, "rcx";
-    tgkill => do_tgkill, "rcx";
-    alarm => do_alarm, "rsi";
-    setitimer => do_setitimer, "rcx";
-    timer_settime => do_timer_settime, "r8";
-    sigwait => do_sigwait, "rdx";
-    sigwaitinfo => do_sigwaitinfo, "rdx";
-    sigtimedwait => do_sigtimedwait, "rcx";
+    raise => do_raise, 1;
+    sigsuspend => do_sigsuspend, 1;
+    pause => do_pause, 0;
+    sigaction => do_sigaction, 3;
+    signal => do_signal, 2;
+    bsd_signal => do_signal, 2;
+    sysv_signal => do_sysv_signal, 2;
+    __sysv_signal => do_sysv_signal, 2;
+    pthread_kill => do_pthread_kill, 2;
+    pthread_sigqueue => do_pthread_sigqueue, 3;
+    kill => do_kill, 2;
+    sigqueue => do_sigqueue, 3;
+    tgkill => do_tgkill, 3;
+    alarm => do_alarm, 1;
+    setitimer => do_setitimer, 3;
+    timer_settime => do_timer_settime, 4;
+    sigwait => do_sigwait, 2;
+    sigwaitinfo => do_sigwaitinfo, 2;
+    sigtimedwait => do_sigtimedwait, 3;
 }

@@ -7,7 +7,7 @@ use core::ffi::c_int;
 
 use super::mutex::try_gate;
 use super::{real, waits_for};
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::control::ops;
 use crate::primitives::{acquired, releasing};
 
@@ -36,7 +36,7 @@ unsafe extern "C" fn unlock(stream: usize, pc: usize) {
 }
 
 with_pc! {
-    flockfile => lock, "rsi";
-    ftrylockfile => try_lock, "rsi";
-    funlockfile => unlock, "rsi";
+    flockfile => lock, 1;
+    ftrylockfile => try_lock, 1;
+    funlockfile => unlock, 1;
 }

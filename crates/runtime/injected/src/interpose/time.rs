@@ -6,7 +6,7 @@
 use core::ffi::{c_int, c_uint};
 
 use super::real;
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::control::{ops, time};
 
 const SECOND: u64 = 1_000_000_000;
@@ -152,18 +152,18 @@ unsafe extern "C" fn affinity(process: c_int, len: usize, into: *mut u8, _pc: us
 }
 
 with_pc! {
-    sched_getaffinity => affinity, "rcx";
-    clock_gettime => gettime, "rdx";
-    gettimeofday => timeofday, "rdx";
-    time => seconds, "rsi";
-    timespec_get => c11_get, "rdx";
-    nanosleep => nano, "rdx";
-    clock_nanosleep => clock_nano, "r8";
-    usleep => micro, "rsi";
-    sleep => whole, "rsi";
-    thrd_sleep => c11_sleep, "rdx";
-    sched_yield => give_way, "rdi";
-    thrd_yield => c11_yield, "rdi";
-    getrandom => random, "rcx";
-    getentropy => entropy, "rdx";
+    sched_getaffinity => affinity, 3;
+    clock_gettime => gettime, 2;
+    gettimeofday => timeofday, 2;
+    time => seconds, 1;
+    timespec_get => c11_get, 2;
+    nanosleep => nano, 2;
+    clock_nanosleep => clock_nano, 4;
+    usleep => micro, 1;
+    sleep => whole, 1;
+    thrd_sleep => c11_sleep, 2;
+    sched_yield => give_way, 0;
+    thrd_yield => c11_yield, 0;
+    getrandom => random, 3;
+    getentropy => entropy, 2;
 }

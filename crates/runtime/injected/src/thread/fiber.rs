@@ -1,6 +1,7 @@
 //! Threads that are left and resumed, as fibers are.
 
-use super::{Thread, set_current, set_hot, set_innermost, set_stack_top, with_slots};
+use super::{Thread, with_slots};
+use crate::arch::words;
 use crate::layout;
 
 impl Thread {
@@ -11,10 +12,10 @@ impl Thread {
 
     /// Makes this fiber the current thread, where it was left.
     pub fn resume(&mut self) {
-        set_current(self);
-        set_stack_top(self.saved_top);
-        set_innermost(0);
-        set_hot(self.epoch | 0xff);
+        words::set_thread(core::ptr::from_mut(self) as usize);
+        words::set_stack_top(self.saved_top);
+        words::set_innermost(0);
+        words::set_filter(self.epoch | 0xff);
     }
 
     /// Gives back what others may have from now on.

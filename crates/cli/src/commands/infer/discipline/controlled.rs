@@ -46,10 +46,10 @@ pub(super) fn infer(command: &[OsString], schedules: u64, seen: &mut Seen) -> Re
         hominy.on_events(&execution.events, &mut findings);
         hominy.finish(&mut findings);
         for found in hominy.take_instances() {
-            let name = traces::variable(&symbols, found.bytes);
-            if name.starts_with("memory ") || name.starts_with("0x") {
+            if symbols.variables.at(found.bytes.start).is_none() {
                 continue;
             }
+            let name = traces::variable(&symbols, found.bytes);
             let element = names::element(&name).map(|(element, _)| element);
             let named = traces::named(&found, &symbols, |device| {
                 names::seen_from(&traces::device_name(&symbols, *device), element)

@@ -8,7 +8,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::taskloop;
-use crate::abi::with_pc;
+use crate::arch::with_pc;
 use crate::interpose::{malloc, real};
 
 type TaskMemory = unsafe extern "C" fn(*mut usize, *mut usize, c_int) -> c_int;
@@ -139,11 +139,11 @@ unsafe extern "C" fn compiled_aligned_alloc(
 }
 
 with_pc! {
-    omp_alloc => alloc, "rdx";
-    omp_aligned_alloc => aligned_alloc, "rcx";
-    omp_calloc => calloc, "rcx";
-    omp_aligned_calloc => aligned_calloc, "r8";
-    omp_realloc => realloc, "r8";
-    __kmpc_alloc => compiled_alloc, "rcx";
-    __kmpc_aligned_alloc => compiled_aligned_alloc, "r8";
+    omp_alloc => alloc, 2;
+    omp_aligned_alloc => aligned_alloc, 3;
+    omp_calloc => calloc, 3;
+    omp_aligned_calloc => aligned_calloc, 4;
+    omp_realloc => realloc, 4;
+    __kmpc_alloc => compiled_alloc, 3;
+    __kmpc_aligned_alloc => compiled_aligned_alloc, 4;
 }

@@ -43,7 +43,7 @@ pub enum Part {
     /// Barriers of a team, in turn: a fast thread may be at the next one when the last is still leaving this one.
     EvenBarrier = 8,
     OddBarrier = 16,
-    /// From tasks that this task has made and that have ended.
+    /// From tasks that this task has made and that have ended. Of a team: from ordered sections to later ones.
     Children = 24,
 }
 

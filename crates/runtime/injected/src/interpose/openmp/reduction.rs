@@ -14,7 +14,7 @@
 
 use core::ffi::c_int;
 
-use super::{BEGIN, END};
+use super::ompt::{BEGIN, END};
 use crate::interpose::real;
 use crate::primitives::{happens_after, happens_before};
 use crate::sync::ANNOTATED;

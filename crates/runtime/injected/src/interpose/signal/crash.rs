@@ -11,6 +11,8 @@ use core::ffi::{c_char, c_int};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use super::{LongHandler, default_unless_handled, restore_default};
+use crate::arch::glibc::signal as layout;
+use crate::arch::words;
 use crate::control;
 use crate::interpose::real;
 use crate::rings;
@@ -20,12 +22,6 @@ use crate::wire::{Crash, FRAMES, REGISTERS, Shared};
 
 /// SIGILL, SIGABRT, SIGBUS, SIGFPE and SIGSEGV.
 const SIGNALS: [usize; 5] = [4, 6, 7, 8, 11];
-
-/// From the start of a `ucontext_t` to the saved registers, and which of them is the stack pointer.
-const GENERAL: usize = 40;
-const STACK: usize = 15;
-/// From the start of a `siginfo_t` to the address that could not be accessed.
-const ADDRESS: usize = 16;
 
 /// The memory to write to, if this process is the one that the host watches.
 fn watched() -> Option<&'static Shared> {
@@ -55,8 +51,8 @@ unsafe extern "C" fn on_crash(signal: c_int, info: usize, context: usize) {
     let (code, addr, registers) = unsafe {
         (
             ((info + 8) as *const c_int).read(),
-            ((info + ADDRESS) as *const u64).read(),
-            ((context + GENERAL) as *const [u64; REGISTERS]).read(),
+            ((info + layout::ADDRESS) as *const u64).read(),
+            ((context + layout::REGISTERS) as *const [u64; REGISTERS]).read(),
         )
     };
     let by_instruction = code > 0;
@@ -69,7 +65,7 @@ unsafe extern "C" fn on_crash(signal: c_int, info: usize, context: usize) {
             crash.addr.store(if by_instruction { addr } else { u64::MAX }, Relaxed);
             crash.thread.store(thread_number(), Relaxed);
             keep_calls(crash);
-            keep_stack(crash, registers[STACK] as usize);
+            keep_stack(crash, registers[layout::STACK_POINTER] as usize);
             crash.done.store(1, Release);
         } else {
             await_other(crash);
@@ -78,10 +74,9 @@ unsafe extern "C" fn on_crash(signal: c_int, info: usize, context: usize) {
     restore_default(signal);
     if !by_instruction {
         // An instruction fails again; a signal that was sent has to be sent again.
-        const TGKILL: usize = 234;
         let (pid, tid) = (sys::pid() as usize, sys::tid() as usize);
         // SAFETY: no memory involved.
-        unsafe { sys::call(TGKILL, [pid, tid, signal as usize, 0, 0, 0]) };
+        unsafe { sys::call(sys::TGKILL, [pid, tid, signal as usize, 0, 0, 0]) };
     }
 }
 
@@ -112,7 +107,7 @@ fn keep_calls(crash: &Crash) {
     }
     let mut frames = [0; FRAMES];
     // SAFETY: the thread's own block.
-    let count = unsafe { (*t).stack(thread::stack_top(), &mut frames) };
+    let count = unsafe { (*t).stack(words::stack_top(), &mut frames) };
     for (word, frame) in crash.calls.iter().zip(frames) {
         word.store(frame, Relaxed);
     }
@@ -121,7 +116,6 @@ fn keep_calls(crash: &Crash) {
 
 /// Copies what there is from `from` on. The kernel does it, because the pointer may lead nowhere.
 fn keep_stack(crash: &Crash, from: usize) {
-    const PROCESS_VM_READV: usize = 310;
     const PAGE: usize = 4096;
     let to = crash.stack.as_ptr() as usize;
     let len = size_of_val(&crash.stack);
@@ -132,8 +126,8 @@ fn keep_stack(crash: &Crash, from: usize) {
     let at = |a: &[usize]| a.as_ptr() as usize;
     let pid = sys::pid() as usize;
     // SAFETY: it writes to the atomics of the crash, which no other thread writes now.
-    let read =
-        unsafe { sys::call(PROCESS_VM_READV, [pid, at(&local), 1, at(&remote), 2, 0]) } as isize;
+    let read = unsafe { sys::call(sys::PROCESS_VM_READV, [pid, at(&local), 1, at(&remote), 2, 0]) }
+        as isize;
     let words = read.max(0) as usize / size_of::<u64>();
     crash.stack_len.store(words as u32, Relaxed);
 }

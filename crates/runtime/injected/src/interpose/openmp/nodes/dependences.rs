@@ -18,6 +18,7 @@ use crate::sys::SpinLock;
 use crate::thread::{self, Busy};
 
 /// The interface's `ompt_dependence_t`.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Dependence {
     pub variable: u64,
@@ -46,8 +47,10 @@ impl Role {
 }
 
 /// The interface's `ompt_dependence_type_t`. What a later version adds orders like `out`.
-mod kind {
+pub mod kind {
     pub const IN: u32 = 1;
+    pub const INOUT: u32 = 3;
+    pub const MUTEX: u32 = 4;
     pub const SOURCE: u32 = 5;
     pub const SINK: u32 = 6;
     pub const MEMBER: u32 = 7;
@@ -212,15 +215,15 @@ impl Table {
 const UNKNOWN: u32 = u32::MAX;
 
 /// The task, which `parent` has made and which does not run yet, has these dependences.
-pub fn declare(task: u32, list: &[Dependence]) {
+pub fn declare(task: u32, list: impl Iterator<Item = Dependence> + Clone) {
     let Some(t) = thread::me().filter(|_| task != NONE) else { return };
     let parent = node(task).parent.load(Ordering::Relaxed);
     let _busy = Busy::new(t);
     let _guard = TABLE.lock.lock();
-    let all_memory = list.iter().any(|d| kind::ALL_MEMORY.contains(&d.kind));
+    let all_memory = list.clone().any(|d| kind::ALL_MEMORY.contains(&d.kind));
     let role = if all_memory { Role::Writes } else { Role::Reads };
     let mut noted = parent != NONE && TABLE.depend(task, parent, ALL_MEMORY, role);
-    for dependence in list.iter().filter(|d| !kind::ALL_MEMORY.contains(&d.kind)) {
+    for dependence in list.filter(|d| !kind::ALL_MEMORY.contains(&d.kind)) {
         let role = match dependence.kind {
             kind::IN => Role::Reads,
             kind::MEMBER => Role::Member,
@@ -304,14 +307,18 @@ pub fn forget(task: u32) {
 /// what the iteration that runs does is ordered accordingly, and the answer is true.
 pub fn orders_iterations(team: u32, list: &[Dependence]) -> bool {
     let Some(first) = list.first() else { return false };
-    let vector = list.iter().fold(team as usize, |h, d| mixed(d.variable as usize, h));
-    let key = ITERATION_KEYS + vector % ITERATIONS * 8;
+    let key = iteration(team, list.iter().map(|d| d.variable as usize));
     match first.kind {
         kind::SOURCE => happens_before(key, 0),
         kind::SINK => happens_after(key, 0),
         _ => return false,
     }
     true
+}
+
+/// Where an iteration of a team's loop releases what it did before `depend(source)`.
+pub fn iteration(team: u32, vector: impl Iterator<Item = usize>) -> usize {
+    ITERATION_KEYS + vector.fold(team as usize, |hash, n| mixed(n, hash)) % ITERATIONS * 8
 }
 
 /// In the child of a fork: the thread that held the lock does not exist here.

@@ -92,7 +92,7 @@ fn make(dice: &mut Dice, parents: [u32; 2]) -> Task {
     let list: Vec<Dependence> =
         depends.iter().map(|&(variable, kind)| Dependence { variable, kind }).collect();
     if !list.is_empty() {
-        dependences::declare(number, &list);
+        dependences::declare(number, list.iter().copied());
     }
     Task { number, parent, depends, ended: None, began: Vec::new() }
 }

@@ -1,0 +1,225 @@
+//! `predictive` against its definition: every sync-preserving reordering of small executions.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use proptest::prelude::*;
+use selvedge_analyses::predictive::Predictive;
+use selvedge_analyses::{Analysis, Witness};
+use selvedge_model::{Event, Findings, LockId, Mode, Op, ThreadId};
+
+use crate::program::{Execution, Shape, Sites, executions};
+
+/// The bytes that an event reads and writes.
+fn bytes(op: Op) -> (Vec<u64>, Vec<u64>) {
+    let (access, reads, writes) = match op {
+        Op::Read(a) => (a, true, false),
+        Op::Write(a) => (a, false, true),
+        Op::Atomic(a, op) => (a, op.reads(), op.writes()),
+        _ => return (Vec::new(), Vec::new()),
+    };
+    let all: Vec<u64> = (access.addr..access.addr + u64::from(access.len)).collect();
+    (if reads { all.clone() } else { Vec::new() }, if writes { all } else { Vec::new() })
+}
+
+/// An execution that is being reordered. Events are known by their numbers in the execution.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+struct State {
+    done: BTreeSet<usize>,
+    /// Who wrote each byte last.
+    written: BTreeMap<u64, usize>,
+}
+
+struct Definition<'a> {
+    events: &'a [Event],
+    /// What each read saw, by byte.
+    saw: Vec<Vec<(u64, Option<usize>)>>,
+}
+
+impl Definition<'_> {
+    fn new(events: &[Event]) -> Definition<'_> {
+        let mut written: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut saw = Vec::new();
+        for (number, event) in events.iter().enumerate() {
+            let (reads, writes) = bytes(event.op);
+            saw.push(reads.into_iter().map(|b| (b, written.get(&b).copied())).collect());
+            written.extend(writes.into_iter().map(|b| (b, number)));
+        }
+        Definition { events, saw }
+    }
+
+    /// The next event of each thread.
+    fn next(&self, state: &State) -> Vec<usize> {
+        let mut seen: HashSet<ThreadId> = HashSet::new();
+        let left = (0..self.events.len()).filter(|n| !state.done.contains(n));
+        left.filter(|&n| seen.insert(self.events[n].thread)).collect()
+    }
+
+    fn holders(&self, state: &State, lock: LockId) -> Vec<(ThreadId, Mode)> {
+        let mut holders: Vec<(ThreadId, Mode)> = Vec::new();
+        for &n in &state.done {
+            let thread = self.events[n].thread;
+            match self.events[n].op {
+                Op::Acquire(l, mode) if l == lock => holders.push((thread, mode)),
+                Op::Release(l, mode) if l == lock => {
+                    let at = holders.iter().rposition(|&h| h == (thread, mode)).expect("held");
+                    holders.remove(at);
+                }
+                _ => {}
+            }
+        }
+        holders
+    }
+
+    /// Whether an event may come next in a reordering that preserves synchronization.
+    fn may(&self, state: &State, number: usize) -> bool {
+        let event = &self.events[number];
+        let before = |wanted: &dyn Fn(&Event) -> bool| {
+            (0..number).filter(|&n| wanted(&self.events[n])).all(|n| state.done.contains(&n))
+        };
+        let reads = self.saw[number].iter().all(|(b, w)| state.written.get(b) == w.as_ref());
+        let orders = match event.op {
+            Op::Acquire(lock, mode) => {
+                let free = self
+                    .holders(state, lock)
+                    .iter()
+                    .all(|&(thread, held)| thread == event.thread || !held.excludes(mode));
+                // The order of acquisitions is preserved.
+                let overtaken = state.done.iter().any(|&n| {
+                    let later = &self.events[n];
+                    n > number
+                        && later.thread != event.thread
+                        && matches!(later.op, Op::Acquire(l, m) if l == lock && m.excludes(mode))
+                });
+                free && !overtaken
+            }
+            Op::Join(child) => before(&|e: &Event| e.thread == child),
+            Op::Post(s) | Op::Wait(s) => {
+                before(&|e: &Event| matches!(e.op, Op::Post(o) | Op::Wait(o) if o == s))
+            }
+            Op::Notify(c, _) | Op::Wake(c) => {
+                before(&|e: &Event| matches!(e.op, Op::Notify(o, _) | Op::Wake(o) if o == c))
+            }
+            Op::Leave(b, round) => before(&|e: &Event| e.op == Op::Arrive(b, round)),
+            _ => true,
+        };
+        let started = before(&|e: &Event| e.op == Op::Fork(event.thread));
+        reads && orders && started
+    }
+
+    fn take(&self, state: &State, number: usize) -> State {
+        let mut state = state.clone();
+        state.done.insert(number);
+        let (_, writes) = bytes(self.events[number].op);
+        state.written.extend(writes.into_iter().map(|b| (b, number)));
+        state
+    }
+
+    /// Whether two events are conflicting plain accesses of two threads.
+    fn conflict(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (&self.events[a], &self.events[b]);
+        let plain = |e: &Event| matches!(e.op, Op::Read(_) | Op::Write(_));
+        let writes = |e: &Event| matches!(e.op, Op::Write(_));
+        let touched = |e: &Event| {
+            let (reads, writes) = bytes(e.op);
+            [reads, writes].concat()
+        };
+        a.thread != b.thread
+            && plain(a)
+            && plain(b)
+            && (writes(a) || writes(b))
+            && touched(a).iter().any(|byte| touched(b).contains(byte))
+    }
+
+    /// All races, the earlier access first. None if there are too many reorderings.
+    fn races(&self) -> Option<BTreeSet<(usize, usize)>> {
+        let mut races = BTreeSet::new();
+        let mut known: HashSet<State> = HashSet::new();
+        let mut open = vec![State::default()];
+        while let Some(state) = open.pop() {
+            if !known.insert(state.clone()) {
+                continue;
+            }
+            if known.len() > 20_000 {
+                return None;
+            }
+            let next = self.next(&state);
+            for &a in &next {
+                let started = |n: usize| {
+                    let thread = self.events[n].thread;
+                    let fork = self.events.iter().position(|e| e.op == Op::Fork(thread));
+                    fork.is_none_or(|f| f > n || state.done.contains(&f))
+                };
+                let pairs = next.iter().filter(|&&b| a < b && self.conflict(a, b));
+                races.extend(pairs.filter(|&&b| started(a) && started(b)).map(|&b| (a, b)));
+                if self.may(&state, a) {
+                    open.push(self.take(&state, a));
+                }
+            }
+        }
+        Some(races)
+    }
+}
+
+fn analysed(events: &[Event]) -> (Vec<(usize, usize)>, Vec<Witness>) {
+    let mut analysis = Predictive::default();
+    let mut findings = Findings::default();
+    events.iter().for_each(|e| analysis.on_event(e, &mut findings));
+    // Each event has a site of its own.
+    let at = |site| events.iter().position(|e| e.site == site).expect("a site of the execution");
+    let pair = |w: &Witness| (at(w.sites[0]), at(w.sites[1]));
+    let witnesses = analysis.witnesses().to_vec();
+    (witnesses.iter().map(pair).collect(), witnesses)
+}
+
+fn is_write(event: &Event) -> bool {
+    matches!(event.op, Op::Write(_))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn reports_what_the_definition_says_and_every_witness_shows_it(
+        Execution(events) in executions(Shape {
+            threads: 3,
+            steps: 5,
+            locks: 2,
+            memory: true,
+            signals: true,
+            forks: 2,
+            sites: Sites::Own,
+        })
+    ) {
+        // Memory that is allocated or freed has no past; the definition knows nothing of that.
+        let events: Vec<Event> = events
+            .into_iter()
+            .filter(|e| !matches!(e.op, Op::Alloc(_) | Op::Free(_)))
+            .collect();
+        let definition = Definition::new(&events);
+        let Some(races) = definition.races() else { return Ok(()) };
+        let (reported, witnesses) = analysed(&events);
+        for pair in &reported {
+            prop_assert!(races.contains(pair), "{pair:?} is no race");
+        }
+        // Of each later access, and each thread and kind of earlier ones: is there a race?
+        let classes = |pairs: &mut dyn Iterator<Item = (usize, usize)>| {
+            let class = |(a, b): (usize, usize)| (b, events[a].thread, is_write(&events[a]));
+            pairs.map(class).collect::<BTreeSet<_>>()
+        };
+        prop_assert_eq!(
+            classes(&mut reported.iter().copied()),
+            classes(&mut races.iter().copied())
+        );
+        for (witness, &(first, second)) in witnesses.iter().zip(&reported) {
+            let (order, next) = witness.order(&events);
+            prop_assert_eq!(next, [first, second]);
+            let mut state = State::default();
+            for number in order {
+                prop_assert!(definition.may(&state, number), "event {number} of a witness");
+                state = definition.take(&state, number);
+            }
+            let after = definition.next(&state);
+            prop_assert!(after.contains(&first) && after.contains(&second));
+        }
+    }
+}

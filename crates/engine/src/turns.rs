@@ -1,0 +1,165 @@
+//! Whose turn it is: an attempt to confirm a prediction, or an undirected execution.
+//!
+//! The work is divided among the shards of the undirected search; each prediction belongs to one of them. In a
+//! shard, attempts and undirected executions alternate as long as predictions are open: an attempt is followed by as
+//! many undirected executions as it took executions. Every prediction of the
+//! shard is attempted once before any is attempted twice. Then those come first whose target was reached before:
+//! a further attempt may show harm, or that the schedule can be repeated after all.
+//!
+//! Guarantee: what a shard does depends on its own results alone, so the same seed gives the same results on any
+//! number of cores.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::confirm::{Attempt, Confirmer, JUDGED, Prediction, Trial};
+use crate::ending::Key;
+use crate::executor::{Executor, Factory, Points};
+use crate::harm::Harm;
+use crate::search::{Search, Searched, Shard, Step};
+use crate::shards::{Error, Halt, Shards};
+
+/// What to confirm, and how.
+#[derive(Debug)]
+pub struct Aims<N, P> {
+    /// The predictions.
+    pub predictions: Arc<Vec<Prediction<N, P>>>,
+    /// The settings of the attempts.
+    pub confirmer: Confirmer,
+}
+
+/// What was done in one turn.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// An undirected execution.
+    Searched(Step),
+    /// An attempt at the prediction with this index.
+    Tried(usize, Trial),
+}
+
+/// What is known of a prediction.
+#[derive(Clone, Copy, Debug)]
+struct Visits {
+    index: usize,
+    /// Attempts so far.
+    made: u64,
+    /// How many more are worth it.
+    left: u64,
+    /// Whether an attempt reached its target or failed.
+    earned: bool,
+}
+
+/// A part of the work.
+struct Part<P> {
+    shard: Shard<P>,
+    open: Vec<Visits>,
+    /// How many undirected executions come before the next attempt.
+    owed: u64,
+    /// Whether the undirected search has ended.
+    exhausted: bool,
+}
+
+/// Passes the result of each turn to `each`, in order, until `each` breaks or `stop` returns true.
+pub(crate) fn run<F, P>(
+    factory: &Arc<F>,
+    (search, aims, attempts): (Search<P>, Option<Aims<<F::Executor as Executor>::Names, P>>, u64),
+    stop: impl Fn() -> bool,
+    mut each: impl FnMut(Turn) -> ControlFlow<()>,
+) -> Result<Searched, Halt<Error<F>>>
+where
+    F: Factory,
+    P: Points,
+    F::Executor: Executor<Points = P>,
+{
+    let search = Arc::new(search);
+    let (numbers, workers, stall) = (search.schedules, search.jobs, search.stall);
+    let predictions = aims.as_ref().map_or(0, |a| a.predictions.len());
+    let aims = aims.map(Arc::new);
+    let shards = search.shards();
+    let states = parts(shards, predictions, attempts);
+    let pool = Shards {
+        factory: Arc::clone(factory),
+        states,
+        numbers,
+        workers,
+        pinned: true,
+        stall,
+        work: Arc::new(move |executor: &mut F::Executor, part: &mut Part<P>, _| {
+            part.turn(executor, aims.as_deref())
+        }),
+    };
+    let exhausted = pool.run(stop, |_, turn| each(turn))?;
+    Ok(exhausted.first().map(|part| part.shard.searched()).unwrap_or_default())
+}
+
+/// Deals the predictions out. Neighbours in the order of numbers take different turns.
+fn parts<P>(shards: Vec<Shard<P>>, predictions: usize, attempts: u64) -> Vec<Part<P>> {
+    let count = shards.len();
+    // First the shards that begin with an attempt.
+    let order: Vec<usize> = (0..count).step_by(2).chain((1..count).step_by(2)).collect();
+    let part = |(number, shard): (usize, Shard<P>)| {
+        let mine = (0..predictions).filter(|i| order[i % count] == number);
+        let visits = |index| Visits { index, made: 0, left: attempts, earned: false };
+        let open = mine.map(visits).collect();
+        Part { shard, open, owed: number as u64 % 2, exhausted: false }
+    };
+    shards.into_iter().enumerate().map(part).collect()
+}
+
+impl<P: Points> Part<P> {
+    fn turn<X: Executor<Points = P>>(
+        &mut self,
+        executor: &mut X,
+        aims: Option<&Aims<X::Names, P>>,
+    ) -> Result<Option<Turn>, X::Error> {
+        if (self.owed == 0 || self.exhausted)
+            && let Some(aims) = aims
+            && let Some(turn) = self.attempt(executor, aims)?
+        {
+            return Ok(Some(turn));
+        }
+        self.owed = self.owed.saturating_sub(1);
+        if !self.exhausted
+            && let Some(step) = self.shard.step(executor)?
+        {
+            return Ok(Some(Turn::Searched(step)));
+        }
+        self.exhausted = true;
+        match aims {
+            Some(aims) => self.attempt(executor, aims),
+            None => Ok(None),
+        }
+    }
+
+    /// Attempts the prediction whose turn it is. `None` if there is none.
+    fn attempt<X: Executor<Points = P>>(
+        &mut self,
+        executor: &mut X,
+        aims: &Aims<X::Names, P>,
+    ) -> Result<Option<Turn>, X::Error> {
+        let open = self.open.iter_mut().filter(|v| v.left > 0);
+        let Some(visits) = open.min_by_key(|v| (v.made, !v.earned)) else {
+            return Ok(None);
+        };
+        let Visits { index, made, .. } = *visits;
+        let Aims { predictions, confirmer } = aims;
+        let trial = confirmer.attempt(executor, &predictions[index], index as u64, made)?;
+        visits.learn(&trial);
+        self.owed = trial.runs.len() as u64 + trial.replays;
+        Ok(Some(Turn::Tried(index, trial)))
+    }
+}
+
+impl Visits {
+    fn learn(&mut self, trial: &Trial) {
+        self.made += 1;
+        self.left -= 1;
+        let fails = trial.runs.iter().any(|run| matches!(run.ending.key, Key::Failed(_)));
+        self.earned |= fails || !matches!(trial.attempt, Attempt::Missed);
+        if let Attempt::Confirmed(confirmed) = &trial.attempt {
+            // What is confirmed may still turn out to be harmful.
+            let more = if confirmed.harm == Harm::Nothing { JUDGED } else { 0 };
+            self.left = self.left.min(more);
+        }
+    }
+}
