@@ -1,5 +1,6 @@
 // ranks 3
-// shmem_test in a loop waits as shmem_wait_until does.
+// shmem_test in a loop waits as shmem_wait_until does. The get lets puts of others arrive, which Open MPI's shmem_test
+// does not.
 #include "corpus.h"
 
 static void body(void) {
@@ -14,7 +15,7 @@ static void body(void) {
     }
     if (me == 1) {
         while (!shmem_int_test(&flag, SHMEM_CMP_EQ, 1))
-            ;
+            shmem_int_g(&mem[9], 2);
         use(mem[2]); // race(a)
     }
 }
