@@ -10,7 +10,7 @@ static void body(void) {
 #ifdef FIXED
         MPI_Send(&one, 1, MPI_INT, 1, 5, MPI_COMM_WORLD);
 #else
-        MPI_Put(&one, 1, MPI_INT, 1, 3, 1, MPI_INT, win); // race(flag)
+        MPI_Put(&one, 1, MPI_INT, 1, 3, 1, MPI_INT, win); // race(flag) chance
         MPI_Win_flush(1, win);
 #endif
     }
@@ -21,7 +21,7 @@ static void body(void) {
         int flag = 0, done;
         while (!flag) {
             MPI_Win_sync(win);
-            flag = *(volatile int *)&mem[3]; // race(flag)
+            flag = *(volatile int *)&mem[3]; // race(flag) chance
             MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &done, MPI_STATUS_IGNORE);
         }
 #endif
