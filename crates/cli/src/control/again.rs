@@ -257,8 +257,7 @@ mod tests {
             None => symbols.nameless.add(addr),
         }
         let place = |line: u32| {
-            let frame =
-                Frame { function: function.into(), file: "a.c".into(), line, column: 3 };
+            let frame = Frame { function: function.into(), file: "a.c".into(), line, column: 3 };
             selvedge_model::Place {
                 thread: ThreadId(0),
                 site: SiteId(symbols.sites.intern(Site::Source(frame, Vec::new()))),

@@ -17,6 +17,7 @@ pub mod races;
 pub mod random;
 pub mod replay;
 pub mod round_robin;
+pub mod sequential;
 pub mod serial;
 pub mod surw;
 pub mod turned;

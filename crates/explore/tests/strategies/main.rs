@@ -3,6 +3,7 @@
 mod directed;
 mod fooled;
 mod interrupted;
+mod sequential;
 mod serial;
 mod system;
 mod systematic;

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -115,6 +115,15 @@ pub const FUNCTIONS: usize = 1 << 16;
 pub const DETERMINISTIC: u8 = 1;
 /// Flag of a [`RecordKind::RegionEnter`]: the region is a function.
 pub const FUNCTION: u8 = 2;
+/// Flags of a [`RecordKind::RegionEnter`]: the region is a task, commutes with its like, or is a lazy initialisation;
+/// it claims nothing.
+pub const TASK: u8 = 4;
+/// See [`TASK`].
+pub const COMMUTES: u8 = 8;
+/// See [`TASK`].
+pub const LAZY: u8 = 16;
+/// What a program may say of a region that it marks.
+pub const MARKED: u8 = DETERMINISTIC | TASK | COMMUTES | LAZY;
 
 /// Start of the shared memory.
 #[repr(C, align(64))]
@@ -315,6 +324,10 @@ kinds! {
     Block = 37,
     /// Process `b` waits to call the predicate at `a`, see [`Seat`].
     Judge = 38,
+    /// How data flowed since the thread's last record: `b` bytes of [words](crate::word) at `a` in [`Shared::values`].
+    Flow = 39,
+    /// What is part of the result: `b` bytes at `a` in [`Shared::values`].
+    Focus = 40,
 }
 
 impl RecordKind {

@@ -55,6 +55,13 @@ pub enum Undecided {
         /// In how many executions.
         interleavings: u64,
     },
+    /// There are more sequential executions than were run, and none of those returned what these executions did.
+    Sequential {
+        /// How many executions.
+        executions: u64,
+        /// How many sequential executions were run.
+        tried: u64,
+    },
 }
 
 impl fmt::Display for Undecided {
@@ -68,6 +75,11 @@ impl fmt::Display for Undecided {
                     1 => "1 execution was".to_owned(),
                     n => format!("{n} executions were"),
                 }
+            ),
+            Undecided::Sequential { executions, tried } => write!(
+                f,
+                "what {executions} executions returned was not among the results of {tried} sequential executions, and there \
+                 are more: set Explore::sequential higher"
             ),
             Undecided::Unclosed { block, site } => write!(
                 f,
