@@ -192,6 +192,10 @@ pub fn order(of: &Order) -> String {
 
 fn which(of: &Which) -> String {
     match of {
+        // `rank 1` says what it is.
+        Which::First { thread, site } if thread.starts_with("rank ") => {
+            format!("{thread} first, at {site}")
+        }
         Which::First { thread, site } => format!("thread {thread} first, at {site}"),
         Which::Only => "when it happens".to_owned(),
         Which::Told(text) => text.clone(),
