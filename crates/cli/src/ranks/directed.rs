@@ -11,7 +11,6 @@ use std::time::Duration;
 use selvedge_engine::{Ending, Harm, Left, Limit};
 use selvedge_explore::rng::derive;
 use selvedge_model::{FindingId, Status, Verdict};
-use selvedge_report::case::Harm as Reported;
 use selvedge_report::{Case, Control, Order, Watched, Which};
 use selvedge_specs::NoCallbacks;
 use selvedge_spmd::findings::{Met, Race};
@@ -194,12 +193,12 @@ impl Executions<'_> {
                         .map_or(place.thread.clone(), |s| super::cases::thread(s.rank, s.slot)),
                     site: place.site.clone(),
                 },
-                harm: reported(harm),
+                harm: crate::control::cases::harm(harm),
                 outcome: crate::control::cases::outcome(&left.ending),
                 schedule: format!("{}/{execution}", self.seed),
             });
         }
-        confirmed.verdict = verdict(&judged, are_steady(&orders));
+        confirmed.verdict = verdict(&judged);
         Ok(())
     }
 
@@ -257,7 +256,7 @@ fn without_output(left: &Left) -> Left {
 /// The harm of each order. Two orders are compared with each other, one alone with the usual execution.
 fn judged(orders: &[Option<Forced>; 2], usual: &Left) -> [Option<Harm>; 2] {
     let [a, b] = orders;
-    let steady = are_steady(orders);
+    let steady = [a, b].into_iter().flatten().all(|order| order.steady);
     let harm = |of: &Option<Forced>, other: &Option<Forced>| {
         let of = &of.as_ref()?.left;
         let other = other.as_ref().map_or(usual, |other| &other.left);
@@ -265,33 +264,25 @@ fn judged(orders: &[Option<Forced>; 2], usual: &Left) -> [Option<Harm>; 2] {
             // The other order is the bad one.
             _ if other.is_worse(of) => Harm::Nothing,
             true => of.harm(other, &mut NoCallbacks),
-            false => without_output(of).harm(&without_output(other), &mut NoCallbacks),
+            false => match without_output(of).harm(&without_output(other), &mut NoCallbacks) {
+                Harm::Nothing => Harm::Unknown,
+                harm => harm,
+            },
         })
     };
-    [harm(a, b), harm(b, a)]
+    let known = |harm: Option<Harm>, of: &Option<Forced>| match (harm, of) {
+        // Both fail alike, and the usual execution does not: of what is not known.
+        (Some(Harm::Nothing), Some(of)) if of.left.is_worse(usual) => Some(Harm::Unknown),
+        (harm, _) => harm,
+    };
+    [known(harm(a, b), a), known(harm(b, a), b)]
 }
 
-/// Whether executions with the same order printed the same.
-fn are_steady(orders: &[Option<Forced>; 2]) -> bool {
-    orders.iter().flatten().all(|order| order.steady)
-}
-
-/// Harm that an order did is harm. That there is none is known only if both orders were forced and each always
-/// printed the same.
-fn verdict(judged: &[Option<Harm>; 2], steady: bool) -> Option<Verdict> {
+/// Harm that an order did is harm. That there is none is known only if both orders were forced.
+fn verdict(judged: &[Option<Harm>; 2]) -> Option<Verdict> {
     let worst = judged.iter().flatten().max()?;
-    let all_is_known = steady && judged.iter().all(Option::is_some);
-    (*worst != Harm::Nothing || all_is_known).then(|| worst.verdict())
-}
-
-fn reported(harm: Harm) -> Reported {
-    match harm {
-        Harm::Nothing => Reported::Nothing,
-        Harm::Output => Reported::Output,
-        Harm::State => Reported::State,
-        Harm::Exit => Reported::Exit,
-        Harm::Failure => Reported::Failure,
-    }
+    let both = judged.iter().all(Option::is_some);
+    worst.verdict().filter(|_| both || *worst > Harm::Nothing)
 }
 
 /// The candidates that share no statement with one before them, and the others.
@@ -334,7 +325,7 @@ mod tests {
     #[test]
     fn a_race_is_judged_by_what_its_orders_lead_to() {
         let usual = order(0, "1\n").expect("an order").left;
-        let verdict_of = |orders| verdict(&judged(&orders, &usual), are_steady(&orders));
+        let verdict_of = |orders| verdict(&judged(&orders, &usual));
         assert_eq!(verdict_of([order(0, "1\n2\n"), order(0, "2\n1\n")]), Some(Verdict::Benign));
         assert_eq!(verdict_of([order(0, "1\n"), order(0, "2\n")]), Some(Verdict::Harmful));
         let unsteady = order(0, "2\n").map(|order| Forced { steady: false, ..order });
@@ -345,6 +336,7 @@ mod tests {
             judged(&[order(0, "1\n"), order(1, "")], &usual),
             [Some(Harm::Nothing), Some(Harm::Exit)]
         );
+        assert_eq!(verdict_of([order(3, "1\n"), order(3, "1\n")]), None, "both fail");
         assert_eq!(verdict_of([order(3, "1\n"), None]), Some(Verdict::Harmful));
         assert_eq!(verdict_of([order(0, "1\n"), None]), None, "the other order is not known");
         assert_eq!(verdict_of([None, None]), None);
