@@ -14,7 +14,7 @@ struct Bundled {
     name: &'static str,
     sources: &'static [&'static str],
     headers: &'static [&'static str],
-    /// What some of its variables must have.
+    /// What some of its variables must have; nothing if clang cannot say it.
     attributes: &'static [(&'static str, &'static str)],
     /// What the annotated sources must contain.
     written: &'static [&'static str],
@@ -99,13 +99,24 @@ const CLASSES: Bundled = Bundled {
     attributes: &[
         ("Account.balance", "guarded_by(mutex)"),
         ("Account.entries", "guarded_by(mutex)"),
+        // No attribute can follow the definition of a variable.
+        ("visits", ""),
     ],
     written: &[
         "void add(long amount) SELVEDGE_REQUIRES(mutex) {",
         "long peek() const noexcept SELVEDGE_REQUIRES(mutex);",
         "void lock() const SELVEDGE_ACQUIRES(mutex) {",
         "int entries SELVEDGE_GUARDED_BY(mutex);",
+        "static long visits; /* visits: guarded-by visits_lock */",
     ],
+};
+
+const POINTED: Bundled = Bundled {
+    name: "pointed",
+    sources: &["pointed.c"],
+    headers: &[],
+    attributes: &[("hits", "guarded_by(*lock)")],
+    written: &["static long hits SELVEDGE_GUARDED_BY(*lock);"],
 };
 
 impl Bundled {
@@ -157,7 +168,8 @@ impl Bundled {
         assert_eq!(document["findings"], json!([]), "{}", stderr(&output));
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         for (variable, attribute) in self.attributes {
-            assert_eq!(of(&document, variable)["clang"], *attribute, "{variable}");
+            let expected = if attribute.is_empty() { Value::Null } else { json!(attribute) };
+            assert_eq!(of(&document, variable)["clang"], expected, "{variable}");
         }
         assert_eq!(self.texts(&right, ""), before, "the sources stay as they are");
         right.call("patch", &["-p1", "-i", "out.diff"]);
@@ -305,6 +317,22 @@ fn wrappers_around_locks_in_another_file() {
 #[test]
 fn reader_writer_locks() {
     RWLOCK.check("gcc");
+}
+
+/// Memory that is only ever copied as a whole has the names of the members too, and of locks that guard nothing with
+/// an attribute nothing is reported.
+#[test]
+fn a_lock_on_the_heap_and_records_that_are_copied() {
+    POINTED.check("gcc");
+    let project = POINTED.build("names", &[]);
+    let args =
+        ["infer", "discipline", "--clang", "--verify", "--format", "json", "--", "./program"];
+    let output = project.selvedge(&args);
+    let document = json(&output);
+    for member in ["record.key", "record.count", "record.flag", "record.when"] {
+        assert_eq!(of(&document, member)["discipline"], "guarded-by lock", "{member}");
+    }
+    assert!(stderr(&output).contains("of locks that guard no variable"), "{}", stderr(&output));
 }
 
 #[test]

@@ -134,7 +134,13 @@ impl Annotations {
             let guard = clang.and_then(|form| common_guard(&of, &declarations, form));
             let said = |line: &&Line| (line.variable.clone(), in_words(line));
             let of = of.iter().map(said).collect();
-            let variable = Variable { file, line, name, of, guard };
+            let mut variable = Variable { file, line, name, of, guard };
+            // In C++ what stands behind the definition of a variable adds no attribute to it.
+            let is_late = |g: &Guard| g.declared.as_ref().is_some_and(|d| d.cxx);
+            if variable.guard.as_ref().is_some_and(|g| is_late(g) && later(g, &variable).is_some())
+            {
+                variable.guard = None;
+            }
             annotations.items.push(Item { what: What::Variable(variable), dropped: false });
         }
         annotations

@@ -54,8 +54,13 @@ pub(super) fn infer(
     signals.forward_to(session.pid());
     let mut symbols = Symbols::default();
     let names = Names::new(symbolizer.clone(), directories);
-    let mut observer =
-        Inferring { hominy: Hominy::default(), findings: Findings::default(), names, seen };
+    let mut observer = Inferring {
+        hominy: Hominy::default(),
+        findings: Findings::default(),
+        names,
+        waiting: (0, Vec::new()),
+        seen,
+    };
     let mut resolver = symbolizer;
     let outcome = session.finish(&mut symbols, &mut resolver, &mut observer)?;
     if !outcome.attached || !outcome.instrumented {
@@ -73,22 +78,49 @@ pub(super) fn infer(
 /// How far members that were accessed alike may be apart in memory that was found as one.
 const MEMBERS: usize = 4;
 
+/// How many instances of one block wait for a name at most.
+const WAITING: usize = 1 << 16;
+
 struct Inferring<'a> {
     hominy: Hominy,
     findings: Findings,
     names: Names,
+    /// Instances in the block at an address: they are named together, because one may tell what another is.
+    waiting: (u64, Vec<Instance>),
     seen: &'a mut Seen,
 }
 
 impl Inferring<'_> {
     fn take(&mut self, symbols: &Symbols) {
         for found in self.hominy.take_instances() {
-            self.add(&found, symbols);
+            self.add(found, symbols);
+        }
+        self.name_waiting(symbols);
+    }
+
+    fn add(&mut self, found: Instance, symbols: &Symbols) {
+        let block = self.names.heap.at(found.bytes.start).map(|block| block.range.start);
+        if block != Some(self.waiting.0) || self.waiting.1.len() == WAITING {
+            self.name_waiting(symbols);
+        }
+        match block {
+            Some(block) => {
+                self.waiting.0 = block;
+                self.waiting.1.push(found);
+            }
+            None => self.name(&found, symbols),
         }
     }
 
+    fn name_waiting(&mut self, symbols: &Symbols) {
+        let all = std::mem::take(&mut self.waiting.1);
+        let places = |found: &Instance| found.places.iter().map(|p| symbols.site(p.site)).collect();
+        self.names.learn(all.iter().map(|found| (found.bytes.start, places(found))));
+        all.iter().for_each(|found| self.name(found, symbols));
+    }
+
     /// Names an instance. Bytes with the same history may belong to several members.
-    fn add(&mut self, found: &Instance, symbols: &Symbols) {
+    fn name(&mut self, found: &Instance, symbols: &Symbols) {
         let places: Vec<Site> = found.places.iter().map(|p| symbols.site(p.site)).collect();
         let mut last: Option<Named> = None;
         // Members are at least so far apart, nearly always.
@@ -112,7 +144,8 @@ impl Inferring<'_> {
     fn finish(mut self, symbols: &Symbols) {
         self.take(symbols);
         let mut hominy = std::mem::take(&mut self.hominy);
-        hominy.drain(|found| self.add(&found, symbols));
+        hominy.drain(|found| self.add(found, symbols));
+        self.name_waiting(symbols);
         for finding in &self.findings {
             let mut case = Case::new(finding, symbols);
             if let Subject::Memory(range) = finding.subject {
