@@ -81,11 +81,12 @@ fn vote<'a>(votes: &mut Votes<'a>, members: impl Iterator<Item = &'a Member>) {
     }
 }
 
-/// The member that most places name; of equals the one whose structure fills the block, then the largest.
-fn best(votes: &Votes<'_>, block: Option<Block>) -> Option<Member> {
+/// The member that most places name; of equals one as long as the accesses, then the one whose structure fills the
+/// block, then the largest.
+fn best(votes: &Votes<'_>, block: Option<Block>, len: u64) -> Option<Member> {
     let whole = |m: &Member| block.is_some_and(|b| fills(m, b));
     let order = |(count, m): &&(usize, &Member)| {
-        (*count, whole(m), m.size, std::cmp::Reverse((m.path.len(), m.of.clone())))
+        (*count, m.len == len, whole(m), m.size, std::cmp::Reverse((m.path.len(), m.of.clone())))
     };
     votes.values().max_by_key(order).map(|(_, member)| (*member).clone())
 }
@@ -181,7 +182,7 @@ impl Names {
         for (addr, places) in accessed.take(TRIES) {
             let Some(block) = self.heap.at(addr).copied() else { continue };
             let offset = addr - block.range.start;
-            let member = self.member(Some(offset), Some(block), &places, false);
+            let member = self.member(Some(offset), Some(block), 0, &places, false);
             let is_there = |m: &Member| m.is_at(offset) && fills(m, block);
             let Some(member) = member.filter(is_there) else { continue };
             let members = seen.entry(member.of.clone()).or_default();
@@ -200,8 +201,9 @@ impl Names {
         self.members()?.at_or_before(&of, offset).cloned()
     }
 
-    /// What the memory at an address is called that is accessed at these places.
-    pub(crate) fn variable(&mut self, addr: u64, places: &[Site], symbols: &Symbols) -> Named {
+    /// What memory is called that is accessed at these places.
+    pub(crate) fn variable(&mut self, bytes: Range, places: &[Site], symbols: &Symbols) -> Named {
+        let addr = bytes.start;
         if let Some((_, (end, name))) = self.arrays.range(..=addr).next_back()
             && addr < *end
         {
@@ -215,8 +217,9 @@ impl Names {
         }
         let block = self.heap.at(addr).copied();
         let offset = block.map(|b| addr - b.range.start);
-        let member =
-            self.member(offset, block, places, false).or_else(|| self.filled(block?, offset?));
+        let member = self
+            .member(offset, block, bytes.len, places, false)
+            .or_else(|| self.filled(block?, offset?));
         if let Some(member) = member {
             let name = format!("{}.{}", member.of, member.path);
             let object = block.zip(offset).map(|(block, offset)| {
@@ -280,7 +283,7 @@ impl Names {
         let Some(block) = block else { return fallback() };
         let offset = Some(addr - block.range.start);
         let sites: Vec<Site> = place.iter().map(|place| symbols.site(place.site)).collect();
-        if let Some(member) = self.member(offset, Some(block), &sites, true) {
+        if let Some(member) = self.member(offset, Some(block), 0, &sites, true) {
             return format!("{}.{}", member.of, member.path);
         }
         let there = self.devices.values().filter_map(|place| place.block);
@@ -293,11 +296,12 @@ impl Names {
     }
 
     /// The member that places name in the source, and that lies at an offset in a block. `lock` looks for
-    /// things that synchronize.
+    /// things that synchronize, `len` is the length of the accesses.
     fn member(
         &mut self,
         offset: Option<u64>,
         block: Option<Block>,
+        len: u64,
         places: &[Site],
         lock: bool,
     ) -> Option<Member> {
@@ -314,7 +318,7 @@ impl Names {
                 vote(&mut votes, all.filter(wanted).filter(|m| may_be_at(m, offset, block)));
             }
         }
-        if let Some(member) = best(&votes, block) {
+        if let Some(member) = best(&votes, block, len) {
             return Some(member);
         }
         // Otherwise a member of that name must fit the block, and nothing else.
@@ -331,7 +335,7 @@ impl Names {
                 let all = words(line).into_iter().flat_map(|w| members.named(w));
                 vote(&mut votes, all.filter(wanted).filter(fits));
             }
-            if let Some(member) = best(&votes, block) {
+            if let Some(member) = best(&votes, block, len) {
                 return Some(member);
             }
         }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::hominy::{Hominy, Instance};
-use selvedge_model::{Event, Findings, Op, Site, SiteId, Subject, Symbols};
+use selvedge_model::{Event, Findings, Op, Range, Site, SiteId, Subject, Symbols};
 use selvedge_report::{Bound, Case, Memory};
 use selvedge_runtime::{Form, Modules, Object, Observe, Options, Session};
 
@@ -125,7 +125,8 @@ impl Inferring<'_> {
         let mut last: Option<Named> = None;
         // Members are at least so far apart, nearly always.
         for addr in (found.bytes.start..found.bytes.end()).step_by(MEMBERS) {
-            let named = self.names.variable(addr, &places, symbols);
+            let rest = Range { start: addr, len: found.bytes.end() - addr };
+            let named = self.names.variable(rest, &places, symbols);
             let part_of = |last: &Named| {
                 let inside = named.name.strip_prefix(last.name.as_str());
                 inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
@@ -151,7 +152,7 @@ impl Inferring<'_> {
             if let Subject::Memory(range) = finding.subject {
                 let places: Vec<Site> =
                     finding.places.iter().map(|p| symbols.site(p.site)).collect();
-                let named = self.names.variable(range.start, &places, symbols);
+                let named = self.names.variable(range, &places, symbols);
                 case.subject = selvedge_report::Subject::Memory(Memory::Named(named.name));
             }
             for (place, of) in case.places.iter_mut().zip(&finding.places) {

@@ -36,7 +36,7 @@ use selvedge_specs::discipline::merge::Line;
 use self::clang::{Clang, Complaint, Position, Required, Said};
 use self::contracts::{Contracts, Key};
 use super::annotate::{Annotations, INCLUDE, What};
-use super::attribute::MemberForm;
+use super::attribute::{Guard, MemberForm};
 use crate::exit::Failure;
 use crate::program::compiler::{self, CompileCommand};
 use crate::program::symbolize::Declarations;
@@ -294,7 +294,7 @@ fn guards(annotations: &Annotations) -> BTreeSet<&str> {
         What::Variable(variable) => variable.guard.as_ref(),
         What::Function(_) | What::Alone(_) => None,
     });
-    guards.map(|guard| guard.name()).collect()
+    guards.map(Guard::name).collect()
 }
 
 /// `lock` of `&account::lock`, `this->lock` and `lock`.
