@@ -32,6 +32,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     // The comparison with shuttle and loom is a package of its own, so that nothing else builds them.
     let (package, rest) = match args.as_slice() {
         ["rust", rest @ ..] => ("selvedge-bench-rust", rest),
+        ["atomicity", ..] => ("selvedge-bench-rust", args.as_slice()),
         all => ("selvedge-bench", all),
     };
     cargo(&["build", "--release", "--package", package])?;
