@@ -315,6 +315,42 @@ fn trouble(report: &Value) -> Option<String> {
     other.map(str::to_owned).or_else(|| undecided.map(|n| format!("{n} interleavings undecided")))
 }
 
+/// The columns of table 5.1 that reports of a structure fill.
+#[derive(Default)]
+struct Columns {
+    interleavings: u64,
+    linearizable: u64,
+    not_linearizable: u64,
+    /// Serial orders that were looked at for each of both.
+    orders: [u64; 2],
+}
+
+impl Columns {
+    fn add(&mut self, report: &Value) {
+        let counts = &report["stats"]["interleavings"];
+        let number = |of: &Value| of.as_u64().unwrap_or(0);
+        self.interleavings += number(&counts["overlapping"]);
+        self.linearizable += number(&counts["linearizable"]);
+        self.not_linearizable += number(&counts["not_linearizable"]);
+        self.orders[0] += number(&counts["orders"]["linearizable"]);
+        self.orders[1] += number(&counts["orders"]["not_linearizable"]);
+    }
+
+    fn line(&self) -> String {
+        let average = |orders: u64, of: u64| match of {
+            0 => "-".to_owned(),
+            of => format!("{:.2}", orders as f64 / of as f64),
+        };
+        format!(
+            "interleavings {}, not linearizable {}, serial executions: linearizable {}, not {}",
+            self.interleavings,
+            self.not_linearizable,
+            average(self.orders[0], self.linearizable),
+            average(self.orders[1], self.not_linearizable)
+        )
+    }
+}
+
 /// Errors that users found: there, and gone where they are mended.
 pub(super) fn known(workshop: &Workshop) -> Result<Vec<Row>> {
     shown(workshop, &KNOWN)
@@ -342,6 +378,8 @@ fn shown(workshop: &Workshop, all: &[Known]) -> Result<Vec<Row>> {
                 None => !is_wrong && trouble(&report).is_none(),
             };
             let schedules = report["stats"]["schedules"].as_u64().unwrap_or(0);
+            let mut columns = Columns::default();
+            columns.add(&report);
             rows.push(Row {
                 program: known.what.to_owned(),
                 form: structure,
@@ -351,7 +389,7 @@ fn shown(workshop: &Workshop, all: &[Known]) -> Result<Vec<Row>> {
                     None => format!("linearizable in {schedules}"),
                 },
                 tsan: "-".into(),
-                remarks: trouble(&report).into_iter().collect(),
+                remarks: std::iter::once(columns.line()).chain(trouble(&report)).collect(),
             });
         }
     }
@@ -366,29 +404,29 @@ pub(super) fn today(workshop: &Workshop) -> Result<Vec<Row>> {
     for today in &TODAY {
         let weak: Vec<&str> = today.weak.iter().map(|(operation, _)| *operation).collect();
         let weak = weak.join(",");
-        let (mut remarks, mut interleavings) = (Vec::new(), 0);
+        let (mut remarks, mut columns) = (Vec::new(), Columns::default());
         for number in 0..SCENARIOS {
             let scenario = scenario(today, number);
             let scenario: Vec<&str> = scenario.iter().map(String::as_str).collect();
             let command = [&[&*harness, today.name, "--weak", &weak][..], &scenario[..]].concat();
             let strategy = if number % 2 == 0 { "interrupt" } else { "mix" };
             let report = explored(workshop, (strategy, FEWER), &command)?;
-            let counts = &report["stats"]["interleavings"];
-            interleavings += counts["overlapping"].as_u64().unwrap_or(0);
+            columns.add(&report);
             if let Some((names, _)) = violation(&report) {
                 remarks.push(format!("not linearizable: {} in {scenario:?}", names.join(", ")));
             } else if let Some(trouble) = trouble(&report) {
                 remarks.push(format!("{trouble} in {scenario:?}"));
             }
         }
-        let works = remarks.is_empty() && interleavings > 0;
+        let works = remarks.is_empty() && columns.interleavings > 0;
+        remarks.push(columns.line());
         remarks
             .extend(today.weak.iter().map(|(operation, why)| format!("weak: {operation}: {why}")));
         rows.push(Row {
             program: today.name.to_owned(),
             form: "today's",
             works,
-            findings: format!("linearizable, {interleavings}"),
+            findings: format!("{SCENARIOS} scenarios"),
             tsan: "-".into(),
             remarks,
         });
