@@ -245,6 +245,12 @@ pub(crate) struct Test {
     /// Directed executions for each prediction
     #[arg(long, value_name = "N", default_value_t = selvedge_explore::directed::ATTEMPTS)]
     pub(crate) attempts: u64,
+    /// How long a rank of an MPI program waits for another one; doubled with each attempt, up to 16 times
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = duration)]
+    pub(crate) pause: Duration,
+    /// A command that starts the ranks of an MPI program, besides mpirun, mpiexec, oshrun and srun
+    #[arg(long, value_name = "NAME")]
+    pub(crate) launcher: Option<String>,
     /// The program is one deterministic block that ensures this output, byte by byte: `stdout` or
     /// `file:PATH`; can be repeated
     #[arg(long, value_name = "OUTPUT", value_parser = Ensured::parse)]

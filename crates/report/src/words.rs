@@ -192,6 +192,10 @@ pub fn order(of: &Order) -> String {
 
 fn which(of: &Which) -> String {
     match of {
+        // `rank 1` says what it is.
+        Which::First { thread, site } if thread.starts_with("rank ") => {
+            format!("{thread} first, at {site}")
+        }
         Which::First { thread, site } => format!("thread {thread} first, at {site}"),
         Which::Only => "when it happens".to_owned(),
         Which::Told(text) => text.clone(),
@@ -214,6 +218,12 @@ pub fn compared(of: &Compared) -> [String; 2] {
 /// What an order led to.
 pub fn led_to(of: &Order) -> String {
     match of.harm {
+        Harm::Unknown => match &of.outcome {
+            Outcome::Failed { .. } => {
+                format!("{}; whether the finding is the cause is not known", outcome(&of.outcome))
+            }
+            Outcome::Undecided | Outcome::Exit(_) | Outcome::Told(_) => outcome(&of.outcome),
+        },
         Harm::Nothing => match &of.outcome {
             // It fails in the same way without the finding, or how it ends is not known.
             Outcome::Failed { .. } => {

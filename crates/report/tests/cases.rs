@@ -86,7 +86,7 @@ fn an_order_that_fails_is_not_called_right() {
     let right = told(&Outcome::Exit(0), Harm::Nothing);
     assert_eq!(right, "nothing wrong (exit code 0)");
     for outcome in [failed, Outcome::Undecided] {
-        for harm in [Harm::Nothing, Harm::Failure] {
+        for harm in [Harm::Unknown, Harm::Nothing, Harm::Failure] {
             assert!(!told(&outcome, harm).contains("nothing wrong"), "{outcome:?}");
         }
     }

@@ -441,14 +441,14 @@ impl Summary {
         let suspected = matches!(target, Some(Target::Split { region: None, .. }));
         match tried.confirmed() {
             // That two regions belong together is a suspicion, and only harm confirms it.
-            Some(confirmed) if suspected && confirmed.harm == Harm::Nothing => {
+            Some(confirmed) if suspected && confirmed.harm <= Harm::Nothing => {
                 self.unconfirmed(tried);
                 None
             }
             Some(confirmed) if !shows_itself => {
                 let finding = Finding {
                     status: Status::Confirmed,
-                    verdict: Some(confirmed.harm.verdict()),
+                    verdict: confirmed.harm.verdict(),
                     ..tried.finding.clone()
                 };
                 let place = |&site: &_| tried.symbols.site(site);

@@ -3,8 +3,10 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`predict`] | native runs and controlled executions become predictions |
+//! | [`ranks`] | the same for jobs of MPI ranks |
 
 mod predict;
+pub(crate) mod ranks;
 
 use std::sync::Arc;
 
@@ -30,8 +32,8 @@ use crate::store::Journal;
 
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
-    if is_launcher(&args.command[0], None) {
-        return Err(Failure::RanksNotControlled("test"));
+    if is_launcher(&args.command[0], args.launcher.as_deref()) {
+        return ranks::run(args);
     }
     let suppressions = Suppressions::load(&args.suppressions)?;
     let program = ControlledProgram::find(&args.command, args.budget.patience())?;
