@@ -171,7 +171,7 @@ struct ByProgram<'a> {
 impl Naming for ByProgram<'_> {
     fn rule(&mut self, bytes: Range, site: SiteId) -> Option<usize> {
         let places: [Site; 1] = [self.symbols.site(site)];
-        let named = self.names.variable(bytes.start, &places, self.symbols);
+        let named = self.names.variable(bytes, &places, self.symbols);
         let rule = self.rules.get(&named.name).copied();
         if rule.is_some() {
             self.known.insert(bytes.start, named);
