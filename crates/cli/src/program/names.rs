@@ -39,7 +39,7 @@ pub(crate) struct Named {
 /// Names the memory of one run.
 pub(crate) struct Names {
     symbolizer: SharedSymbolizer,
-    pub(crate) modules: Modules,
+    modules: Modules,
     pub(crate) heap: Heap,
     devices: HashMap<Device, Place>,
     /// Directories of source files.
@@ -52,7 +52,26 @@ pub(crate) struct Names {
     pub(crate) lacks_types: bool,
     /// The structure that fills the block at an address.
     filling: Option<(u64, String)>,
+    /// Members that were looked for before, of objects that are allocated and used in the same way many times.
+    looked_for: HashMap<Wanted, Option<Member>>,
+    /// The names of addresses with static storage that were asked for before.
+    named: HashMap<u64, Option<String>>,
 }
+
+/// Memory whose member is looked for.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Wanted {
+    /// The offset in the block, and the block's length.
+    within: Option<(u64, u64)>,
+    /// The length of the accesses.
+    len: u64,
+    places: Vec<SiteId>,
+    /// Whether it is something that synchronizes.
+    lock: bool,
+}
+
+/// So many of them are remembered.
+const REMEMBERED: usize = 1 << 16;
 
 /// Where a device lies, when it is used first.
 #[derive(Clone, Copy)]
@@ -83,28 +102,27 @@ fn vote<'a>(votes: &mut Votes<'a>, members: impl Iterator<Item = &'a Member>) {
 
 /// The member that most places name; of equals one as long as the accesses, then the one whose structure fills the
 /// block, then the largest.
-fn best(votes: &Votes<'_>, block: Option<Block>, len: u64) -> Option<Member> {
-    let whole = |m: &Member| block.is_some_and(|b| fills(m, b));
+fn best(votes: &Votes<'_>, within: Option<(u64, u64)>, len: u64) -> Option<Member> {
+    let whole = |m: &Member| within.is_some_and(|(_, of)| fills(m, of));
     let order = |(count, m): &&(usize, &Member)| {
         (*count, m.len == len, whole(m), m.size, std::cmp::Reverse((m.path.len(), m.of.clone())))
     };
     votes.values().max_by_key(order).map(|(_, member)| (*member).clone())
 }
 
-/// Whether one or several structures with this member fill a block, but for what malloc rounds sizes up by.
-fn fills(member: &Member, block: Block) -> bool {
+/// Whether one or several structures with this member fill a block of a length, but for what malloc rounds sizes up by.
+fn fills(member: &Member, len: u64) -> bool {
     const ROUNDED: u64 = 16;
-    let (len, size) = (block.range.len, member.size);
-    size > 0 && len >= size && len % size < ROUNDED
+    member.size > 0 && len >= member.size && len % member.size < ROUNDED
 }
 
 /// Whether a member may be at an offset in a block: of one structure, of an array of them, or of memory that
 /// the program hands out by itself.
-fn may_be_at(member: &Member, offset: Option<u64>, block: Option<Block>) -> bool {
+fn may_be_at(member: &Member, within: Option<(u64, u64)>) -> bool {
     const MANY: u64 = 16;
-    let (Some(block), Some(offset)) = (block, offset) else { return true };
-    let len = block.range.len;
-    len > MANY * member.size || len >= member.size && member.is_at(offset)
+    within.is_none_or(|(offset, len)| {
+        len > MANY * member.size || len >= member.size && member.is_at(offset)
+    })
 }
 
 impl Members {
@@ -159,7 +177,16 @@ impl Names {
             arrays: BTreeMap::new(),
             lacks_types: false,
             filling: None,
+            looked_for: HashMap::new(),
+            named: HashMap::new(),
         }
+    }
+
+    /// These modules are loaded now.
+    pub(crate) fn mapped(&mut self, modules: &Modules) {
+        self.modules = modules.clone();
+        self.named.clear();
+        self.looked_for.clear();
     }
 
     /// Something that synchronizes lies at an address.
@@ -174,7 +201,11 @@ impl Names {
     }
 
     /// Learns from the places that access addresses of one block what structures fill it, for names of its other memory.
-    pub(crate) fn learn(&mut self, accessed: impl Iterator<Item = (u64, Vec<Site>)>) {
+    pub(crate) fn learn(
+        &mut self,
+        accessed: impl Iterator<Item = (u64, Vec<SiteId>)>,
+        symbols: &Symbols,
+    ) {
         const ENOUGH: usize = 2;
         const TRIES: usize = 256;
         self.filling = None;
@@ -182,8 +213,9 @@ impl Names {
         for (addr, places) in accessed.take(TRIES) {
             let Some(block) = self.heap.at(addr).copied() else { continue };
             let offset = addr - block.range.start;
-            let member = self.member(Some(offset), Some(block), 0, &places, false);
-            let is_there = |m: &Member| m.is_at(offset) && fills(m, block);
+            let within = Some((offset, block.range.len));
+            let member = self.member(Wanted { within, len: 0, places, lock: false }, symbols);
+            let is_there = |m: &Member| m.is_at(offset) && fills(m, block.range.len);
             let Some(member) = member.filter(is_there) else { continue };
             let members = seen.entry(member.of.clone()).or_default();
             members.insert(member.path);
@@ -202,24 +234,27 @@ impl Names {
     }
 
     /// What memory is called that is accessed at these places.
-    pub(crate) fn variable(&mut self, bytes: Range, places: &[Site], symbols: &Symbols) -> Named {
+    pub(crate) fn variable(&mut self, bytes: Range, places: &[SiteId], symbols: &Symbols) -> Named {
         let addr = bytes.start;
         if let Some((_, (end, name))) = self.arrays.range(..=addr).next_back()
             && addr < *end
         {
             return Named { name: name.clone(), object: None, element: None };
         }
-        let data = self.symbolizer.borrow_mut().data(addr, &self.modules);
+        let block = self.heap.at(addr).copied();
+        let data = match block {
+            Some(_) => None,
+            None => self.symbolizer.borrow_mut().data(addr, &self.modules),
+        };
         if let Some(name) = data {
             self.remember_array(addr, &name);
             let element = element(&name).map(|(element, _)| element.to_owned());
             return Named { name: array(&name, false), object: None, element };
         }
-        let block = self.heap.at(addr).copied();
         let offset = block.map(|b| addr - b.range.start);
-        let member = self
-            .member(offset, block, bytes.len, places, false)
-            .or_else(|| self.filled(block?, offset?));
+        let within = block.map(|b| (addr - b.range.start, b.range.len));
+        let wanted = Wanted { within, len: bytes.len, places: places.to_vec(), lock: false };
+        let member = self.member(wanted, symbols).or_else(|| self.filled(block?, offset?));
         if let Some(member) = member {
             let name = format!("{}.{}", member.of, member.path);
             let object = block.zip(offset).map(|(block, offset)| {
@@ -236,7 +271,7 @@ impl Names {
                 let offset = addr - block.range.start;
                 format!("heap block from {}+{offset}", symbols.site(block.site))
             }),
-            None => match places.iter().find_map(Site::frame) {
+            None => match places.iter().find_map(|&p| symbols.site(p).frame().cloned()) {
                 Some(frame) => format!("stack of {}", frame.function),
                 None => "memory without a name".to_owned(),
             },
@@ -277,13 +312,18 @@ impl Names {
                 return format!("this.{}", member.path);
             }
         }
-        if let Some(name) = self.symbolizer.borrow_mut().data(addr, &self.modules) {
-            return seen_from(&name, of.element.as_deref());
-        }
-        let Some(block) = block else { return fallback() };
-        let offset = Some(addr - block.range.start);
-        let sites: Vec<Site> = place.iter().map(|place| symbols.site(place.site)).collect();
-        if let Some(member) = self.member(offset, Some(block), 0, &sites, true) {
+        let Some(block) = block else {
+            let (symbolizer, modules) = (&self.symbolizer, &self.modules);
+            let named = self.named.entry(addr);
+            let name = named.or_insert_with(|| symbolizer.borrow_mut().data(addr, modules));
+            return match name {
+                Some(name) => seen_from(name, of.element.as_deref()),
+                None => fallback(),
+            };
+        };
+        let within = Some((addr - block.range.start, block.range.len));
+        let places = place.iter().map(|place| place.site).collect();
+        if let Some(member) = self.member(Wanted { within, len: 0, places, lock: true }, symbols) {
             return format!("{}.{}", member.of, member.path);
         }
         let there = self.devices.values().filter_map(|place| place.block);
@@ -295,47 +335,52 @@ impl Names {
         }
     }
 
-    /// The member that places name in the source, and that lies at an offset in a block. `lock` looks for
-    /// things that synchronize, `len` is the length of the accesses.
-    fn member(
-        &mut self,
-        offset: Option<u64>,
-        block: Option<Block>,
-        len: u64,
-        places: &[Site],
-        lock: bool,
-    ) -> Option<Member> {
+    /// The member that places name in the source, and that lies at an offset in a block.
+    fn member(&mut self, wanted: Wanted, symbols: &Symbols) -> Option<Member> {
+        if let Some(found) = self.looked_for.get(&wanted) {
+            return found.clone();
+        }
+        let found = self.look_for(&wanted, symbols);
+        if self.looked_for.len() == REMEMBERED {
+            self.looked_for.clear();
+        }
+        self.looked_for.insert(wanted, found.clone());
+        found
+    }
+
+    fn look_for(&mut self, wanted: &Wanted, symbols: &Symbols) -> Option<Member> {
+        let sites = wanted.places.iter().map(|&place| symbols.site(place));
         let lines: Vec<(String, String)> =
-            places.iter().filter_map(|site| Some((function(site), self.line(site)?))).collect();
+            sites.filter_map(|site| Some((function(&site), self.line(&site)?))).collect();
+        let (within, len) = (wanted.within, wanted.len);
         let members = self.members()?;
-        let wanted = |m: &&Member| !lock || m.synchronizes;
+        let wanted = |m: &&Member| !wanted.lock || m.synchronizes;
         // The variable before `->` has a type.
         let mut votes: Votes<'_> = BTreeMap::new();
         for (function, line) in &lines {
             for (variable, member) in accesses_in(line) {
                 let Some(of) = members.local(function, variable) else { continue };
                 let all = members.of(of).filter(|m| m.path == member || m.name() == member);
-                vote(&mut votes, all.filter(wanted).filter(|m| may_be_at(m, offset, block)));
+                vote(&mut votes, all.filter(wanted).filter(|m| may_be_at(m, within)));
             }
         }
-        if let Some(member) = best(&votes, block, len) {
+        if let Some(member) = best(&votes, within, len) {
             return Some(member);
         }
         // Otherwise a member of that name must fit the block, and nothing else.
-        let fits = |m: &&Member| match (block, offset) {
-            (Some(block), Some(offset)) => {
-                let exactly = block.range.len % m.size == 0;
-                let one = block.range.len < 2 * m.size && fills(m, block);
+        let fits = |m: &&Member| {
+            within.is_some_and(|(offset, of)| {
+                let exactly = of % m.size == 0;
+                let one = of < 2 * m.size && fills(m, of);
                 (exactly || one) && m.is_at(offset)
-            }
-            _ => false,
+            })
         };
         for words in [members_in as fn(&str) -> Vec<&str>, words_in] {
             for (_, line) in &lines {
                 let all = words(line).into_iter().flat_map(|w| members.named(w));
                 vote(&mut votes, all.filter(wanted).filter(fits));
             }
-            if let Some(member) = best(&votes, block, len) {
+            if let Some(member) = best(&votes, within, len) {
                 return Some(member);
             }
         }

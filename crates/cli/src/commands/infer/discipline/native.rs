@@ -7,7 +7,7 @@ use std::process::Command;
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::hominy::{Hominy, Instance};
-use selvedge_model::{Event, Findings, Op, Range, Site, SiteId, Subject, Symbols};
+use selvedge_model::{Event, Findings, Op, Range, SiteId, Subject, Symbols};
 use selvedge_report::{Bound, Case, Memory};
 use selvedge_runtime::{Form, Modules, Object, Observe, Options, Session};
 
@@ -67,7 +67,7 @@ pub(super) fn infer(
         let why = only_synchronization(&program);
         return Err(Failure::Unobservable { path: program.path, why });
     }
-    observer.names.modules = outcome.modules;
+    observer.names.mapped(&outcome.modules);
     observer.finish(&symbols);
     if outcome.lost > 0 {
         seen.report.stats.bounds.push(Bound::Events(outcome.lost));
@@ -114,14 +114,14 @@ impl Inferring<'_> {
 
     fn name_waiting(&mut self, symbols: &Symbols) {
         let all = std::mem::take(&mut self.waiting.1);
-        let places = |found: &Instance| found.places.iter().map(|p| symbols.site(p.site)).collect();
-        self.names.learn(all.iter().map(|found| (found.bytes.start, places(found))));
+        let places = |found: &Instance| found.places.iter().map(|p| p.site).collect();
+        self.names.learn(all.iter().map(|found| (found.bytes.start, places(found))), symbols);
         all.iter().for_each(|found| self.name(found, symbols));
     }
 
     /// Names an instance. Bytes with the same history may belong to several members.
     fn name(&mut self, found: &Instance, symbols: &Symbols) {
-        let places: Vec<Site> = found.places.iter().map(|p| symbols.site(p.site)).collect();
+        let places: Vec<SiteId> = found.places.iter().map(|p| p.site).collect();
         let mut last: Option<Named> = None;
         // Members are at least so far apart, nearly always.
         for addr in (found.bytes.start..found.bytes.end()).step_by(MEMBERS) {
@@ -150,8 +150,7 @@ impl Inferring<'_> {
         for finding in &self.findings {
             let mut case = Case::new(finding, symbols);
             if let Subject::Memory(range) = finding.subject {
-                let places: Vec<Site> =
-                    finding.places.iter().map(|p| symbols.site(p.site)).collect();
+                let places: Vec<SiteId> = finding.places.iter().map(|p| p.site).collect();
                 let named = self.names.variable(range, &places, symbols);
                 case.subject = selvedge_report::Subject::Memory(Memory::Named(named.name));
             }
@@ -191,6 +190,6 @@ impl Observe for Inferring<'_> {
     }
 
     fn mapped(&mut self, modules: &Modules) {
-        self.names.modules = modules.clone();
+        self.names.mapped(modules);
     }
 }
