@@ -229,9 +229,9 @@ struct Lines {
 impl Lines {
     fn new(store: &Path) -> Result<Lines, Failure> {
         let name = format!("ranks-{}", std::process::id());
-        let elsewhere = empty(std::env::temp_dir().join(format!("selvedge-{name}")))?;
+        let elsewhere = empty(&std::env::temp_dir().join(format!("selvedge-{name}")))?;
         // A store that cannot be written to loses no finding of this run.
-        let stored = empty(store.join(name)).unwrap_or_else(|_| elsewhere.clone());
+        let stored = empty(&store.join(name)).unwrap_or_else(|_| elsewhere.clone());
         Ok(Lines { stored, elsewhere })
     }
 
@@ -255,11 +255,11 @@ impl Lines {
 }
 
 /// An empty directory at a path.
-fn empty(path: PathBuf) -> Result<PathBuf, Failure> {
-    let failed = |error| Failure::Write { path: path.clone(), error };
+fn empty(path: &Path) -> Result<PathBuf, Failure> {
+    let failed = |error| Failure::Write { path: path.to_owned(), error };
     // What an earlier process of this number left was read, or its reader was killed.
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).map_err(failed)?;
+    let _ = fs::remove_dir_all(path);
+    fs::create_dir_all(path).map_err(failed)?;
     path.canonicalize().map_err(failed)
 }
 

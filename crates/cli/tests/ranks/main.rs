@@ -14,6 +14,7 @@
 //! the programs in [`DIRECTED`] have them, and all have them if `CORPUS_RUNS` is set.
 
 mod faults;
+mod kernels;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         flattened().map_err(Failed::from)
     }));
     trials.extend(faults::trials());
+    trials.extend(kernels::trials(asked.is_some()));
     libtest_mimic::run(&args, trials).exit_code()
 }
 
