@@ -134,6 +134,9 @@ mod tests {
         assert_eq!(failed.harm(&usual, judge), Harm::Failure);
         assert_eq!(failed.harm(&failed, judge), Harm::Nothing);
         assert_eq!(usual.harm(&failed, judge), Harm::Nothing);
+        assert!(usual.is_sound(Some(&usual)) && left(0, "c").is_sound(Some(&usual)));
+        assert!(left(1, "a").is_sound(None) && left(1, "a").is_sound(Some(&left(2, "a"))));
+        assert!(!left(1, "a").is_sound(Some(&usual)) && !failed.is_sound(None));
     }
 
     fn ensuring(value: i32, output: &str) -> Left {

@@ -215,6 +215,28 @@ pub fn compared(of: &Compared) -> [String; 2] {
     [format!("{first}: {}", outcome(&of.outcome)), format!("{second}: {}", outcome(&of.against))]
 }
 
+/// What orders led to, a sentence for each; orders of a kind that led to the same are told once.
+pub fn outcomes(of: &[Order]) -> Vec<String> {
+    let mut told: Vec<(Option<&Site>, String, String, usize)> = Vec::new();
+    for of in of {
+        let site = match &of.which {
+            Which::First { site, .. } => Some(site),
+            Which::Only | Which::Told(_) => None,
+        };
+        let led_to = led_to(of);
+        match told.iter_mut().find(|(at, _, known, _)| (*at, known) == (site, &led_to)) {
+            Some((.., more)) if site.is_some() => *more += 1,
+            _ => told.push((site, order(of), led_to, 0)),
+        }
+    }
+    let sentence = |(_, order, led_to, more): (_, String, String, usize)| match more {
+        0 => format!("{order}: {led_to}"),
+        1 => format!("{order}: {led_to} (with another thread, too)"),
+        n => format!("{order}: {led_to} (with {n} other threads, too)"),
+    };
+    told.into_iter().map(sentence).collect()
+}
+
 /// What an order led to.
 pub fn led_to(of: &Order) -> String {
     match of.harm {
