@@ -51,6 +51,12 @@ pub enum Misuse {
     },
     /// A thread has ended and was neither joined nor detached.
     NeverJoined,
+    /// A rank accesses a window outside of an access epoch.
+    NoEpoch,
+    /// A rank accesses memory that is not in the target's part of a window.
+    BeyondWindow,
+    /// A rank frees a window while an access epoch is open.
+    FreedInEpoch,
 }
 
 /// A thread's part in a misuse: what it does with what is misused.

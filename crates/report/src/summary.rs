@@ -89,6 +89,12 @@ pub enum Bound {
     Accesses(u64),
     /// Loads and stores of the program were not seen, only its calls of MPI.
     CallsOnly,
+    /// Loads and stores of some ranks were not seen.
+    SomeCallsOnly,
+    /// A rank was built by another version.
+    OtherVersion,
+    /// A job has started ranks of another one.
+    Spawned,
     /// The sentence that an earlier version stored.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
@@ -127,6 +133,15 @@ impl Bound {
             }
             Bound::CallsOnly => {
                 "the program is not instrumented: its calls of MPI were seen, and its loads and stores were not".to_owned()
+            }
+            Bound::SomeCallsOnly => {
+                "some ranks are not instrumented: their calls of MPI were seen, and their loads and stores were not".to_owned()
+            }
+            Bound::OtherVersion => {
+                "a rank was built by another version of Selvedge, so its loads and stores were not seen: build the program again".to_owned()
+            }
+            Bound::Spawned => {
+                "the job has started another job (MPI_Comm_spawn): each was analysed for itself, and what they do to each other was not".to_owned()
             }
             Bound::Told(text) => text.clone(),
         }

@@ -10,6 +10,7 @@ struct comm {
     uint64_t number;
     int all;  /* It has every rank of the job. */
     int same; /* Its ranks have the numbers that they have in MPI_COMM_WORLD. */
+    int foreign; /* It has ranks of another job. */
     MPI_Group group;
     struct comm *next;
 };
@@ -19,6 +20,8 @@ struct window {
     struct comm *comm;
     int unit;   /* The displacement unit of all ranks, */
     int *units; /* or of each, if they differ. */
+    int64_t len; /* The bytes of each rank's part; -1 if that is not known, */
+    int64_t *lens; /* or of each, if they differ. */
     uint32_t *posted, *started;
     size_t posted_count, started_count;
 };

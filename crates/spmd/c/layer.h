@@ -36,7 +36,7 @@ enum sv_completion { SV_FENCE, SV_COMPLETE, SV_UNLOCK, SV_FLUSH, SV_FLUSH_LOCAL,
 enum sv_epoch { SV_POST, SV_START, SV_END, SV_WAIT };
 
 void sv_attach(void);
-void sv_start(int rank, int size, const struct sv_table *table);
+void sv_start(int rank, int size, const struct sv_table *table, uint64_t job);
 void sv_finish(void);
 void sv_enter(uintptr_t pc);
 void sv_leave(void);
@@ -66,7 +66,9 @@ void sv_barrier_leave(uint32_t barrier);
 uint32_t sv_split_enter(void);
 void sv_split_request(uint64_t request, uint32_t barrier);
 void sv_epoch(int what, uint64_t window, const uint32_t *ranks, size_t count);
-void sv_misuse(const char *what);
+void sv_fenced(uint64_t window, int opens);
+void sv_check(const char *call, uint64_t window, uint32_t target, int64_t start, int64_t end, int64_t limit);
+void sv_check_free(uint64_t window);
 
 /* OpenSHMEM: see rank/src/ffi/symmetric.rs. A value that a rank may wait for: none (0), a known one (1), or what an
    update leaves (2). */

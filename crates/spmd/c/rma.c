@@ -36,6 +36,18 @@ static int tell(int before, const char *name, struct window *w, int target, MPI_
     return turn;
 }
 
+/* Looks whether MPI allows the call, which may end the program if it does not. */
+static void check(const char *name, struct window *w, int target, MPI_Aint disp, int count, MPI_Datatype type) {
+    MPI_Aint bound, extent, least, most;
+    PMPI_Type_get_extent(type, &bound, &extent);
+    PMPI_Type_get_true_extent(type, &least, &most);
+    int64_t start = (int64_t)disp * unit_of(w, target) + least, end = start;
+    if (count > 0)
+        end += (int64_t)(count - 1) * extent + most;
+    int64_t limit = w->lens ? w->lens[target] : w->len;
+    sv_check(name, w->number, sv_world_of(w->comm, target), start, end, extent < 0 ? -1 : limit);
+}
+
 /* It is this call's turn: brings it to its target as far as that is possible before its epoch ends. */
 static void hurry(int turn, int target, MPI_Win win) {
     if (turn == 2)
@@ -50,6 +62,8 @@ static void hurry(int turn, int target, MPI_Win win) {
     ENTER;                                                                                                             \
     struct window *w = outer && target != MPI_PROC_NULL ? sv_window_of(win) : NULL;                                    \
     int turn = 0;                                                                                                      \
+    if (w)                                                                                                             \
+        check(NAME, w, target, disp, COUNT, TYPE);                                                                     \
     if (w && sv_testing) {                                                                                             \
         struct memory mem = {0};                                                                                       \
         BUFFERS;                                                                                                       \
@@ -135,7 +149,7 @@ int MPI_Compare_and_swap(const void *from, const void *compare, void *into, MPI_
 int MPI_Win_fence(int assertion, MPI_Win win) {
     ENTER;
     /* With MPI_MODE_NOPRECEDE there is nothing to complete, and the call need not wait for others. */
-    struct window *w = outer && !(assertion & MPI_MODE_NOPRECEDE) ? sv_window_of(win) : NULL;
+    struct window *any = outer ? sv_window_of(win) : NULL, *w = assertion & MPI_MODE_NOPRECEDE ? NULL : any;
     uint32_t k = 0;
     if (w) {
         sv_hold(SV_FENCE, w->number, -1);
@@ -143,6 +157,8 @@ int MPI_Win_fence(int assertion, MPI_Win win) {
         k = w->comm->all ? sv_barrier_enter() : sv_collective_enter(w->number, 1);
     }
     int result = PMPI_Win_fence(assertion, win);
+    if (any)
+        sv_fenced(any->number, !(assertion & MPI_MODE_NOSUCCEED));
     if (w && w->comm->all) {
         sv_barrier_leave(k);
         sv_exchange();

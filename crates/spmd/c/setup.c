@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int sv_up, sv_world_size, sv_world_rank;
 __thread int sv_inside;
@@ -85,6 +86,15 @@ static struct comm *describe(MPI_Comm comm, uint64_t number) {
     new->number = number;
     new->all = relation != MPI_UNEQUAL;
     new->same = relation == MPI_IDENT;
+    if (!new->all) {
+        MPI_Group others;
+        int count = 0;
+        PMPI_Group_difference(new->group, world_group, &others);
+        PMPI_Group_size(others, &count);
+        new->foreign = count > 0;
+        if (others != MPI_GROUP_EMPTY)
+            PMPI_Group_free(&others);
+    }
     new->next = comms;
     comms = new;
     return new;
@@ -97,6 +107,17 @@ static uint64_t agree(MPI_Comm comm) {
     return number;
 }
 
+/* A job that another one has spawned has a number, the same in all its ranks. */
+static uint64_t job_number(void) {
+    MPI_Comm parent = MPI_COMM_NULL;
+    PMPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL)
+        return 0;
+    uint64_t number = (uint64_t)getpid();
+    PMPI_Bcast(&number, 1, MPI_UINT64_T, 0, transport);
+    return number;
+}
+
 void sv_set_up(void) {
     PMPI_Comm_rank(MPI_COMM_WORLD, &sv_world_rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &sv_world_size);
@@ -106,7 +127,7 @@ void sv_set_up(void) {
     PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &win_key, NULL);
     PMPI_Comm_set_attr(MPI_COMM_WORLD, comm_key, describe(MPI_COMM_WORLD, 1));
     PMPI_Comm_set_attr(MPI_COMM_SELF, comm_key, describe(MPI_COMM_SELF, ((uint64_t)sv_world_rank + 1) << 32));
-    sv_start(sv_world_rank, sv_world_size, &table);
+    sv_start(sv_world_rank, sv_world_size, &table, job_number());
     if (sv_confirms())
         sv_board_up(transport);
     sv_up = 1;
@@ -139,8 +160,12 @@ void sv_comm_made(MPI_Comm comm) {
     if (comm == MPI_COMM_NULL)
         return;
     PMPI_Comm_test_inter(comm, &inter);
-    if (!inter)
-        PMPI_Comm_set_attr(comm, comm_key, describe(comm, agree(comm)));
+    if (inter)
+        return;
+    struct comm *new = describe(comm, agree(comm));
+    /* Ranks of another job have no number in this one: what they do is not followed. */
+    if (!new->foreign)
+        PMPI_Comm_set_attr(comm, comm_key, new);
 }
 
 uint32_t sv_world_of(const struct comm *comm, int rank) {
@@ -181,17 +206,26 @@ static uint64_t address(const void *at) {
 /* A window was made with this memory of this rank. `shared`: other ranks' memory can be loaded and stored. */
 static void window_made(MPI_Win win, MPI_Comm comm, const void *base, MPI_Aint len, int unit, int shared) {
     struct window *new = calloc(1, sizeof *new);
-    int size, rank, least[2] = {unit, -unit}, most[2];
+    int size, rank;
+    int64_t mine[4] = {unit, -unit, len, -len}, most[4];
     PMPI_Comm_size(comm, &size);
     PMPI_Comm_rank(comm, &rank);
     uint64_t number = agree(comm);
     new->number = number;
     new->comm = describe(comm, number);
-    PMPI_Allreduce(least, most, 2, MPI_INT, MPI_MAX, comm);
+    if (new->comm->foreign)
+        return;
+    PMPI_Allreduce(mine, most, 4, MPI_INT64_T, MPI_MAX, comm);
     new->unit = unit;
     if (most[0] != -most[1]) {
         new->units = malloc(sizeof(int) * (size_t)size);
         PMPI_Allgather(&unit, 1, MPI_INT, new->units, 1, MPI_INT, comm);
+    }
+    /* A dynamic window has no memory of its own, and the parts of a shared one may be one piece. */
+    new->len = base && !shared ? len : -1;
+    if (most[2] != -most[3] && !shared) {
+        new->lens = malloc(sizeof(int64_t) * (size_t)size);
+        PMPI_Allgather(&mine[2], 1, MPI_INT64_T, new->lens, 1, MPI_INT64_T, comm);
     }
     PMPI_Win_set_attr(win, win_key, new);
     struct sv_part *parts = NULL;
@@ -260,6 +294,7 @@ int MPI_Win_free(MPI_Win *win) {
     struct window *w = outer ? sv_window_of(*win) : NULL;
     uint32_t k = 0;
     if (w) {
+        sv_check_free(w->number);
         sv_hold(SV_FREE, w->number, -1);
         sv_complete(SV_FREE, w->number, -1);
         k = w->comm->all ? sv_barrier_enter() : sv_collective_enter(w->number, 1);

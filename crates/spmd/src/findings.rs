@@ -1,5 +1,7 @@
 //! Reads what ranks have found: the other half of [`selvedge_spmd_rank::findings`].
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::{fs, io};
 
@@ -12,6 +14,12 @@ pub struct Told {
     pub job: Option<Job>,
     /// Races, by rank and in the order in which they were found.
     pub races: Vec<Race>,
+    /// Windows that were used wrongly.
+    pub misuses: Vec<Misused>,
+    /// Accesses that ranks could not remember.
+    pub dropped: u64,
+    /// The job has started ranks of another one.
+    pub spawned: bool,
     /// Pairs that are tested whose accesses were in flight at once, in the order of ranks.
     pub met: Vec<Met>,
     /// Pairs whose order was forced.
@@ -25,13 +33,14 @@ pub struct Told {
 #[allow(missing_docs)]
 pub struct Job {
     pub ranks: u32,
-    /// Whether loads and stores of rank 0 were seen.
+    /// Whether loads and stores of any rank were seen,
     pub instrumented: bool,
+    /// and of all.
+    pub all: bool,
+    /// A rank was built by another version.
+    pub other_version: bool,
     #[serde(default)]
     pub phases: u32,
-    /// Accesses of rank 0 that were not remembered.
-    #[serde(default)]
-    pub dropped: u64,
     /// Whether all ranks came as far as `MPI_Finalize`.
     #[serde(default)]
     pub finalized: bool,
@@ -108,6 +117,31 @@ pub enum RaceStatus {
     Predicted,
 }
 
+/// A window that was used wrongly.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Misused {
+    pub wrong: Wrong,
+    pub rank: u32,
+    pub slot: u32,
+    pub call: String,
+    pub place: Place,
+    pub owner: u32,
+    pub offset: u64,
+    pub len: u64,
+    pub window: Option<Window>,
+}
+
+/// What is wrong: see [`selvedge_spmd_rank::gather::epochs::Wrong`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Wrong {
+    NoEpoch,
+    BeyondWindow,
+    FreedInEpoch,
+}
+
 /// A window.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[allow(missing_docs)]
@@ -164,18 +198,58 @@ pub struct Lock {
     pub exclusive: bool,
 }
 
-/// Reads the files of all ranks.
-pub fn read(directory: &Path) -> io::Result<Told> {
-    let mut told = Told::default();
-    let mut files: Vec<_> = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
-    // By rank: `rank-10` comes after `rank-9`.
-    files.sort_by_key(|f| (f.file_name().len(), f.file_name()));
-    for file in files {
-        let text = String::from_utf8_lossy(&fs::read(file.path())?).into_owned();
-        text.lines().for_each(|line| take(&mut told, line));
+/// Reads the files of all ranks. A file may be in parts: where a rank could no longer write, it went on elsewhere.
+pub fn read(directories: &[&Path]) -> io::Result<Told> {
+    let mut jobs: BTreeMap<String, Told> = BTreeMap::new();
+    let mut files = Vec::new();
+    for directory in directories {
+        for file in fs::read_dir(directory)? {
+            files.push(file?.path());
+        }
     }
-    demote(&mut told.races);
-    Ok(told)
+    // By rank: `rank-10` comes after `rank-9`.
+    files.sort_by_key(|f| (f.as_os_str().len(), f.clone()));
+    for file in files {
+        let told = jobs.entry(job_of(&file)).or_default();
+        let text = String::from_utf8_lossy(&fs::read(file)?).into_owned();
+        text.lines().for_each(|line| take(told, line));
+    }
+    let spawned = jobs.len() > 1;
+    let mut all = Told { spawned, ..Told::default() };
+    // The job that was started first has the empty name, and so comes first.
+    for (_, mut told) in jobs {
+        demote(&mut told.races);
+        add(&mut all, told);
+    }
+    Ok(all)
+}
+
+/// The number of the job that the file of a rank belongs to: `rank-of-77-0.jsonl` to 77.
+fn job_of(file: &Path) -> String {
+    let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let number = name.split_once("-of-").map_or("", |(_, rest)| rest);
+    number.split(['-', '.']).next().unwrap_or_default().to_owned()
+}
+
+/// Adds what another job has told.
+fn add(all: &mut Told, mut told: Told) {
+    all.races.append(&mut told.races);
+    all.met.append(&mut told.met);
+    all.ordered.append(&mut told.ordered);
+    all.misuses.append(&mut told.misuses);
+    all.broken += told.broken;
+    all.dropped += told.dropped;
+    all.job = match (all.job.take(), told.job) {
+        (Some(a), Some(b)) => Some(Job {
+            ranks: a.ranks + b.ranks,
+            instrumented: a.instrumented || b.instrumented,
+            all: a.all && b.all,
+            other_version: a.other_version || b.other_version,
+            phases: a.phases.max(b.phases),
+            finalized: a.finalized && b.finalized,
+        }),
+        (a, b) => a.or(b),
+    };
 }
 
 #[derive(Deserialize)]
@@ -185,7 +259,8 @@ enum Line {
     Job(Job),
     Met(Met),
     Ordered(Ordered),
-    Misuse {},
+    Misuse(Misused),
+    Dropped { accesses: u64 },
 }
 
 fn take(told: &mut Told, line: &str) {
@@ -195,7 +270,8 @@ fn take(told: &mut Told, line: &str) {
         Ok(Line::Job(job)) => told.job = Some(job),
         Ok(Line::Met(met)) => told.met.push(met),
         Ok(Line::Ordered(ordered)) => told.ordered.push(ordered),
-        Ok(Line::Misuse {}) => {}
+        Ok(Line::Misuse(misused)) => told.misuses.push(misused),
+        Ok(Line::Dropped { accesses }) => told.dropped += accesses,
         Err(_) => told.broken += 1,
     }
 }
@@ -255,7 +331,7 @@ mod tests {
     #[test]
     fn what_a_rank_writes_is_what_the_host_reads() {
         use selvedge_spmd_rank::board::{Announced, State};
-        use selvedge_spmd_rank::findings::{self, Object};
+        use selvedge_spmd_rank::findings::{self, Object, Seen};
         use selvedge_spmd_rank::gather::Lock as Held;
         use selvedge_spmd_rank::owner::{Place as At, Record};
         use selvedge_spmd_rank::phases::Span;
@@ -284,9 +360,10 @@ mod tests {
         let window = Some((7, "w".to_owned()));
         let object = Object { owner: 1, window, offset: 8, len: 4, place: Some(at(64)) };
         let mut told = Told::default();
-        take(&mut told, &findings::job(4, true, None));
+        let seen = Seen { some: true, all: false, other_version: true };
+        take(&mut told, &findings::job(4, seen, None));
         take(&mut told, &findings::race("observed", 3, &object, [&record, &record]));
-        take(&mut told, &findings::job(4, true, Some((9, 5))));
+        take(&mut told, &findings::job(4, seen, Some(9)));
         let here = |rank, side| Announced {
             who: (rank, 1),
             thread: 0,
@@ -307,7 +384,14 @@ mod tests {
         assert_eq!(told.ordered, [Ordered { pair: 2, first: 1 }]);
         take(&mut told, "{\"version\":1,\"kind\":\"ra");
         assert_eq!(told.broken, 1);
-        let job = Job { ranks: 4, instrumented: true, phases: 9, dropped: 5, finalized: true };
+        let job = Job {
+            ranks: 4,
+            instrumented: true,
+            all: false,
+            other_version: true,
+            phases: 9,
+            finalized: true,
+        };
         assert_eq!(told.job, Some(job));
         let [race] = told.races.as_slice() else { panic!("one race") };
         assert_eq!((race.owner, race.offset, race.len, race.phase), (1, 8, 4, 3));
@@ -322,6 +406,35 @@ mod tests {
     }
 
     #[test]
+    fn what_a_rank_says_of_itself_is_read() {
+        use selvedge_spmd_rank::findings::{self, Object};
+        use selvedge_spmd_rank::gather::epochs;
+        use selvedge_spmd_rank::owner::Place as At;
+        let mut told = Told::default();
+        take(&mut told, &findings::dropped(5));
+        take(&mut told, &findings::dropped(6));
+        let place = At { module: "/bin/prog".into(), offset: 16 };
+        let window = Some((7, "w".to_owned()));
+        let object = Object { owner: 1, window, offset: 8, len: 4, place: None };
+        let (wrong, call) = (epochs::Wrong::FreedInEpoch, "MPI_Win_free");
+        let of = findings::Misuse { wrong, rank: 2, slot: 1, call, place };
+        take(&mut told, &findings::misuse(&of, &object));
+        assert_eq!((told.dropped, told.broken), (11, 0));
+        let misused = Misused {
+            wrong: Wrong::FreedInEpoch,
+            rank: 2,
+            slot: 1,
+            call: call.to_owned(),
+            place: Place { module: "/bin/prog".into(), offset: 16 },
+            owner: 1,
+            offset: 8,
+            len: 4,
+            window: Some(Window { number: 7, name: "w".into() }),
+        };
+        assert_eq!(told.misuses, [misused]);
+    }
+
+    #[test]
     fn a_flag_that_is_polled_may_have_ordered_what_came_before_it() {
         let data = race(side(0, true, 1), side(1, false, 9));
         let flag = race(side(0, true, 5), side(1, false, 8));
@@ -333,5 +446,12 @@ mod tests {
         let mut races = [data, late];
         demote(&mut races);
         assert_eq!(races.map(|r| r.status), [RaceStatus::Observed, RaceStatus::Observed]);
+    }
+
+    #[test]
+    fn a_job_that_was_spawned_is_read_apart_from_its_parent() {
+        let of = |name: &str| job_of(Path::new(name));
+        assert_eq!([of("/x/job.jsonl"), of("/a-of-b/rank-12.jsonl")], ["", ""]);
+        assert_eq!([of("job-of-77.jsonl"), of("rank-of-77-12.jsonl")], ["77", "77"]);
     }
 }

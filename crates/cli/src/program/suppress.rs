@@ -140,9 +140,13 @@ fn about(misuse: &Misuse) -> About {
         | Misuse::UsedUninitialised(_)
         | Misuse::UnlockedByOther(_)
         | Misuse::UnlockedFree(_) => About::Mutex,
-        Misuse::ClosedInUse(_) | Misuse::UsedReused(_) | Misuse::UsedFreed | Misuse::FreedTwice => {
-            About::Race
-        }
+        Misuse::ClosedInUse(_)
+        | Misuse::UsedReused(_)
+        | Misuse::UsedFreed
+        | Misuse::FreedTwice
+        | Misuse::NoEpoch
+        | Misuse::BeyondWindow
+        | Misuse::FreedInEpoch => About::Race,
         Misuse::ChangedErrno(_) | Misuse::UnsafeCall { .. } => About::Signal,
         Misuse::NeverJoined => About::Thread,
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use selvedge_model::{FindingId, Kind, Mode, Site, Status};
-use selvedge_report::{Bound, Case, Lock, Memory, Note, Place, Role, Subject};
+use selvedge_model::{FindingId, Kind, Misuse, Mode, Part, Site, Status};
+use selvedge_report::{Bound, Case, Lock, Memory, Note, Place, Report, Role, Subject};
 use selvedge_runtime::Modules;
-use selvedge_spmd::findings::{self, Race, RaceStatus, Side, Told};
+use selvedge_spmd::findings::{self, Misused, Race, RaceStatus, Side, Told, Wrong};
 
+use crate::program::suppress::Suppressions;
 use crate::program::symbolize::Symbolizer;
 
 /// What could not be observed.
@@ -18,16 +19,36 @@ pub(crate) fn bounds(told: &Told) -> Vec<Bound> {
     if !job.finalized {
         bounds.push(Bound::LastPhase);
     }
-    if !job.instrumented {
-        bounds.push(Bound::CallsOnly);
+    match job {
+        _ if job.other_version => bounds.push(Bound::OtherVersion),
+        _ if !job.instrumented => bounds.push(Bound::CallsOnly),
+        _ if !job.all => bounds.push(Bound::SomeCallsOnly),
+        _ => {}
     }
-    if job.dropped > 0 {
-        bounds.push(Bound::Accesses(job.dropped));
+    if told.spawned {
+        bounds.push(Bound::Spawned);
+    }
+    if told.dropped > 0 {
+        bounds.push(Bound::Accesses(told.dropped));
     }
     if told.broken > 0 {
         bounds.push(Bound::Events(told.broken as u64));
     }
     bounds
+}
+
+/// Adds the wrong uses of windows to a report.
+pub(crate) fn report_misuses(
+    namer: &mut Namer,
+    told: &Told,
+    suppressions: &Suppressions,
+    report: &mut Report,
+) {
+    for misused in &told.misuses {
+        let modules = [misused.place.module.clone()];
+        let case = suppressions.pass(namer.misuse(misused), &modules, &mut report.stats);
+        case.into_iter().for_each(|case| report.add(case));
+    }
 }
 
 /// What a thread of a rank is called.
@@ -51,7 +72,8 @@ impl Namer {
     pub(crate) fn new(root: &Path, told: &Told) -> Namer {
         let sides = told.races.iter().flat_map(|race| &race.sides);
         let code = sides.flat_map(|s| [Some(&s.place), s.barrier.as_ref()]).flatten();
-        let places = code.chain(told.races.iter().filter_map(|race| race.data.as_ref()));
+        let data = told.races.iter().filter_map(|race| race.data.as_ref());
+        let places = code.chain(data).chain(told.misuses.iter().map(|m| &m.place));
         let mut bases: BTreeMap<String, u64> = BTreeMap::new();
         let mut map = String::new();
         for place in places.filter(|p| !p.module.is_empty()) {
@@ -67,7 +89,9 @@ impl Namer {
                 next
             });
         }
-        let numbers = told.races.iter().filter_map(|r| r.window.as_ref()).map(|w| w.number);
+        let misused = told.misuses.iter().filter_map(|m| m.window.as_ref());
+        let raced = told.races.iter().filter_map(|r| r.window.as_ref());
+        let numbers = raced.chain(misused).map(|w| w.number);
         let mut windows: Vec<u64> = numbers.collect();
         windows.sort_unstable();
         windows.dedup();
@@ -113,6 +137,41 @@ impl Namer {
             states: Vec::new(),
             serial: None,
             places,
+            occurrences: 1,
+            target: None,
+            control: None,
+        }
+    }
+
+    /// The wrong use of a window as a case. It happened.
+    pub(crate) fn misuse(&mut self, of: &Misused) -> Case {
+        let misuse = match of.wrong {
+            Wrong::NoEpoch => Misuse::NoEpoch,
+            Wrong::BeyondWindow => Misuse::BeyondWindow,
+            Wrong::FreedInEpoch => Misuse::FreedInEpoch,
+        };
+        let role = match of.wrong {
+            Wrong::FreedInEpoch => Role::Part(Part::Destroy),
+            Wrong::NoEpoch | Wrong::BeyondWindow => Role::Part(Part::Use),
+        };
+        let site = self.site(&of.place);
+        let window = Memory::Window {
+            name: of.window.as_ref().and_then(|w| self.window(w)),
+            owner: of.owner,
+            byte: of.offset,
+            len: of.len,
+        };
+        Case {
+            id: FindingId::new(Kind::Misuse, [site.to_string()]),
+            kind: Kind::Misuse,
+            status: Status::Observed,
+            verdict: None,
+            analyses: vec!["ranks".to_owned()],
+            subject: Subject::Misused { misuse, of: window },
+            notes: Vec::new(),
+            states: Vec::new(),
+            serial: None,
+            places: vec![Place::bare(thread(of.rank, of.slot), site, role)],
             occurrences: 1,
             target: None,
             control: None,

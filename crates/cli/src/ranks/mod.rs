@@ -66,7 +66,7 @@ impl Job {
     fn command(&self, lines: &Lines) -> Command {
         let mut command = Command::new(&self.launcher);
         command.args(&self.arguments).current_dir(&self.directory);
-        prepare(&mut command, &self.library, &self.toolbox, &lines.0);
+        prepare(&mut command, &self.library, &self.toolbox, lines);
         command
     }
 
@@ -102,9 +102,7 @@ impl Job {
         let lines = Lines::new(&self.store)?;
         let mut command = self.command(&lines);
         if let Some(plan) = plan {
-            let path = lines.0.with_extension("plan");
-            fs::write(&path, plan.text())
-                .map_err(|error| Failure::Write { path: path.clone(), error })?;
+            let path = lines.plan(plan)?;
             command.env("SELVEDGE_SPMD_PLAN", &path);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -129,15 +127,36 @@ impl Job {
 
 /// Whether the program uses OpenSHMEM: the launcher is one for that, or the program needs its library.
 fn uses_shmem(command: &OsStr, arguments: &[OsString], directory: &Path) -> bool {
-    const LIBRARY: &[u8] = b"liboshmem.so";
-    let needs = |argument: &OsString| {
-        let path = directory.join(argument);
-        path.is_file()
-            && fs::read(path).is_ok_and(|bytes| {
-                bytes.starts_with(b"\x7fELF") && bytes.windows(LIBRARY.len()).any(|w| w == LIBRARY)
-            })
-    };
+    let needs = |argument: &OsString| needs_one(&directory.join(argument), &[b"liboshmem.so"]);
     launcher::is_for_shmem(command) || arguments.iter().any(needs)
+}
+
+/// Whether a file is a program that names one of the libraries.
+fn needs_one(path: &Path, libraries: &[&[u8]]) -> bool {
+    path.is_file()
+        && fs::read(path).is_ok_and(|bytes| {
+            let has = |library: &&[u8]| bytes.windows(library.len()).any(|w| w == *library);
+            bytes.starts_with(b"\x7fELF") && libraries.iter().any(has)
+        })
+}
+
+/// Refuses a command that is no known launcher, and that is called with a program of ranks: what it starts would not be
+/// observed.
+pub(crate) fn refuse_unknown(command: &[OsString]) -> Result<(), Failure> {
+    let needs = |path: &Path| needs_one(path, &[b"libmpi.so", b"libmpich.so", b"liboshmem.so"]);
+    let Some((first, rest)) = command.split_first() else { return Ok(()) };
+    let first = Path::new(first);
+    let ranks = rest.iter().find(|argument| needs(Path::new(argument)));
+    let (Some(ranks), Some(name)) = (ranks, first.file_name()) else { return Ok(()) };
+    if needs(first) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} uses MPI, and {} is not known to start ranks; if it does, say so: --launcher {}",
+        Path::new(ranks).display(),
+        first.display(),
+        Path::new(name).display(),
+    )))
 }
 
 /// Waits for the launcher, and ends it if it takes too long: then it ends its ranks.
@@ -181,7 +200,7 @@ fn find(name: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// What ranks inherit from the launcher.
-fn prepare(command: &mut Command, library: &Path, toolbox: &Toolbox, lines: &Path) {
+fn prepare(command: &mut Command, library: &Path, toolbox: &Toolbox, lines: &Lines) {
     let before = |variable: &str, first: &Path| {
         let mut all = first.as_os_str().to_owned();
         if let Some(rest) = std::env::var_os(variable).filter(|v| !v.is_empty()) {
@@ -193,33 +212,63 @@ fn prepare(command: &mut Command, library: &Path, toolbox: &Toolbox, lines: &Pat
     command.env("LD_PRELOAD", before("LD_PRELOAD", library));
     // For programs that were built for a shared libtsan.
     command.env("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &toolbox.libraries.directory));
-    command.env("SELVEDGE_SPMD_DIR", lines);
+    command.env("SELVEDGE_SPMD_DIR", &lines.stored);
+    command.env("SELVEDGE_SPMD_ELSEWHERE", &lines.elsewhere);
     // Open MPI would patch functions of the C library that the runtime interposes.
     command.env("OMPI_MCA_memory", "^patcher");
 }
 
-/// The directory in which ranks leave what they find; it is deleted when that was read.
-struct Lines(PathBuf);
+/// The directories in which ranks leave what they find; they are deleted when that was read.
+struct Lines {
+    /// Beside the store: ranks on other machines share that with us, if they share anything.
+    stored: PathBuf,
+    /// For ranks that cannot write there, because the disk is full.
+    elsewhere: PathBuf,
+}
 
 impl Lines {
     fn new(store: &Path) -> Result<Lines, Failure> {
-        let path = store.join(format!("ranks-{}", std::process::id()));
-        let failed = |error| Failure::Write { path: path.clone(), error };
-        // What an earlier process of this number left was read, or its reader was killed.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).map_err(failed)?;
-        Ok(Lines(path.canonicalize().map_err(failed)?))
+        let name = format!("ranks-{}", std::process::id());
+        let elsewhere = empty(&std::env::temp_dir().join(format!("selvedge-{name}")))?;
+        // A store that cannot be written to loses no finding of this run.
+        let stored = empty(&store.join(name)).unwrap_or_else(|_| elsewhere.clone());
+        Ok(Lines { stored, elsewhere })
+    }
+
+    /// Writes what ranks are to test.
+    fn plan(&self, plan: &Plan) -> Result<PathBuf, Failure> {
+        let write = |directory: &Path| {
+            let path = directory.with_extension("plan");
+            fs::write(&path, plan.text()).map(|()| path)
+        };
+        write(&self.stored)
+            .or_else(|_| write(&self.elsewhere))
+            .map_err(|error| Failure::Write { path: self.elsewhere.clone(), error })
     }
 
     fn read(&self) -> Result<Told, Failure> {
-        findings::read(&self.0).map_err(|error| Failure::Open { path: self.0.clone(), error })
+        let both = [self.stored.as_path(), self.elsewhere.as_path()];
+        let directories = if self.stored == self.elsewhere { &both[..1] } else { &both };
+        findings::read(directories)
+            .map_err(|error| Failure::Open { path: self.stored.clone(), error })
     }
+}
+
+/// An empty directory at a path.
+fn empty(path: &Path) -> Result<PathBuf, Failure> {
+    let failed = |error| Failure::Write { path: path.to_owned(), error };
+    // What an earlier process of this number left was read, or its reader was killed.
+    let _ = fs::remove_dir_all(path);
+    fs::create_dir_all(path).map_err(failed)?;
+    path.canonicalize().map_err(failed)
 }
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-        let _ = fs::remove_file(self.0.with_extension("plan"));
+        for directory in [&self.stored, &self.elsewhere] {
+            let _ = fs::remove_dir_all(directory);
+            let _ = fs::remove_file(directory.with_extension("plan"));
+        }
     }
 }
 

@@ -57,6 +57,9 @@ pub(super) fn sentence(misuse: &Misuse, of: &Memory) -> String {
             signal(*number)
         ),
         Misuse::NeverJoined => "a thread was neither joined nor detached".to_owned(),
+        Misuse::NoEpoch => format!("`{name}` is accessed outside of an access epoch"),
+        Misuse::BeyondWindow => format!("`{name}` is accessed and is not in the window"),
+        Misuse::FreedInEpoch => format!("`{name}` is freed while an access epoch is open"),
     }
 }
 
@@ -130,6 +133,13 @@ pub(crate) fn why(misuse: &Misuse) -> Option<&'static str> {
             "if the signal interrupts the same function or one that shares its state, the program hangs or the state is destroyed"
         }
         Misuse::NeverJoined => "its stack and its result are kept until the process ends",
+        Misuse::NoEpoch => {
+            "MPI does not say what such an access does: it may end the job, or be made at any time"
+        }
+        Misuse::BeyondWindow => "it reaches other memory of the target, or ends the job",
+        Misuse::FreedInEpoch => {
+            "accesses of the epoch need not be complete when the memory is given up"
+        }
     })
 }
 
@@ -160,5 +170,14 @@ pub(crate) fn missing(misuse: &Misuse) -> &'static str {
             "set a flag of type volatile sig_atomic_t or write to a pipe in the handler, and do the rest elsewhere"
         }
         Misuse::NeverJoined => "join the thread, or detach it",
+        Misuse::NoEpoch => {
+            "open an epoch before it: MPI_Win_lock, MPI_Win_lock_all, MPI_Win_start or MPI_Win_fence"
+        }
+        Misuse::BeyondWindow => {
+            "compare displacement, count and displacement unit with the size of the target's part of the window"
+        }
+        Misuse::FreedInEpoch => {
+            "end the epoch before: MPI_Win_unlock, MPI_Win_unlock_all or MPI_Win_complete"
+        }
     }
 }

@@ -47,6 +47,13 @@ pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     }
 }
 
+/// Raised when a function of this module changes its type or meaning. The library that calls them may be of another
+/// version than the program was built by.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub extern "C" fn selvedge_spmd_version() -> u32 {
+    1
+}
+
 /// Begins to pass accesses on.
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
 pub unsafe extern "C" fn selvedge_spmd_attach(hook: usize) {

@@ -11,6 +11,7 @@
 
 #![allow(missing_docs, clippy::missing_safety_doc)] // The names are the interface's own; rule 2 is their contract.
 
+mod misused;
 mod symmetric;
 mod tested;
 
@@ -21,7 +22,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use crate::findings;
+use crate::findings::{self, Seen};
 use crate::gather::{Made, Space, Window};
 use crate::order::Key;
 use crate::owner::Place;
@@ -85,6 +86,9 @@ struct Runtime {
     watch: unsafe extern "C" fn(*const [u64; 2], usize),
 }
 
+/// The version of the runtime's functions that this library calls: that of `crates/runtime/injected/src/spmd.rs`.
+const RUNTIME_VERSION: u32 = 1;
+
 static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
@@ -101,6 +105,7 @@ struct Here {
 struct State {
     rank: Rank,
     size: u32,
+    seen: Seen,
     table: Table,
     outside: Outside,
     /// How many ticks of each slot were ours.
@@ -114,16 +119,40 @@ struct State {
 #[derive(Default)]
 struct Outside {
     directory: Option<PathBuf>,
+    /// Where they go if the first place is full.
+    elsewhere: Option<PathBuf>,
+    /// What the names of files end with: nothing, or the number of a job that another one has spawned.
+    job: String,
     rank: u32,
     names: HashMap<usize, Arc<str>>,
 }
 
 impl Outside {
+    /// Writes a line about the whole job.
+    fn tell_of_job(&self, line: &str) {
+        self.append(&format!("job{}.jsonl", self.job), line);
+    }
+
+    /// Writes a line about this rank.
+    fn tell_of_rank(&self, line: &str) {
+        self.append(&format!("rank{}-{}.jsonl", self.job, self.rank), line);
+    }
+
     fn append(&self, file: &str, line: &str) {
+        let write = |directory: &PathBuf| {
+            let path = directory.join(file);
+            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+            file.write_all(format!("{line}\n").as_bytes())
+        };
         let Some(directory) = &self.directory else { return };
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(directory.join(file));
-        // A full disk is the host's to notice: it finds no line that says that the job has ended.
-        let _ = file.and_then(|mut f| f.write_all(format!("{line}\n").as_bytes()));
+        let Err(error) = write(directory) else { return };
+        if self.elsewhere.as_ref().is_none_or(|elsewhere| write(elsewhere).is_err()) {
+            let rank = self.rank;
+            eprintln!(
+                "selvedge: rank {rank} cannot tell what it has found: {}: {error}",
+                directory.display()
+            );
+        }
     }
 
     fn place(&mut self, address: u64) -> Place {
@@ -207,29 +236,44 @@ impl World for Around<'_> {
     }
 
     fn tell(&mut self, line: &str) {
-        self.outside.append(&format!("rank-{}.jsonl", self.outside.rank), line);
+        self.outside.tell_of_rank(line);
     }
+}
+
+fn find(name: &CStr) -> *mut c_void {
+    // SAFETY: a terminated name; the default handle looks in all modules.
+    unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) }
+}
+
+/// The version of the runtime in this program, if there is one. Runtimes that do not tell theirs have version 0.
+fn runtime_version() -> Option<u32> {
+    if find(c"selvedge_spmd_attach").is_null() {
+        return None;
+    }
+    let version = find(c"selvedge_spmd_version");
+    if version.is_null() {
+        return Some(0);
+    }
+    // SAFETY: a function of this type in all versions.
+    Some(unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> u32>(version)() })
 }
 
 fn runtime() -> Option<Runtime> {
     *RUNTIME.get_or_init(|| {
-        let find = |name: &CStr| {
-            // SAFETY: a terminated name; the default handle looks in all modules.
-            unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) }
-        };
         let names = [
+            c"selvedge_spmd_attach",
             c"selvedge_spmd_enter",
             c"selvedge_spmd_leave",
             c"selvedge_spmd_now",
             c"selvedge_spmd_watch",
         ];
-        let [enter, leave, now, watch] = names.map(find);
-        let attach = find(c"selvedge_spmd_attach");
-        if [enter, leave, now, watch, attach].iter().any(|f| f.is_null()) {
+        let [attach, enter, leave, now, watch] = names.map(find);
+        if [attach, enter, leave, now, watch].iter().any(|f| f.is_null())
+            || runtime_version() != Some(RUNTIME_VERSION)
+        {
             return None;
         }
-        // SAFETY: the runtime's functions have these types. The runtime is of the same version, because the host
-        // checks how the program was built.
+        // SAFETY: the runtime's functions have these types in this version.
         unsafe {
             type Attach = unsafe extern "C" fn(unsafe extern "C" fn(usize, usize, c_int, usize));
             std::mem::transmute::<*mut c_void, Attach>(attach)(hook);
@@ -313,20 +357,48 @@ pub unsafe extern "C" fn sv_attach() {
     runtime();
 }
 
+/// Whose loads and stores are seen: all ranks call this together.
+fn seen_by_all(table: &Table) -> Seen {
+    const SOME: u32 = 1;
+    const NOT_ALL: u32 = 2;
+    const OTHER_VERSION: u32 = 4;
+    let mine = match runtime_version() {
+        Some(RUNTIME_VERSION) if runtime().is_some() => SOME,
+        Some(_) => NOT_ALL | OTHER_VERSION,
+        None => NOT_ALL,
+    };
+    // SAFETY: no memory involved.
+    let bits = unsafe { (table.any)(mine) };
+    Seen {
+        some: bits & SOME != 0,
+        all: bits & NOT_ALL == 0,
+        other_version: bits & OTHER_VERSION != 0,
+    }
+}
+
+/// `job` is 0, or the number of a job that another one has spawned.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_start(rank: c_int, size: c_int, table: *const Table) {
-    let directory = std::env::var_os("SELVEDGE_SPMD_DIR").map(PathBuf::from);
-    let outside = Outside { directory, rank: rank as u32, names: HashMap::new() };
+pub unsafe extern "C" fn sv_start(rank: c_int, size: c_int, table: *const Table, job: u64) {
+    let path = |variable| std::env::var_os(variable).map(PathBuf::from);
+    let outside = Outside {
+        directory: path("SELVEDGE_SPMD_DIR"),
+        elsewhere: path("SELVEDGE_SPMD_ELSEWHERE"),
+        job: if job == 0 { String::new() } else { format!("-of-{job}") },
+        rank: rank as u32,
+        names: HashMap::new(),
+    };
+    // SAFETY: rule 2; the table is static in the C layer.
+    let table = unsafe { *table };
+    let seen = seen_by_all(&table);
     if rank == 0 {
-        outside.append("job.jsonl", &findings::job(size as u32, runtime().is_some(), None));
+        outside.tell_of_job(&findings::job(size as u32, seen, None));
     }
     tested::start(rank as u32);
     let rank = Rank::new(rank as u32);
-    // SAFETY: rule 2; the table is static in the C layer.
-    let table = unsafe { *table };
     let new = State {
         rank,
         size: size as u32,
+        seen,
         table,
         outside,
         ticks: HashMap::new(),
@@ -342,11 +414,13 @@ pub unsafe extern "C" fn sv_finish() {
     unsafe { sv_exchange() };
     let mut guard = state();
     if let Some(state) = guard.as_mut() {
+        let dropped = state.rank.gather.dropped;
+        if dropped > 0 {
+            state.outside.tell_of_rank(&findings::dropped(dropped));
+        }
         if state.rank.gather.rank == 0 {
-            let done = Some((state.rank.exchanges(), state.rank.gather.dropped));
-            state
-                .outside
-                .append("job.jsonl", &findings::job(state.size, runtime().is_some(), done));
+            let done = Some(state.rank.exchanges());
+            state.outside.tell_of_job(&findings::job(state.size, state.seen, done));
         }
         *guard = None;
     }
@@ -690,15 +764,5 @@ pub unsafe extern "C" fn sv_epoch(what: c_int, window: u64, ranks: *const u32, c
             _ => gather.wait_epoch(now, window, ranks),
         }
         state.watch = true;
-    });
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_misuse(what: *const c_char) {
-    // SAFETY: rule 2.
-    let what = unsafe { text(what) };
-    with(|state, _, _| {
-        let line = findings::misuse(state.rank.gather.rank, &what);
-        state.outside.append(&format!("rank-{}.jsonl", state.rank.gather.rank), &line);
     });
 }

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use crate::board::Announced;
 use crate::gather::Lock;
+use crate::gather::epochs::Wrong;
 use crate::owner::{Place, Record};
 use crate::rules::{CALLS, Side};
 
@@ -39,8 +40,8 @@ pub fn race(status: &str, phase: u32, object: &Object, sides: [&Record; 2]) -> S
         object.owner, object.offset, object.len
     );
     match &object.window {
-        Some((number, name)) => {
-            let _ = write!(line, ",\"window\":{{\"number\":{number},\"name\":{}}}", quoted(name));
+        Some(of) => {
+            let _ = write!(line, ",\"window\":{}", window(of));
         }
         None => line.push_str(",\"window\":null"),
     }
@@ -50,16 +51,34 @@ pub fn race(status: &str, phase: u32, object: &Object, sides: [&Record; 2]) -> S
     line
 }
 
-/// The job as a line: its size, whether loads and stores are seen, and, at its end, what was done.
-pub fn job(ranks: u32, instrumented: bool, done: Option<(u32, u64)>) -> String {
+/// Which ranks of a job have the injected runtime, so that their loads and stores are seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub struct Seen {
+    /// At least one has it.
+    pub some: bool,
+    /// All have it.
+    pub all: bool,
+    /// One has the runtime of another version, which is not used.
+    pub other_version: bool,
+}
+
+/// The job as a line: its size, whose loads and stores are seen, and, at its end, the number of its phases.
+pub fn job(ranks: u32, seen: Seen, done: Option<u32>) -> String {
     let mut line = format!(
-        "{{\"version\":{VERSION},\"kind\":\"job\",\"ranks\":{ranks},\"instrumented\":{instrumented}"
+        "{{\"version\":{VERSION},\"kind\":\"job\",\"ranks\":{ranks},\"instrumented\":{},\"all\":{},\"other_version\":{}",
+        seen.some, seen.all, seen.other_version
     );
-    if let Some((phases, dropped)) = done {
-        let _ = write!(line, ",\"phases\":{phases},\"dropped\":{dropped},\"finalized\":true");
+    if let Some(phases) = done {
+        let _ = write!(line, ",\"phases\":{phases},\"finalized\":true");
     }
     line.push('}');
     line
+}
+
+/// A rank could not remember this many accesses, as a line.
+pub fn dropped(accesses: u64) -> String {
+    format!("{{\"version\":{VERSION},\"kind\":\"dropped\",\"accesses\":{accesses}}}")
 }
 
 /// Two accesses of a pair that is tested were in flight at once, as a line. `first` was there first.
@@ -81,12 +100,35 @@ pub fn ordered(pair: u32, first: u32) -> String {
     format!("{{\"version\":{VERSION},\"kind\":\"ordered\",\"pair\":{pair},\"first\":{first}}}")
 }
 
-/// Wrong use of the interface, which is said and not analysed.
-pub fn misuse(rank: u32, what: &str) -> String {
+/// Who uses a window wrongly, where, and by which call.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub struct Misuse<'a> {
+    pub wrong: Wrong,
+    pub rank: u32,
+    pub slot: u32,
+    pub call: &'a str,
+    pub place: Place,
+}
+
+/// Wrong use of a window as a line.
+pub fn misuse(of: &Misuse<'_>, object: &Object) -> String {
+    let window = object.window.as_ref().map_or("null".to_owned(), window);
     format!(
-        "{{\"version\":{VERSION},\"kind\":\"misuse\",\"rank\":{rank},\"what\":{}}}",
-        quoted(what)
+        "{{\"version\":{VERSION},\"kind\":\"misuse\",\"wrong\":\"{}\",\"rank\":{},\"slot\":{},\"call\":{},\"place\":{},\"owner\":{},\"offset\":{},\"len\":{},\"window\":{window}}}",
+        of.wrong.name(),
+        of.rank,
+        of.slot,
+        quoted(of.call),
+        place(Some(&of.place)),
+        object.owner,
+        object.offset,
+        object.len,
     )
+}
+
+fn window((number, name): &(u64, String)) -> String {
+    format!("{{\"number\":{number},\"name\":{}}}", quoted(name))
 }
 
 fn side(record: &Record) -> String {

@@ -6,6 +6,7 @@
 //! is not kept. Two accesses of one thread conflict only if the earlier one is still in flight when the later one
 //! begins: such pairs are found here, at once. All other pairs are found by the owner ([`owner`](crate::owner)).
 
+pub mod epochs;
 mod sync;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,6 +16,7 @@ use crate::order::{Event, Key};
 use crate::rules::{self, Act, Basic, Bytes, CALLS, Completion, Reach, Side};
 use crate::segments::{Now, Segments};
 use crate::store::Store;
+use epochs::Epochs;
 
 /// At most this many accesses are remembered in a phase; more are counted and dropped.
 const MOST: usize = 1 << 20;
@@ -179,6 +181,8 @@ pub struct Gather {
     /// The buffers of calls that are in flight, by entry: first byte, and first byte after them.
     buffers: HashMap<u32, (u64, u64)>,
     held: Vec<Lock>,
+    /// Access epochs that are not locks.
+    pub epochs: Epochs,
     acquisitions: u32,
     /// The windows, by number.
     pub windows: BTreeMap<u64, Window>,
@@ -229,6 +233,7 @@ impl Gather {
         self.complete(now, Completion::Free, number, None);
         self.mapped.retain(|_, part| part.2 != number);
         self.held.retain(|lock| lock.window != number);
+        self.epochs.close(number);
     }
 
     /// Ranges of memory that loads and stores are wanted of.

@@ -58,7 +58,10 @@ impl Objects {
             | Misuse::FreedTwice
             | Misuse::ChangedErrno(_)
             | Misuse::UnsafeCall { .. }
-            | Misuse::NeverJoined => None,
+            | Misuse::NeverJoined
+            | Misuse::NoEpoch
+            | Misuse::BeyondWindow
+            | Misuse::FreedInEpoch => None,
         }
     }
 }

@@ -34,6 +34,7 @@ use crate::program::form::{form, mode, only_synchronization, sight};
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::SharedSymbolizer;
 use crate::program::toolbox::Toolbox;
+use crate::ranks::refuse_unknown;
 use crate::store::states::About;
 use crate::store::{self, Journal};
 use crate::terminal;
@@ -45,6 +46,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     if is_launcher(&args.command[0], args.launcher.as_deref()) {
         return ranks::run(args);
     }
+    refuse_unknown(&args.command)?;
     let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;
     let suppressions = Suppressions::load(&args.options.suppressions)?;
     let checking = args.options.discipline.as_deref().map(Checking::load).transpose()?;

@@ -13,7 +13,7 @@ use crate::args::{Output, Run};
 use crate::exit::{Exit, Failure};
 use crate::program::suppress::Suppressions;
 use crate::ranks::Job;
-use crate::ranks::cases::{Namer, bounds};
+use crate::ranks::cases::{Namer, bounds, report_misuses};
 use crate::store::{self, Journal};
 use crate::terminal;
 
@@ -48,6 +48,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
             report.add(case);
         }
     }
+    report_misuses(&mut namer, &told, &suppressions, &mut report);
     report.cases.iter().for_each(|case| journal.add(case));
     journal.finish(&say::ended(ending::ended(status)), &report.stats);
     show(args, &report, root, status)

@@ -28,6 +28,7 @@ use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, unless_interrupted};
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
+use crate::ranks::refuse_unknown;
 use crate::store::Journal;
 
 /// Tests the program and reports.
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     if is_launcher(&args.command[0], args.launcher.as_deref()) {
         return ranks::run(args);
     }
+    refuse_unknown(&args.command)?;
     let suppressions = Suppressions::load(&args.suppressions)?;
     let program = ControlledProgram::find(&args.command, args.budget.patience())?;
     let program = program.ensuring(&args.ensure)?;

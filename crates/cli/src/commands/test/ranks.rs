@@ -13,7 +13,7 @@ use crate::deadline::{Deadline, EXPLORED};
 use crate::exit::{Exit, Failure};
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
-use crate::ranks::cases::{Namer, bounds};
+use crate::ranks::cases::{Namer, bounds, report_misuses};
 use crate::ranks::directed::{Candidate, Executions, left};
 use crate::ranks::{Job, builds};
 use crate::store::{self, Journal, Setup};
@@ -84,6 +84,7 @@ fn test(
             break;
         }
     }
+    report.cases.iter().for_each(|case| journal.add(case));
     for candidate in candidates.values() {
         journal.add(&candidate.case);
     }
@@ -142,6 +143,7 @@ fn observe(
     report.stats.analyses = vec!["ranks".to_owned()];
     report.stats.bounds = bounds(&executed.told);
     let mut namer = Namer::new(root, &executed.told);
+    report_misuses(&mut namer, &executed.told, suppressions, report);
     for race in &executed.told.races {
         let case: Case = namer.case(race);
         if let Some(case) = suppressions.pass(case, &race.modules(), &mut report.stats) {

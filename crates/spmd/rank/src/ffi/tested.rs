@@ -55,7 +55,7 @@ impl Around for Outside {
 
     fn tell(&mut self, line: &str) {
         if let Some(state) = state().as_ref() {
-            state.outside.append(&format!("rank-{}.jsonl", state.outside.rank), line);
+            state.outside.tell_of_rank(line);
         }
     }
 }

@@ -20,6 +20,7 @@ impl Gather {
     /// `MPI_Win_start`: what follows comes after the targets have exposed their parts.
     pub fn start(&mut self, now: Now<'_>, window: u64, targets: &[u32]) {
         let to = self.rank;
+        self.epochs.start(window, targets);
         let takes = targets.iter().map(|&from| {
             let k = self.count(Key::Post { window, from, to, k: 0 });
             Key::Post { window, from, to, k }
@@ -31,6 +32,7 @@ impl Gather {
     /// `MPI_Win_complete`: the access epoch ends for this rank.
     pub fn complete_epoch(&mut self, now: Now<'_>, window: u64, targets: &[u32]) {
         let (from, here) = (self.rank, self.segments.current(now));
+        self.epochs.complete(window);
         self.serial += 1;
         let mut gives = Vec::new();
         for &to in targets {

@@ -13,6 +13,9 @@
 //! there every access waits for every other one: no two may be in flight at once. These take many executions, so only
 //! the programs in [`DIRECTED`] have them, and all have them if `CORPUS_RUNS` is set.
 
+mod faults;
+mod kernels;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
@@ -51,11 +54,11 @@ fn main() -> ExitCode {
         trials.push(Trial::test(format!("{name}::unmet"), check));
     }
     trials.push(Trial::test("a_confirmed_race_is_replayed", || replayed().map_err(Failed::from)));
-    trials
-        .push(Trial::test("a_program_that_is_no_mpi_program", || not_mpi().map_err(Failed::from)));
-    trials.push(Trial::test("a_rank_that_aborts", || aborts().map_err(Failed::from)));
-    trials.push(Trial::test("no_mpicc", || no_mpicc().map_err(Failed::from)));
-    trials.push(Trial::test("calls_only", || calls_only().map_err(Failed::from)));
+    trials.push(Trial::test("flattened_types_are_what_mpi_packs", || {
+        flattened().map_err(Failed::from)
+    }));
+    trials.extend(faults::trials());
+    trials.extend(kernels::trials(asked.is_some()));
     libtest_mimic::run(&args, trials).exit_code()
 }
 
@@ -276,7 +279,7 @@ fn unmet(of: Corpus, source: &Path, runs: usize) -> Result<(), String> {
         command.env("LD_PRELOAD", &library).env("OMPI_MCA_memory", "^patcher");
         command.env("SELVEDGE_SPMD_DIR", &lines).env("SELVEDGE_SPMD_PLAN", &file);
         let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
-        let told = findings::read(&lines).map_err(|e| e.to_string())?;
+        let told = findings::read(&[&lines]).map_err(|e| e.to_string())?;
         if !output.status.success() || !told.job.is_some_and(|job| job.finalized) {
             return Err(format!("ended with {}", output.status));
         }
@@ -285,6 +288,23 @@ fn unmet(of: Corpus, source: &Path, runs: usize) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The layer takes derived types apart as MPI does: a program of the layer's own part compares them.
+fn flattened() -> Result<(), String> {
+    let place = Place::new("flattened");
+    let spmd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spmd");
+    let types = spmd.join("c/types.c");
+    let types = types.to_str().ok_or("a path that is no text")?;
+    place.compile(&["mpicc", types], &spmd.join("tests/types.c"), false)?;
+    let mut command = Command::new("mpirun");
+    command.args(["-n", "1", "./prog"]).current_dir(&place.0);
+    place.surround(&mut command);
+    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stdout).into_owned()),
+    }
 }
 
 /// A race that `selvedge test` has confirmed happens again.
@@ -341,72 +361,5 @@ fn says(output: &Output, code: i32, text: &str) -> Result<(), String> {
     match output.status.code() == Some(code) && said.contains(text) {
         true => Ok(()),
         false => Err(format!("ended with {}, and said:\n{said}", output.status)),
-    }
-}
-
-fn not_mpi() -> Result<(), String> {
-    let place = Place::new("not-mpi");
-    let output =
-        place.selvedge(&["run", "--", "mpirun", "--oversubscribe", "-n", "2", "true"]).output();
-    says(&output.map_err(|e| e.to_string())?, 3, "no rank called MPI_Init")
-}
-
-/// What was found before a rank aborts is reported, and that the rest was not analysed.
-fn aborts() -> Result<(), String> {
-    // The barriers keep the launcher from ending the owner before it has looked at the puts.
-    let place = Place::new("aborts");
-    let source = place.0.join("aborts.c");
-    let program = "#include <mpi.h>\n\
-        int table[4], one = 1, rank;\n\
-        int main(int argc, char **argv) {\n\
-            MPI_Win win;\n\
-            MPI_Init(&argc, &argv);\n\
-            MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
-            MPI_Win_create(table, sizeof table, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);\n\
-            MPI_Win_fence(0, win);\n\
-            MPI_Put(&one, 1, MPI_INT, 0, 2, 1, MPI_INT, win);\n\
-            MPI_Win_fence(0, win);\n\
-            MPI_Barrier(MPI_COMM_WORLD);\n\
-            MPI_Barrier(MPI_COMM_WORLD);\n\
-            if (rank == 1)\n\
-                MPI_Abort(MPI_COMM_WORLD, 7);\n\
-            MPI_Barrier(MPI_COMM_WORLD);\n\
-            MPI_Finalize();\n\
-        }\n";
-    std::fs::write(&source, program).map_err(|e| e.to_string())?;
-    place.compile(&["selvedge", "mpicc"], &source, false)?;
-    let output = place.run(MPI, "2", None)?;
-    let expected = Found::from([("observed".to_owned(), vec![9, 9])]);
-    let found = found(&output)?;
-    let report = String::from_utf8_lossy(&output.stdout);
-    match found == expected && report.contains("ended before MPI_Finalize") {
-        true => Ok(()),
-        false => Err(format!("found {found:?}: {report}")),
-    }
-}
-
-fn no_mpicc() -> Result<(), String> {
-    let place = Place::new("no-mpicc");
-    let mut command = place.selvedge(&["run", "--", "mpirun", "-n", "2", "true"]);
-    let output =
-        command.env("SELVEDGE_MPICC", "no-such-mpicc").output().map_err(|e| e.to_string())?;
-    says(&output, 3, "libopenmpi-dev")?;
-    let mut command = place.selvedge(&["mpicc", "a.c"]);
-    let output =
-        command.env("SELVEDGE_MPICC", "no-such-mpicc").output().map_err(|e| e.to_string())?;
-    says(&output, 3, "libopenmpi-dev")
-}
-
-/// A program that is not instrumented: calls of MPI are seen, and the report says that loads and stores are not.
-fn calls_only() -> Result<(), String> {
-    let place = Place::new("calls-only");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spmd/tests/corpus/put_and_put.c");
-    place.compile(&["mpicc"], &source, false)?;
-    let output = place.run(MPI, "3", None)?;
-    let text = std::fs::read_to_string(&source).map_err(|e| e.to_string())?;
-    let report = String::from_utf8_lossy(&output.stdout);
-    match found(&output)? == marked(&text) && report.contains("its loads and stores were not") {
-        true => Ok(()),
-        false => Err(format!("{report}")),
     }
 }
