@@ -15,6 +15,7 @@ mod place;
 mod races;
 mod real;
 mod specs;
+mod spmd;
 mod synthetic;
 mod trace;
 mod tsan;
@@ -31,6 +32,7 @@ fn main() -> std::process::ExitCode {
         ["noninterference", rest @ ..] => noninterference::run(rest),
         ["real", rest @ ..] => real::run(rest),
         ["specs", rest @ ..] => specs::run(rest),
+        ["spmd", rest @ ..] => spmd::run(rest),
         ["tsan", rest @ ..] => tsan::run(rest),
         ["child", command @ ..] => measure::child(command),
         _ => {
@@ -38,7 +40,7 @@ fn main() -> std::process::ExitCode {
                 "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
             );
             eprintln!(
-                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | discipline [ROUNDS] | determinism [PROGRAM…]"
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | spmd [ROUNDS] [KERNEL…] | discipline [ROUNDS] | determinism [PROGRAM…]"
             );
             std::process::ExitCode::from(2)
         }
