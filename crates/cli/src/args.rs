@@ -2,6 +2,7 @@
 
 mod infer;
 mod mcp;
+mod ndseq;
 mod report;
 mod run;
 
@@ -32,6 +33,7 @@ pub(crate) use infer::{
     Infer, InferCommand, InferDeterminism, InferDiscipline, InferNdseq, Language, Precondition,
 };
 pub(crate) use mcp::Mcp;
+pub(crate) use ndseq::NdseqOptions;
 pub(crate) use report::{Report, ReportFailOn};
 
 /// Finds, confirms, replays and explains concurrency bugs.
@@ -253,6 +255,8 @@ pub(crate) struct Test {
     #[arg(long)]
     pub(crate) across_builds: bool,
     #[command(flatten)]
+    pub(crate) ndseq: NdseqOptions,
+    #[command(flatten)]
     pub(crate) serial: SerialOptions,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
@@ -297,6 +301,9 @@ pub(crate) struct Replay {
     /// Print how likely the finding is from each step on: SAMPLES random executions for each beginning
     #[arg(long, value_name = "SAMPLES", num_args = 0..=1, default_missing_value = "100", conflicts_with = "gdb")]
     pub(crate) margin: Option<u64>,
+    /// Run the sequential execution with the same result instead, if there is one
+    #[arg(long, requires = "id", conflicts_with_all = ["margin", "gdb"])]
+    pub(crate) sequential: bool,
     /// Run it under gdb, with breakpoints at the critical points
     #[arg(long)]
     pub(crate) gdb: bool,

@@ -219,6 +219,7 @@ impl Confirmer {
             noted: Default::default(),
             points: points.clone(),
             time: None,
+            stars: false,
         }
     }
 

@@ -94,7 +94,12 @@ impl Driver {
 
     /// Asks `strategy` for a number less than `below` that the program wants, and records it.
     pub fn number(&mut self, strategy: &mut dyn Strategy, below: u32) -> u32 {
-        let number = strategy.number(below).min(below.saturating_sub(1));
+        self.number_at(strategy, below, 0)
+    }
+
+    /// The same, for a place in the program.
+    pub fn number_at(&mut self, strategy: &mut dyn Strategy, below: u32, place: u64) -> u32 {
+        let number = strategy.number_at(below, place).min(below.saturating_sub(1));
         self.schedule.numbers.push(number);
         number
     }

@@ -190,6 +190,22 @@ pub enum Remark {
     },
     /// A program that runs freely observes something: no serial execution was looked for.
     ObservedOnly,
+    /// How executions were judged that must be as if sequential: by their data flow, and by sequential executions.
+    AsIfSequential {
+        tasks: usize,
+        serializable: u64,
+        twins: u64,
+        sequential: u64,
+        /// Whether all sequential executions were run.
+        all: bool,
+    },
+    /// Code that was not followed, by what was called, and how often.
+    NotFollowed(Vec<(String, u64)>),
+    /// The data flow of an execution says that it has a sequential twin, and none of the sequential executions shows
+    /// the same.
+    OwnError {
+        execution: u64,
+    },
     /// No two executions of a deterministic block could be compared.
     Incomparable {
         block: String,

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use selvedge_engine::Replayed;
 use selvedge_engine::replay::follow;
+use selvedge_model::Kind;
 use selvedge_report::{Case, Interleaving, escape, format, words};
 use selvedge_runtime::control::WatchList;
 
@@ -24,6 +25,8 @@ use crate::messages::{named, warning_label};
 use crate::progress::Schedules;
 use crate::terminal;
 
+mod parallelism;
+
 /// Replays the schedule and prints what happened.
 pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
     let deadline = if args.gdb { Deadline::under_gdb() } else { Deadline::new(None)? };
@@ -34,6 +37,15 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
             again::stored(prefix, args.run, args.store.as_deref())?
         }
     };
+    if again.case.as_ref().is_some_and(|case| case.kind == Kind::ParallelismViolation) {
+        return parallelism::run(args, again, &deadline);
+    }
+    if args.sequential {
+        return Err(Failure::Usage(
+            "--sequential: only a parallelism-violation has a sequential execution to compare with"
+                .to_owned(),
+        ));
+    }
     let stored = again.stored.clone();
     let program = again.program.setup.program.clone();
     let mut ready = again.prepare(&deadline)?;

@@ -2,8 +2,10 @@
 //!
 //! | module | what lives there |
 //! | --- | --- |
+//! | [`ndseq`] | has each execution a sequential twin? |
 //! | [`predict`] | native runs and controlled executions become predictions |
 
+pub(crate) mod ndseq;
 mod predict;
 
 use std::sync::Arc;
@@ -32,6 +34,9 @@ use crate::store::Journal;
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     if is_launcher(&args.command[0], None) {
         return Err(Failure::RanksNotControlled("test"));
+    }
+    if args.ndseq.ndseq {
+        return ndseq::run(args);
     }
     let suppressions = Suppressions::load(&args.suppressions)?;
     let program = ControlledProgram::find(&args.command, args.budget.patience())?;
