@@ -9,6 +9,7 @@ mod confirm;
 mod determinism;
 mod discipline;
 mod measure;
+mod ndseq;
 mod noninterference;
 mod passes;
 mod place;
@@ -29,6 +30,7 @@ fn main() -> std::process::ExitCode {
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
         ["noninterference", rest @ ..] => noninterference::run(rest),
+        ["ndseq", rest @ ..] => ndseq::run(rest),
         ["real", rest @ ..] => real::run(rest),
         ["specs", rest @ ..] => specs::run(rest),
         ["tsan", rest @ ..] => tsan::run(rest),
@@ -38,7 +40,7 @@ fn main() -> std::process::ExitCode {
                 "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
             );
             eprintln!(
-                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | discipline [ROUNDS] | determinism [PROGRAM…]"
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | discipline [ROUNDS] | determinism [PROGRAM…] | ndseq [PROGRAM…] | ndseq growth [MILLIONS]"
             );
             std::process::ExitCode::from(2)
         }

@@ -188,6 +188,13 @@ impl<'a> Deciding<'a> {
         }
     }
 
+    /// Control is here: the only trace of `break;`, and of a loop without a condition.
+    fn step(&mut self, loc: Loc) {
+        if loc.line > 0 && self.ops.last().is_none_or(|(before, _)| *before != loc) {
+            self.op(loc, Op::Decide { uses: Vec::new() });
+        }
+    }
+
     /// The value follows from these locals.
     fn compute(&mut self, to: u32, uses: Vec<u32>, loc: Loc) {
         if self.elsewhere[to as usize] || uses.len() > FEW {
@@ -233,6 +240,8 @@ impl<'a> Deciding<'a> {
             What::Branch(on) => {
                 if on.is_some_and(|v| self.chooses[v as usize]) {
                     self.choose(b, loc)?;
+                } else if on.is_none() {
+                    self.step(loc);
                 } else {
                     let uses = self.uses(*on);
                     self.decide(loc, uses);

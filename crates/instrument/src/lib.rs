@@ -11,6 +11,7 @@
 //! | [`ir`] | a module, as far as decisions need it |
 //! | [`dominance`] | which blocks a block dominates |
 //! | [`flow`] | decides what is recorded of the flow of data, and what the static table says |
+//! | [`statements`] | the statements of functions, around which stars may be put |
 //! | [`table`] | the static table: what the blocks of a function do, for the host that rebuilds the flow |
 //! | [`hooks`] | the calls to insert |
 
@@ -23,11 +24,13 @@ pub mod flow;
 pub mod hooks;
 pub mod ir;
 pub mod library;
+pub mod statements;
 pub mod table;
 
 use std::path::Path;
 
 pub use library::Library;
+use statements::Statements;
 
 /// Why a module could not be instrumented.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +61,18 @@ pub enum Error {
     Refused(flow::Refused),
 }
 
-/// Instruments a file of bitcode for data flow, in place. Returns what the static table says.
-pub fn flow(library: &Library, path: &Path) -> Result<table::Table, Error> {
+/// Instruments a file of bitcode for data flow, in place. Returns what the static table says. Functions have these
+/// statements.
+pub fn flow(
+    library: &Library,
+    path: &Path,
+    statements: &Statements,
+) -> Result<table::Table, Error> {
     let module = ffi::Module::read(library, path)?;
-    let decided = flow::decide(&module.ir()).map_err(Error::Refused)?;
+    let mut decided = flow::decide(&module.ir()).map_err(Error::Refused)?;
+    for function in &mut decided.table.functions {
+        function.statements = statements.get(&function.name).cloned().unwrap_or_default();
+    }
     module.insert(&decided)?;
     module.write(path)?;
     Ok(decided.table)

@@ -11,6 +11,7 @@
 //! Changing anything here: raise [`VERSION`]; a reader refuses another one.
 
 use crate::ir::Loc;
+use crate::statements::{Kind, NONE, Statement};
 
 /// The section of tables.
 pub const SECTION: &str = "selvedge_flow";
@@ -19,7 +20,7 @@ pub const PLACES: &str = "selvedge_places";
 /// What a table begins with.
 const MAGIC: &[u8; 4] = b"sflw";
 /// The form of a table.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A local of the function.
 pub type Local = u32;
@@ -72,7 +73,7 @@ pub enum Op {
         value: Vec<Local>,
         at: Vec<Local>,
     },
-    /// Control goes one way or another, or the program ends.
+    /// Control goes one way or another, or the program ends. If it uses nothing, control is here, and that is all.
     Decide {
         uses: Vec<Local>,
     },
@@ -153,6 +154,7 @@ pub struct Function {
     pub locals: u32,
     pub blocks: Vec<Vec<(Loc, Op)>>,
     pub stars: Vec<Star>,
+    pub statements: Vec<Statement>,
 }
 
 /// The table of a module.
@@ -295,6 +297,12 @@ impl Writer {
             out.number(star.end);
             out.locals(&star.inside);
         });
+        self.list(&f.statements, |out, s| {
+            // The parent of the outermost is the largest number there is.
+            let numbers = [s.kind as u32, s.from.0, s.from.1, s.to.0, s.to.1];
+            numbers.into_iter().for_each(|n| out.number(n));
+            out.number(s.parent.wrapping_add(1));
+        });
     }
 
     fn op(&mut self, op: &Op) {
@@ -358,7 +366,12 @@ fn is_sound(f: &Function) -> bool {
     let star =
         |s: &Star| s.enter < blocks && s.end < blocks && s.inside.iter().all(|&b| b < blocks);
     let chosen = |op: &Op| !matches!(op, Op::Choose { star } if *star as usize >= f.stars.len());
-    blocks > 0 && f.stars.iter().all(star) && f.blocks.iter().flatten().all(|(_, op)| chosen(op))
+    let before = |(i, s): (usize, &Statement)| s.parent == NONE || (s.parent as usize) < i;
+    let placed = f.statements.iter().enumerate().all(before);
+    placed
+        && blocks > 0
+        && f.stars.iter().all(star)
+        && f.blocks.iter().flatten().all(|(_, op)| chosen(op))
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -421,6 +434,13 @@ impl Reader<'_> {
                     end: input.number()?,
                     inside: input.locals()?,
                 })
+            })?,
+            statements: self.list(|input| {
+                let kind = *Kind::ALL.get(input.number()? as usize)?;
+                let from = (input.number()?, input.number()?);
+                let to = (input.number()?, input.number()?);
+                let parent = input.number()?.wrapping_sub(1);
+                Some(Statement { kind, from, to, parent })
             })?,
         })
     }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
+use selvedge_instrument::statements::{Kind, statements};
 use selvedge_instrument::table::{Callee, Function, Op, Table};
 use selvedge_instrument::{Error, Library, flow};
 
@@ -32,7 +33,12 @@ fn table(name: &str, source: &str) -> Result<Table, Error> {
     let bitcode = ["-O0", "-Xclang", "-disable-O0-optnone", "-fno-builtin", "-g", "-emit-llvm"];
     run(&[&bitcode[..], &["-c", "a.c", "-o", "a.bc"]].concat());
     let library = Library::of_compiler(&compiler)?;
-    let table = flow(&library, &bc)?;
+    let dump = Command::new(&compiler[0])
+        .args(["-fsyntax-only", "-Xclang", "-ast-dump=json", "a.c"])
+        .current_dir(&directory)
+        .output()
+        .expect("clang runs");
+    let table = flow(&library, &bc, &statements(&String::from_utf8_lossy(&dump.stdout)))?;
     run(&["-O2", "-g", "-c", "a.bc", "-o", "a.o"]);
     let encoded = table.encode();
     assert_eq!(Table::decode_all(&encoded).expect("is readable"), std::slice::from_ref(&table));
@@ -97,7 +103,8 @@ fn a_star_is_what_its_true_edge_dominates() {
     assert_eq!(ops.iter().filter(|op| matches!(op, Op::Choose { .. })).count(), 2);
     assert_eq!(ops.iter().filter(|op| matches!(op, Op::StarValue { .. })).count(), 1);
     // The loop, the test in it, the value of the condition, the divisor.
-    assert_eq!(ops.iter().filter(|op| matches!(op, Op::Decide { .. })).count(), 4);
+    let decides = |op: &&&Op| matches!(op, Op::Decide { uses } if !uses.is_empty());
+    assert_eq!(ops.iter().filter(decides).count(), 4);
 }
 
 #[test]
@@ -157,4 +164,57 @@ fn damaged_tables_are_refused() {
     newer[4] += 1;
     let error = Table::decode_all(&newer).unwrap_err().to_string();
     assert!(error.contains("another version of selvedge"), "{error}");
+}
+
+#[test]
+fn statements_stand_in_the_table_and_jumps_leave_a_trace() {
+    let source = "\
+int x;
+int f(int n) {
+  int i = 0;
+  for (;;) {
+    if (x > n)
+      break;
+    i++; x++;
+    switch (n) {
+    case 1:
+      x = 2;
+      break;
+    default: { x = 3; }
+    }
+  }
+  if (n) return 3;
+  else {
+    goto out;
+  }
+out:
+  return i;
+}
+";
+    let t = table("statements", source).unwrap();
+    let f = function(&t, "f");
+    let lines: Vec<_> = f.statements.iter().map(|s| (s.from.0, s.to.0, s.kind)).collect();
+    let expected = [
+        (3, 3, Kind::Plain),
+        (4, 14, Kind::Loop),
+        (5, 6, Kind::Plain),
+        (6, 6, Kind::Break),
+        (7, 7, Kind::Plain),
+        (7, 7, Kind::Plain),
+        (8, 13, Kind::Switch),
+        (10, 10, Kind::Plain),
+        (11, 11, Kind::Break),
+        (12, 12, Kind::Plain),
+        (15, 18, Kind::Plain),
+        (15, 15, Kind::Return),
+        (17, 17, Kind::Goto),
+        (20, 20, Kind::Return),
+    ];
+    assert_eq!(lines, expected);
+    let parents: Vec<u32> = f.statements.iter().map(|s| s.parent.wrapping_add(1)).collect();
+    assert_eq!(parents, [0, 0, 2, 3, 2, 2, 2, 7, 7, 7, 0, 11, 11, 0]);
+    let steps: Vec<u32> = f.blocks.iter().flatten().map(|(loc, _)| loc.line).collect();
+    for line in [4, 6, 11, 17] {
+        assert!(steps.contains(&line), "line {line}: {steps:?}");
+    }
 }

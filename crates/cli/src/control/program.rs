@@ -166,6 +166,7 @@ pub(crate) struct Native {
     globals: Option<usize>,
     /// How data flows can be recorded, with these globals as the result.
     flow: Option<Vec<Global>>,
+    statements: bool,
     debugger: Option<Debugger>,
     /// The engine no longer needs the results of running executions.
     interrupt: Arc<AtomicBool>,
@@ -182,6 +183,7 @@ impl Native {
             names_data: false,
             globals: None,
             flow: None,
+            statements: false,
             debugger: None,
             interrupt: Arc::default(),
             stop: deadline.interrupts(),
@@ -201,6 +203,11 @@ impl Native {
     /// Makes how data flows visible. These globals are the result.
     pub(crate) fn following_flow(self, focus: Vec<Global>) -> Native {
         Native { flow: Some(focus), ..self }
+    }
+
+    /// Makes the statements that are executed visible, if how data flows is.
+    pub(crate) fn with_statements(self) -> Native {
+        Native { statements: true, ..self }
     }
 
     /// Names objects down to the data that lies there.
@@ -251,7 +258,7 @@ impl Factory for Native {
         if self.flow.is_some()
             && let Ok(Some(tables)) = Tables::read(&setup.program, root)
         {
-            controlled.follow_flow(tables);
+            controlled.follow_flow(if self.statements { tables.with_statements() } else { tables });
         }
         Ok(controlled)
     }

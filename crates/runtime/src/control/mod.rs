@@ -556,6 +556,13 @@ impl Controlled {
         self.shm.as_ref().and_then(|shm| refusal(&shm.shared().header))
     }
 
+    /// Says that words of the data flow are missing, if there was no room for them.
+    fn too_many_words(&self) -> Option<String> {
+        let used = self.shm.as_ref()?.shared().header.values_len.load(Ordering::Acquire);
+        let full = used >= crate::wire::VALUES as u64;
+        full.then(|| "an execution has more steps than there is room for".to_owned())
+    }
+
     /// Forgets the libraries that the last execution loaded, and how it ended: the next one begins without
     /// them.
     fn reset_maps(&mut self) {

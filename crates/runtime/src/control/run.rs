@@ -100,7 +100,7 @@ pub(super) fn execute(
     program.contents = contents::read(program.memory.control(), &history.seen);
     program.flowed = Flowed {
         unknown: history.flow.unknown,
-        broken: history.flow.broken,
+        broken: history.flow.broken.or_else(|| program.too_many_words()),
         words: history.flow.words,
         focus: history.focus,
     };

@@ -8,6 +8,9 @@
 //! that is not followed reads and writes what the runtime saw of it ([`calls`]); if it is code that nothing is known
 //! of, its arguments are branches as well, and it is counted and named.
 //!
+//! If statements are asked for, they are regions: `begin(stmt:FILE:FIRST-LAST FUNCTION)` of a trace ([`statements`]).
+//! Stars that the program marks are left out then.
+//!
 //! Source: Burnim, "Specifying and Checking Correctness of Parallel Programs" (2012), sections 6.4 and 6.5.
 //!
 //! *Guarantee*: every read and write of followed code is an event, in the order of the execution, with all values that
@@ -16,6 +19,7 @@
 //! Cost: a few events for each operation.
 
 pub mod calls;
+pub mod statements;
 mod stream;
 pub mod tables;
 

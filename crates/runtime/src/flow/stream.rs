@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge_injected::word;
 use selvedge_instrument::ir::Loc;
+use selvedge_instrument::statements::NONE;
 use selvedge_instrument::table::{Callee, Op as Does, Place};
 use selvedge_model::{
     Access, AtomicOp, Event, Flow as Flows, LoadOrder, LocalId, Op, Range, Region, RegionId,
@@ -11,11 +12,12 @@ use selvedge_model::{
 };
 
 use super::calls::{Known, known};
+use super::statements::Within;
 use super::tables::{FunctionId, Tables};
 use crate::decode::Decoder;
 
 /// Locals of a thread that belong to no function: what a call has read, parts of what is read, what it reads next, what
-/// is copied, the flag of a star that is left by a jump.
+/// is copied, the flag of a star or of statements that are left by a jump.
 const READ: u32 = 0;
 const PART: u32 = 1;
 const NEXT: u32 = 2;
@@ -56,11 +58,13 @@ struct Thread {
     range: Option<(u64, u64)>,
     /// The first local that no function uses.
     next: u32,
+    /// Where the last operation was.
+    site: SiteId,
 }
 
 impl Default for Thread {
     fn default() -> Thread {
-        Thread { frames: Vec::new(), have: Vec::new(), range: None, next: OWN }
+        Thread { frames: Vec::new(), have: Vec::new(), range: None, next: OWN, site: SiteId(0) }
     }
 }
 
@@ -74,6 +78,8 @@ struct Frame {
     op: usize,
     /// The stars that control is in.
     stars: Vec<(u32, RegionId)>,
+    /// The statements that control is in.
+    within: Within,
     left: Option<Left>,
     /// The one that called is followed, and waits for the result.
     returns: bool,
@@ -163,6 +169,7 @@ impl Following<'_, '_> {
             before: 0,
             op: 0,
             stars: Vec::new(),
+            within: Within::default(),
             left: None,
             returns,
         });
@@ -217,6 +224,9 @@ impl Following<'_, '_> {
     /// Control comes to a block: leaves stars, and perhaps enters one.
     fn stars(&mut self, block: u32) {
         let tables = self.out.tables;
+        if self.thread.frames.last().is_some_and(|f| tables.layout(f.id).is_some()) {
+            return;
+        }
         loop {
             let Some(frame) = self.thread.frames.last() else { return };
             let function = tables.function(frame.id);
@@ -260,8 +270,64 @@ impl Following<'_, '_> {
         }
     }
 
+    /// Control comes to a line of a function: it leaves statements, and enters others.
+    fn at(&mut self, id: FunctionId, loc: Loc) {
+        let tables = self.out.tables;
+        if loc.line > 0
+            && loc.file == tables.function(id).loc.file
+            && let Some(layout) = tables.layout(id)
+        {
+            self.go_to(id, loc, layout.innermost((loc.line, loc.column)));
+        }
+    }
+
+    fn go_to(&mut self, id: FunctionId, loc: Loc, to: u32) {
+        let Some(layout) = self.out.tables.layout(id) else { return };
+        let site = self.site(id, loc);
+        let Some(frame) = self.thread.frames.last() else { return };
+        if frame.within.at == to {
+            return;
+        }
+        if let Some(kept) = frame.within.kept(&layout, to) {
+            self.flow(site, Flows::Define(LocalId(JUMPED)));
+            self.leave_statements(site, kept);
+            self.uses(site, 0, &[JUMPED]);
+            self.flow(site, Flows::Branch);
+        }
+        let path = layout.path(to);
+        let Some(frame) = self.thread.frames.last() else { return };
+        let common = frame.within.common(&path);
+        self.leave_statements(site, common);
+        for &statement in &path[common..] {
+            let region = layout.label(statement).map(|name| {
+                let region = Region { kind: RegionKind::Statement, name: name.into() };
+                RegionId(self.out.symbols.regions.intern(region))
+            });
+            if let Some(region) = region {
+                self.event(site, Op::RegionEnter(region, RegionKind::Statement));
+            }
+            if let Some(frame) = self.thread.frames.last_mut() {
+                frame.within.open.push((statement, region));
+            }
+        }
+        if let Some(frame) = self.thread.frames.last_mut() {
+            frame.within.at = to;
+        }
+    }
+
+    fn leave_statements(&mut self, site: SiteId, kept: usize) {
+        let Some(frame) = self.thread.frames.last_mut() else { return };
+        let left: Vec<_> = frame.within.open.drain(kept.min(frame.within.open.len())..).collect();
+        for region in left.into_iter().rev().filter_map(|(_, region)| region) {
+            self.event(site, Op::RegionExit(region));
+        }
+    }
+
     /// The function is left.
     fn pop(&mut self) {
+        if let Some(id) = self.thread.frames.last().map(|f| f.id) {
+            self.go_to(id, self.out.tables.function(id).loc, NONE);
+        }
         while let Some(&(star, region)) = self.thread.frames.last().and_then(|f| f.stars.last()) {
             let frame = self.thread.frames.last().map(|f| f.id);
             let loc = frame.map(|id| self.out.tables.function(id).stars[star as usize].loc);
@@ -326,17 +392,19 @@ impl Following<'_, '_> {
 
     /// Code that is not followed accesses memory, or memory is part of the result.
     fn range(&mut self, what: u64, range: Range) -> Step {
-        let Some(frame) = self.thread.frames.last() else { return Ok(()) };
-        let (id, block, op) = (frame.id, frame.block, frame.op);
-        let ops = &self.out.tables.function(id).blocks[block as usize];
-        let loc = ops.get(op).or(ops.last()).map_or(Loc::default(), |o| o.0);
-        let site = self.site(id, loc);
         if what == word::FOCUS {
+            // What needs no words was done already: the function may have been left.
+            let site = self.thread.site;
             for piece in self.out.decoder.pieces(range) {
                 self.event(site, Op::Focus(piece.range()));
             }
             return Ok(());
         }
+        let Some(frame) = self.thread.frames.last() else { return Ok(()) };
+        let (id, block, op) = (frame.id, frame.block, frame.op);
+        let ops = &self.out.tables.function(id).blocks[block as usize];
+        let loc = ops.get(op).or(ops.last()).map_or(Loc::default(), |o| o.0);
+        let site = self.site(id, loc);
         let (mut known, mut base, mut uses) = (Known::Nothing, 0, Vec::new());
         if let Some((_, Does::Call { callee, arguments, .. })) = ops.get(op) {
             known = self.unfollowed(site, callee, arguments);
@@ -376,10 +444,12 @@ impl Following<'_, '_> {
             let (id, base, before) = (frame.id, frame.base, frame.before);
             let ops = &self.out.tables.function(id).blocks[frame.block as usize];
             let Some((loc, does)) = ops.get(frame.op) else { return Ok(()) };
+            self.at(id, *loc);
             if self.thread.have.len() < needed(does) || matches!(does, Does::Call { .. }) {
                 return Ok(());
             }
             let site = self.site(id, *loc);
+            self.thread.site = site;
             if let Does::Return { uses } = does {
                 self.returned(site, uses);
                 continue;

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use object::{Object, ObjectSection, ObjectSegment};
 use selvedge_instrument::ir::Loc;
@@ -10,6 +11,7 @@ use selvedge_instrument::table::{Function, Op, PLACES, Place, SECTION, Table, Un
 use selvedge_model::symbols::Frame;
 use selvedge_model::{Site, SiteId, Symbols};
 
+use super::statements::Layout;
 use crate::modules::{
     Call, CodePlace, FunctionRegion, Location, LockPart, Modules, Registers, Resolve, Shape,
 };
@@ -22,6 +24,9 @@ pub struct Tables {
     loaded: Vec<(u64, u64, usize)>,
     root: PathBuf,
     sites: RefCell<HashMap<(usize, u32, Loc), SiteId>>,
+    /// Whether statements are regions.
+    with_statements: bool,
+    layouts: RefCell<HashMap<FunctionId, Rc<Layout>>>,
 }
 
 /// The tables of one file.
@@ -49,6 +54,12 @@ impl Tables {
         // The kernel names mapped files without symbolic links.
         tables.add(&program.canonicalize().unwrap_or_else(|_| program.to_owned()))?;
         Ok((!tables.files.is_empty()).then_some(tables))
+    }
+
+    /// The same, with statements as regions.
+    #[must_use]
+    pub fn with_statements(self) -> Tables {
+        Tables { with_statements: true, ..self }
     }
 
     fn add(&mut self, path: &Path) -> Result<(), Unreadable> {
@@ -124,13 +135,55 @@ impl Tables {
         site
     }
 
+    /// The statements of a function, if they are regions.
+    pub(super) fn layout(&self, id: FunctionId) -> Option<Rc<Layout>> {
+        if !self.with_statements {
+            return None;
+        }
+        let made = || {
+            let function = self.function(id);
+            let file = self.file(id, function.loc);
+            Rc::new(Layout::new(&function.statements, file, &function.name))
+        };
+        Some(Rc::clone(self.layouts.borrow_mut().entry(id).or_insert_with(made)))
+    }
+
+    /// The functions of a name, each with its file.
+    fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Path, &'a Function)> + 'a {
+        self.files.iter().enumerate().flat_map(move |(f, file)| {
+            file.tables.iter().enumerate().flat_map(move |(t, table)| {
+                let functions = table.functions.iter().enumerate();
+                functions.filter(move |(_, known)| known.name == name).map(move |(i, known)| {
+                    let [file, table, function] = [f, t, i].map(|n| n as u32);
+                    (self.file(FunctionId { file, table, function }, known.loc), known)
+                })
+            })
+        })
+    }
+
+    /// Whether the program has a function of this name in a file.
+    pub fn has_function(&self, file: &str, name: &str) -> bool {
+        self.named(name).any(|(path, _)| path == Path::new(file))
+    }
+
+    /// Whether lines are those of consecutive statements of a function.
+    pub fn has_run(&self, file: &str, name: &str, (first, last): (u32, u32)) -> bool {
+        let here = self.named(name).filter(|(path, _)| *path == Path::new(file));
+        here.into_iter()
+            .any(|(path, f)| Layout::new(&f.statements, path, name).has_run(first, last))
+    }
+
+    /// The file of a line, as it is shown.
+    fn file(&self, id: FunctionId, loc: Loc) -> &Path {
+        let table = &self.files[id.file as usize].tables[id.table as usize];
+        let file = Path::new(table.files.get(loc.file as usize).map_or("?", |f| f));
+        file.strip_prefix(&self.root).unwrap_or(file)
+    }
+
     fn source(&self, id: FunctionId, loc: Loc) -> Site {
         let function = self.function(id);
         let loc = if loc.line == 0 { function.loc } else { loc };
-        let file =
-            self.files[id.file as usize].tables[id.table as usize].files.get(loc.file as usize);
-        let file = Path::new(file.map_or("?", |f| f));
-        let shown = file.strip_prefix(&self.root).unwrap_or(file);
+        let shown = self.file(id, loc);
         let frame = Frame {
             function: function.name.as_str().into(),
             file: shown.display().to_string().into(),

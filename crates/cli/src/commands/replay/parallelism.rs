@@ -10,10 +10,10 @@ use selvedge_report::words;
 
 use super::show;
 use crate::args::Replay;
-use crate::commands::test::ndseq;
 use crate::control::again::Again;
 use crate::control::cases;
 use crate::control::debug;
+use crate::control::flow;
 use crate::control::program::Native;
 use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure};
@@ -25,11 +25,11 @@ const SEQUENTIAL: u64 = 1000;
 pub(super) fn run(args: &Replay, again: Again, deadline: &Deadline) -> Result<Exit, Failure> {
     let Again { program, schedule, case, points, .. } = again;
     let Some(case) = case else { return Ok(Exit::Clean) };
-    let native = Native::new(&program, deadline).following_flow(ndseq::focus(&program)?);
+    let native = Native::new(&program, deadline).following_flow(flow::focus(&program)?);
     let mut executor = native.executor()?;
     let ask = Ask { noted: Noted::Events, points, ..Ask::default() }.following(&schedule);
     let replayed = follow(&mut executor, &schedule, &Sought::default(), &ask)?;
-    let result = ndseq::shown(&mut executor, &replayed.execution);
+    let result = flow::shown(&mut executor, &replayed.execution);
     let marked = replayed
         .execution
         .events
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Replay, again: Again, deadline: &Deadline) -> Result<Ex
     let mut twins = Twins::new(if marked { Tasks::Marked } else { Tasks::Threads }, SEQUENTIAL);
     let quick = Ask { noted: Noted::Ending, ..ask.clone() };
     let twin = match &result {
-        Some(result) => twins.find(&mut executor, result, &quick, ndseq::shown)?,
+        Some(result) => twins.find(&mut executor, result, &quick, flow::shown)?,
         None => Twin::Unknown,
     };
     if args.sequential {

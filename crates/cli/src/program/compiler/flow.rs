@@ -1,12 +1,13 @@
 //! `selvedge cc --selvedge-flow`: a program that says how its data flows.
 //!
 //! Each source is compiled to bitcode without optimisation, `selvedge_instrument` rewrites it, and clang compiles the
-//! result with optimisation. Objects are linked with our runtime as always. Assembly is compiled as it is.
+//! result with optimisation. Clang is also asked for the statements of the source, around which stars may be put. Objects are linked with our runtime as always. Assembly is compiled as it is.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
+use selvedge_instrument::statements::{Statements, statements};
 use selvedge_instrument::{Error, Library};
 
 use super::arguments::{Arguments, Item, ItemKind, Stage};
@@ -136,8 +137,10 @@ impl Building<'_> {
         let stage = |o: &str| o == "-c" || o.starts_with("-O") || o.starts_with("-flto");
         let mut args = seen(self.toolbox);
         args.extend(self.options(|o| !stage(o)));
+        let language: Vec<OsString> = language.into_iter().flat_map(|l| l.words.clone()).collect();
+        let parsed: Vec<OsString> = [&args[..], &language, &source.words[..1]].concat();
         args.extend(dependencies(self.arguments, &source.words[0], object));
-        args.extend(language.into_iter().flat_map(|l| l.words.clone()));
+        args.extend(language);
         args.extend(["-c".into(), source.words[0].clone(), "-o".into()]);
         let name = source.words[0].to_string_lossy();
         if name.ends_with(".s") || name.ends_with(".S") {
@@ -155,7 +158,8 @@ impl Building<'_> {
             return Ok(Err(code(status)));
         }
         let library = Library::of_compiler(&self.compiler.words).map_err(failure)?;
-        selvedge_instrument::flow(&library, &bitcode).map_err(failure)?;
+        let statements = self.statements(&parsed)?;
+        selvedge_instrument::flow(&library, &bitcode, &statements).map_err(failure)?;
         let machine =
             |o: &str| !stage(o) && (o.starts_with("-f") || o.starts_with("-m") || o == "-pthread");
         let mut args = self.options(machine);
@@ -172,6 +176,18 @@ impl Building<'_> {
         args.extend([bitcode.into(), "-o".into(), object.into()]);
         let status = self.compiler.call(&args)?;
         Ok(if status.success() { Ok(()) } else { Err(code(status)) })
+    }
+
+    /// The statements of a source that the compiler has compiled.
+    fn statements(&self, args: &[OsString]) -> Result<Statements, Failure> {
+        let words = &self.compiler.words;
+        let output = Command::new(&words[0])
+            .args(&words[1..])
+            .args(args)
+            .args(["-w", "-fsyntax-only", "-Xclang", "-ast-dump=json"])
+            .output()
+            .map_err(|error| Failure::Open { path: (&words[0]).into(), error })?;
+        Ok(statements(&String::from_utf8_lossy(&output.stdout)))
     }
 }
 
