@@ -4,14 +4,14 @@
 #include "../noninterference/kernel.h"
 #include <selvedge.h>
 
-#define TREES 6
+#define TREES 4
 #ifndef STAR
 #undef SELVEDGE_STAR
 #define SELVEDGE_STAR(condition) (condition)
 #endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const int bounds[TREES] = {3, 2, 4, 1, 2, 3}, costs[TREES] = {6, 5, 5, 7, 5, 6};
+static const int bounds[TREES] = {3, 2, 4, 1}, costs[TREES] = {6, 5, 5, 7};
 static int lowest = 1000, count, list[TREES];
 
 static void keep(int tree) {

@@ -57,8 +57,9 @@ static void put(struct node *n) {
 static int take(void) {
     while (1) {
         struct node *h = look(&head);
-        struct node *n = look(&h->next);
+        // Whose successor is read depends on the head that was seen, so that this belongs to the attempt, too.
         SELVEDGE_STAR_BLOCK("take") {
+            struct node *n = look(&h->next);
             if (n == NULL)
                 return -1;
             if (advance(h, n))

@@ -2,14 +2,15 @@
 //!
 //! Source: Burnim, *Specifying and Checking Correctness of Parallel Programs*, definition 17: the executions of the
 //! sequential program that a specification of parallelism stands for. A task runs without interruption from its begin
-//! to its end, with the threads that it starts; where no task runs, any thread may go on.
+//! to its end, with the threads that it starts; where no task runs, any thread may go on. If threads are the tasks, what
+//! the first thread does itself between starting and joining others is not interrupted either.
 //!
 //! Deviations: the search is depth first and without reduction, except that a thread outside of tasks takes steps that
 //! cannot matter to others (starting and joining threads) at once. A star is left out at most [`IN_A_ROW`] times in a
 //! row at one place, because a loop around it may go on for ever.
 //!
 //! Guarantee: if [`Sequential::interrupted`] is false after an execution, no thread took a step while a task of another
-//! was open. [`Coverage::Complete`] is said only when every order and every choice of stars was begun.
+//! was open, or while the first thread could have gone on in the middle of what it does itself. [`Coverage::Complete`] is said only when every order and every choice of stars was begun.
 //!
 //! Cost: O(n) per choice; as many executions as there are orders and choices.
 
@@ -32,6 +33,9 @@ pub enum Tasks {
     /// Regions that are marked as tasks.
     Marked,
 }
+
+/// The thread that the program begins with.
+const FIRST: ThreadId = ThreadId(0);
 
 /// One choice that was made.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +64,8 @@ pub struct Sequential {
     left_out: HashMap<(ThreadId, u64), u32>,
     /// The threads in the order in which their tasks began.
     order: Vec<ThreadId>,
+    /// The first thread is in the middle of what it does itself.
+    amid: bool,
     last: Option<ThreadId>,
 }
 
@@ -145,6 +151,7 @@ impl Strategy for Sequential {
         }
         self.running = !self.begun || !self.path.is_empty();
         (self.begun, self.at, self.interrupted, self.last) = (true, 0, false, None);
+        self.amid = false;
         self.open.clear();
         self.order.clear();
         self.parents.clear();
@@ -167,8 +174,11 @@ impl Strategy for Sequential {
             let taken = self.decide(own.len() as u32);
             return own[(taken as usize).min(own.len() - 1)];
         }
+        if self.amid && choice.is_enabled(FIRST) && !choice.yielding {
+            return FIRST;
+        }
         let current = choice.running.filter(|&t| choice.is_enabled(t) && !choice.yielding);
-        let is_task = |t: ThreadId| self.tasks == Tasks::Threads && t.0 != 0;
+        let is_task = |t: ThreadId| self.tasks == Tasks::Threads && t != FIRST;
         if let Some(thread) = current.filter(|&t| is_silent(choice.next(t)) && !is_task(t)) {
             return thread;
         }
@@ -193,7 +203,7 @@ impl Strategy for Sequential {
         if place == 0 || below != 2 {
             return self.number(below);
         }
-        let key = (self.last.unwrap_or(ThreadId(0)), place);
+        let key = (self.last.unwrap_or(FIRST), place);
         let before = self.left_out.get(&key).copied().unwrap_or(0);
         let number = if before == IN_A_ROW { 0 } else { self.decide(2) };
         self.left_out.insert(key, if number == 0 { 0 } else { before + 1 });
@@ -213,15 +223,21 @@ impl Strategy for Sequential {
         {
             self.interrupted = true;
         }
-        if self.tasks == Tasks::Threads && thread.0 != 0 {
-            self.opens(thread);
+        match self.tasks {
+            Tasks::Threads if thread == FIRST => self.amid = true,
+            Tasks::Threads => self.opens(thread),
+            Tasks::Marked => {}
         }
     }
 
     fn observe(&mut self, event: &Event) {
         let thread = event.thread;
         match event.op {
-            Op::Fork(child) => _ = self.parents.insert(child, thread),
+            Op::Fork(child) => {
+                self.parents.insert(child, thread);
+                self.amid &= thread != FIRST;
+            }
+            Op::Join(_) | Op::Arrive(..) if thread == FIRST => self.amid = false,
             Op::RegionEnter(_, kind) => {
                 self.regions.entry(thread).or_default().push(kind);
                 if kind == RegionKind::Task && self.tasks == Tasks::Marked {

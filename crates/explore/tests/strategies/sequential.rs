@@ -10,16 +10,15 @@ use selvedge_explore::{Coverage, Dfs, Sequential, Strategy as _};
 use crate::system::Instr::*;
 use crate::system::{Instr, Outcome, Program, run, search};
 
-/// Whether every thread but the first ran without interruption.
+/// Whether every thread ran without interruption.
 fn is_sequential(outcome: &Outcome) -> bool {
     let mut ended = BTreeSet::new();
-    let mut last = 0;
+    let mut last = None;
     outcome.trace.iter().all(|&thread| {
-        if thread != last {
-            ended.insert(last);
-            last = thread;
+        if last != Some(thread) {
+            ended.extend(last.replace(thread));
         }
-        thread == 0 || !ended.contains(&thread)
+        !ended.contains(&thread)
     })
 }
 
