@@ -14,8 +14,9 @@ fn build(project: &Project, source: &str, options: &[&str]) {
 }
 
 fn tested(project: &Project, options: &[&str]) -> Output {
-    let start = ["test", "--ndseq", "--format", "json", "--schedules", "100"];
-    project.selvedge(&[&start[..], options, &["--", "./program"]].concat())
+    let start = ["test", "--ndseq", "--format", "json"];
+    let some = if options.contains(&"--schedules") { &[][..] } else { &["--schedules", "100"] };
+    project.selvedge(&[&start[..], some, options, &["--", "./program"]].concat())
 }
 
 fn violations(document: &Value) -> Vec<&Value> {
@@ -258,4 +259,30 @@ fn specifications_that_do_not_fit_are_refused() {
     }
     let output = tested(&project, &["--spec", "none.ndseq"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+/// A thread that changes nothing for a while is taken to poll, and gives way; a sequential execution must not do that.
+#[test]
+fn long_tasks_are_not_interrupted() {
+    let project = Project::new("flow-long");
+    build(&project, "long_task.c", &[]);
+    let output = tested(&project, &["--schedules", "10"]);
+    let document = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{document:#}\n{}", stderr(&output));
+    assert!(violations(&document).is_empty(), "{document:#}");
+}
+
+fn usage(project: &Project, options: &[&str], code: i32, expected: &str) {
+    let output = tested(project, options);
+    assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
+
+#[test]
+fn bad_use_says_what_to_do() {
+    let project = Project::new("flow-bad-use");
+    build(&project, "bad_use.c", &["-DSTAR_AROUND_THREADS"]);
+    usage(&project, &[], 2, "a star is around code that starts threads");
+    build(&project, "bad_use.c", &["-DENDLESS"]);
+    usage(&project, &["--patience", "300ms", "--schedules", "3"], 3, "--patience");
 }

@@ -60,7 +60,7 @@ impl<R: PartialEq> Twins<R> {
     /// Those of these tasks, at most `budget` executions.
     pub fn new(tasks: Tasks, budget: u64) -> Twins<R> {
         Twins {
-            strategy: Sequential::new(tasks),
+            strategy: Sequential::new(tasks).patient(),
             budget,
             executions: 0,
             unordered: 0,
@@ -75,13 +75,15 @@ impl<R: PartialEq> Twins<R> {
         self.exhausted && self.cut_off == 0
     }
 
-    /// Looks for one that shows the same. `shown` says what an execution showed; nothing if it was cut off.
+    /// Looks for one that shows the same. `shown` says what an execution showed; nothing if it was cut off. No
+    /// more are run once it is `stopped`.
     pub fn find<X: Executor>(
         &mut self,
         executor: &mut X,
         wanted: &R,
         ask: &Ask<X::Points>,
         mut shown: impl FnMut(&mut X, &Execution) -> Option<R>,
+        stopped: impl Fn() -> bool,
     ) -> Result<Twin, X::Error> {
         let ask = Ask { stars: true, ..ask.clone() };
         loop {
@@ -91,7 +93,7 @@ impl<R: PartialEq> Twins<R> {
             if self.exhausted {
                 return Ok(if self.cut_off == 0 { Twin::None } else { Twin::Unknown });
             }
-            if self.executions >= self.budget {
+            if self.executions >= self.budget || stopped() {
                 return Ok(Twin::Unknown);
             }
             if !self.strategy.begin(Rng::new(ask.seed)) {
@@ -111,6 +113,11 @@ impl<R: PartialEq> Twins<R> {
         execution: Execution,
         shown: &mut impl FnMut(&mut X, &Execution) -> Option<R>,
     ) {
+        // Whether a task that had to give way would have come to its end is not known.
+        if self.strategy.forced() {
+            self.cut_off += 1;
+            return;
+        }
         if self.strategy.interrupted() {
             self.unordered += 1;
             return;

@@ -55,7 +55,11 @@ impl Driver {
         events: Option<usize>,
     ) -> ThreadId {
         let mut few = std::mem::take(&mut self.few);
-        self.fairness.select(choice.enabled, &mut few);
+        if strategy.is_patient() && !self.fairness.tries_patience(choice.running) {
+            few.clear();
+        } else {
+            self.fairness.select(choice.enabled, &mut few);
+        }
         let thread = match few[..] {
             [] => self.ask(strategy, choice, events),
             [only] => only,

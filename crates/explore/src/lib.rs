@@ -156,6 +156,12 @@ pub trait Strategy {
         self.number(below)
     }
 
+    /// Whether a thread gives way only after very many steps that change nothing, because the strategy runs threads
+    /// without interruption.
+    fn is_patient(&self) -> bool {
+        false
+    }
+
     /// Whether the executor must call [`step`](Strategy::step) and [`observe`](Strategy::observe).
     fn follows_steps(&self) -> bool {
         false
@@ -246,6 +252,9 @@ impl<W: Wraps> Strategy for W {
     }
     fn number_at(&mut self, below: u32, place: u64) -> u32 {
         self.wrapped_mut().number_at(below, place)
+    }
+    fn is_patient(&self) -> bool {
+        self.wrapped().is_patient()
     }
     fn follows_steps(&self) -> bool {
         self.wrapped().follows_steps()

@@ -12,6 +12,9 @@
 //! Guarantee: if [`Sequential::interrupted`] is false after an execution, no thread took a step while a task of another
 //! was open, or while the first thread could have gone on in the middle of what it does itself. [`Coverage::Complete`] is said only when every order and every choice of stars was begun.
 //!
+//! A thread that takes very many steps that change nothing has to give way ([`Sequential::forced`]): then it is not known
+//! whether it waits for another.
+//!
 //! Cost: O(n) per choice; as many executions as there are orders and choices.
 
 use std::collections::HashMap;
@@ -48,6 +51,7 @@ struct Taken {
 #[derive(Clone, Debug, Default)]
 pub struct Sequential {
     tasks: Tasks,
+    patient: bool,
     path: Vec<Taken>,
     at: usize,
     begun: bool,
@@ -55,6 +59,9 @@ pub struct Sequential {
     /// The program did something else after the same choices.
     diverged: bool,
     interrupted: bool,
+    forced: bool,
+    /// A choice was asked for since the last step.
+    asked: bool,
     /// The tasks that have begun and not ended, outermost first.
     open: Vec<ThreadId>,
     parents: HashMap<ThreadId, ThreadId>,
@@ -75,9 +82,21 @@ impl Sequential {
         Sequential { tasks, ..Sequential::default() }
     }
 
+    /// The same, in which a thread gives way only after very many steps that change nothing: tasks may be long. Their
+    /// schedules can be replayed only if no task takes that many.
+    #[must_use]
+    pub fn patient(self) -> Sequential {
+        Sequential { patient: true, ..self }
+    }
+
     /// Whether the execution was not sequential after all: a task had to wait for another.
     pub fn interrupted(&self) -> bool {
         self.interrupted
+    }
+
+    /// Whether it was not sequential because a task that could have gone on had to give way.
+    pub fn forced(&self) -> bool {
+        self.forced
     }
 
     /// The threads of the tasks, in the order in which they ran.
@@ -117,6 +136,15 @@ impl Sequential {
         choice.enabled.iter().copied().filter(|&t| self.descends(t, task)).collect()
     }
 
+    /// Whether a task that is not offered could go on: nothing that it is about to do can block it.
+    fn gives_way(&self, task: ThreadId, choice: &Choice<'_>) -> bool {
+        match choice.pending.get(task.index()).map(|p| p.step) {
+            Some(Step::Do(op)) => matches!(op, Op::Read(_) | Op::Write(_) | Op::Atomic(..)),
+            Some(Step::Yield | Step::Busy) => true,
+            Some(Step::TryAcquire(..) | Step::Enroll(..) | Step::Ended) | None => false,
+        }
+    }
+
     fn opens(&mut self, thread: ThreadId) {
         if !self.open.contains(&thread) {
             self.open.push(thread);
@@ -151,7 +179,7 @@ impl Strategy for Sequential {
         }
         self.running = !self.begun || !self.path.is_empty();
         (self.begun, self.at, self.interrupted, self.last) = (true, 0, false, None);
-        self.amid = false;
+        (self.amid, self.forced, self.asked) = (false, false, false);
         self.open.clear();
         self.order.clear();
         self.parents.clear();
@@ -161,6 +189,7 @@ impl Strategy for Sequential {
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
+        self.asked = true;
         self.close_ended(choice.pending);
         if let Some(&task) = self.open.last() {
             if choice.is_enabled(task) {
@@ -168,6 +197,8 @@ impl Strategy for Sequential {
             }
             let own = self.own(task, choice);
             if own.is_empty() {
+                // A patient strategy is asked about fewer threads only when one has tried its patience.
+                self.forced |= !self.interrupted && self.gives_way(task, choice);
                 self.interrupted = true;
                 return choice.candidate(0);
             }
@@ -210,6 +241,10 @@ impl Strategy for Sequential {
         number
     }
 
+    fn is_patient(&self) -> bool {
+        self.patient
+    }
+
     fn follows_steps(&self) -> bool {
         true
     }
@@ -221,8 +256,13 @@ impl Strategy for Sequential {
             && task != thread
             && !self.descends(thread, task)
         {
+            self.forced |= !self.interrupted && !self.asked;
             self.interrupted = true;
         }
+        if self.amid && thread != FIRST && !self.asked && self.open.is_empty() {
+            self.forced |= pending.first().is_some_and(|first| !is_silent(first));
+        }
+        self.asked = false;
         match self.tasks {
             Tasks::Threads if thread == FIRST => self.amid = true,
             Tasks::Threads => self.opens(thread),

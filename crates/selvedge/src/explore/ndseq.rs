@@ -155,7 +155,7 @@ impl Check {
                 let symbols = worker.named(&execution);
                 let shown = |_: &mut _, execution: &Execution| returned(&slot, execution);
                 let quick = Ask { noted: Noted::Ending, ..ask.clone() };
-                let Ok(twin) = twins.find(worker, &result, &quick, shown);
+                let Ok(twin) = twins.find(worker, &result, &quick, shown, expired);
                 match twin {
                     Twin::Found(_) => {}
                     Twin::Unknown => seen.unknown += 1,

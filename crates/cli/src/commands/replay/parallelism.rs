@@ -38,7 +38,8 @@ pub(super) fn run(args: &Replay, again: Again, deadline: &Deadline) -> Result<Ex
     let mut twins = Twins::new(if marked { Tasks::Marked } else { Tasks::Threads }, SEQUENTIAL);
     let quick = Ask { noted: Noted::Ending, ..ask.clone() };
     let twin = match &result {
-        Some(result) => twins.find(&mut executor, result, &quick, flow::shown)?,
+        Some(result) => twins
+            .find(&mut executor, result, &quick, flow::shown, || deadline.stopped().is_some())?,
         None => Twin::Unknown,
     };
     if args.sequential {

@@ -139,7 +139,7 @@ impl Testing {
                 break;
             }
             progress.advance(number, self.report.cases.len(), deadline);
-            if !self.one(args, number, &mut *strategy, suppressions, journal)? {
+            if !self.one((args, deadline), number, &mut *strategy, (suppressions, journal))? {
                 break;
             }
         }
@@ -150,11 +150,10 @@ impl Testing {
     /// One execution; false if there are no more.
     fn one(
         &mut self,
-        args: &Test,
+        (args, deadline): (&Test, &Deadline),
         number: u64,
         strategy: &mut dyn Strategy,
-        suppressions: &Suppressions,
-        journal: &mut Journal,
+        (suppressions, journal): (&Suppressions, &mut Journal),
     ) -> Result<bool, Failure> {
         let seed = args.budget.seed;
         let ask =
@@ -179,7 +178,7 @@ impl Testing {
         let flow = recorded(&execution)?;
         if let Outcome::Failed(failure) = &execution.outcome {
             // It ended early, so its data flow says nothing: only a sequential execution that fails alike explains it.
-            if !matches!(self.twin(args, &flow, &result)?, Twin::Found(_)) {
+            if !matches!(self.twin((args, deadline), &flow, &result)?, Twin::Found(_)) {
                 self.failed(number, failure, (&execution, &symbols, points), journal)?;
             }
             return Ok(true);
@@ -189,7 +188,7 @@ impl Testing {
         let (flow, stars) = self.starred(flow, &symbols)?;
         let check = check_with(&flow, &stars);
         self.judged.measure(&flow, &check);
-        let twin = self.twin(args, &flow, &result)?;
+        let twin = self.twin((args, deadline), &flow, &result)?;
         match (check.circles.first(), twin) {
             (None, Twin::None) if self.runs_all() => {
                 self.judged.counts.serializable += 1;
@@ -231,7 +230,7 @@ impl Testing {
     /// scheduling points, or not every order would be tried; if such accesses turn up, the search begins again.
     fn twin(
         &mut self,
-        args: &Test,
+        (args, deadline): (&Test, &Deadline),
         flow: &ndseq::Execution,
         result: &Shown,
     ) -> Result<Twin, Failure> {
@@ -251,7 +250,8 @@ impl Testing {
                 sites.extend(shared(&execution.events));
                 shown(executor, execution)
             };
-            let found = twins.find(&mut self.executor, result, &ask, run)?;
+            let found = twins
+                .find(&mut self.executor, result, &ask, run, || deadline.stopped().is_some())?;
             self.sequential = self.sequential.max(twins.executions);
             let symbols = self.executor.symbols.clone();
             let sites: Vec<Site> = sites.into_iter().map(|s| symbols.site(s)).collect();
