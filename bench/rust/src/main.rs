@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod atomicity;
 mod programs;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     match args.as_slice() {
         ["one", library, program, n] => one(library, program, n.parse().expect("a number")),
         ["bug", library, program, seed] => bug(library, program, seed.parse().expect("a number")),
+        ["atomicity", parts @ ..] => atomicity::run(parts),
         [] => {
             speed();
             bugs();
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("usage: selvedge-bench-rust [speed|bugs]");
+            eprintln!("usage: selvedge-bench-rust [speed|bugs|atomicity [table|peers|histories]]");
             ExitCode::from(2)
         }
     }

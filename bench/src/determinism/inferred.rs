@@ -68,6 +68,7 @@ pub(super) fn table(place: &Place, names: &[&str]) -> Result<Vec<String>, String
         "program", "pre", "post", "pre", "as strong", "post", "as strong"
     );
     let mut wrong = Vec::new();
+    let mut remarks = Vec::new();
     for program in PROGRAMS.iter().filter(|p| names.is_empty() || names.contains(&p.name)) {
         let block = program.infer(place, ["1", "2"])?;
         let lacks = [
@@ -76,10 +77,13 @@ pub(super) fn table(place: &Place, names: &[&str]) -> Result<Vec<String>, String
         ];
         let pair =
             |by_hand: usize, condition: &str| format!("{by_hand}/{}", len(&block, condition));
-        let strong = |lacks: &[&str]| match lacks {
-            [] => "yes".to_owned(),
-            _ => format!("no: {}", lacks.join(", ")),
-        };
+        let strong = |lacks: &[&str]| if lacks.is_empty() { "yes" } else { "no" };
+        for (condition, lacks) in ["precondition", "postcondition"].into_iter().zip(&lacks) {
+            remarks.extend(lacks.iter().map(|location| {
+                let why = why_not(&block, condition, location);
+                format!("{}: the {condition} lacks {location}: {why}", program.name)
+            }));
+        }
         let [pre, post] = program.paper.map(|(by_hand, inferred)| format!("{by_hand}/{inferred}"));
         println!(
             "{:12} | {pre:>8} {post:>8} | {:>8} {:>13} {:>8} {:>12}",
@@ -91,6 +95,8 @@ pub(super) fn table(place: &Place, names: &[&str]) -> Result<Vec<String>, String
         );
         wrong.extend(program.check(place, &block, &lacks)?);
     }
+    println!();
+    remarks.iter().for_each(|remark| println!("{remark}"));
     Ok(wrong)
 }
 
@@ -170,6 +176,17 @@ fn has(block: &Value, condition: &str, location: &str) -> bool {
         name.strip_prefix(location).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
     };
     conjuncts(block, condition).any(is_part)
+}
+
+/// Why a location is not in a condition.
+fn why_not(block: &Value, condition: &str, location: &str) -> &'static str {
+    let dropped = block["dropped"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let entry = dropped.iter().find(|d| d["condition"] == condition && d["name"] == location);
+    match entry.and_then(|d| d["why"].as_str()) {
+        Some("always-holds") => "no two executions differed in it",
+        Some("never-changed") => "the block never changed it",
+        _ => "no execution requires it",
+    }
 }
 
 /// The locations that a condition by hand is about and the inferred one is not.

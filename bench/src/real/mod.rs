@@ -11,6 +11,7 @@ mod crates;
 mod determinism;
 mod memcached;
 mod source;
+mod structures;
 mod suites;
 
 use std::collections::BTreeSet;
@@ -202,6 +203,9 @@ fn tasks() -> Vec<Task> {
     }
     list.push(("zstd 1.3.4 output".into(), Box::new(determinism::old_zstd)));
     list.push(("ck_stack".into(), Box::new(atomicity::ck_stack)));
+    list.push(("structures, known errors".into(), Box::new(structures::known)));
+    list.push(("structures of today".into(), Box::new(structures::today)));
+    list.push(("structures, open".into(), Box::new(structures::open)));
     list.push(("rayon sum".into(), Box::new(determinism::rayon_sum)));
     for (name, version) in crates::CRATES {
         list.push((name.into(), Box::new(move |w| crates::test(w, name, version))));

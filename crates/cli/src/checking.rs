@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_analyses::devices::Device;
 use selvedge_analyses::discipline::{self, Checker, Naming, Violation};
-use selvedge_model::{Event, Op, Range, Site, SiteId, Symbols};
+use selvedge_model::{Event, Op, Range, SiteId, Symbols};
 use selvedge_report::{Case, Lacks, Memory, Note, Subject};
 use selvedge_runtime::{Modules, Object};
 use selvedge_specs::discipline::satisfy::Missing;
@@ -152,7 +152,7 @@ impl NativeChecking {
     }
 
     pub(crate) fn mapped(&mut self, modules: &Modules) {
-        self.names.modules = modules.clone();
+        self.names.mapped(modules);
     }
 
     /// The name of the analysis, and what was found.
@@ -170,8 +170,7 @@ struct ByProgram<'a> {
 
 impl Naming for ByProgram<'_> {
     fn rule(&mut self, bytes: Range, site: SiteId) -> Option<usize> {
-        let places: [Site; 1] = [self.symbols.site(site)];
-        let named = self.names.variable(bytes.start, &places, self.symbols);
+        let named = self.names.variable(bytes, &[site], self.symbols);
         let rule = self.rules.get(&named.name).copied();
         if rule.is_some() {
             self.known.insert(bytes.start, named);

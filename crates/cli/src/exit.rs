@@ -55,7 +55,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Mpi(selvedge_spmd::layer::LayerError),
     #[error(
-        "`selvedge {0}` cannot control the ranks of an MPI program; `selvedge run` observes them"
+        "`selvedge {0}` cannot control the ranks of an MPI program; `selvedge run` observes them, and `selvedge test` confirms their races"
     )]
     RanksNotControlled(&'static str),
     #[error(

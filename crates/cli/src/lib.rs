@@ -17,6 +17,7 @@ mod input;
 mod messages;
 mod program;
 mod progress;
+mod ranks;
 mod store;
 mod terminal;
 

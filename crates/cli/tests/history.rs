@@ -63,7 +63,7 @@ fn malformed_histories_are_refused_with_their_line() {
         ("time", r#"{"process":1,"op":"deq","call":2,"return":1}"#, "returns before it is called"),
         ("busy", r#"{"process":0,"op":"deq","call":1,"return":9}"#, "has returned"),
     ] {
-        let project = project(&format!("history-{name}"), &format!("{WRONG}{bad}\n"));
+        let project = project(&format!("history-bad-{name}"), &format!("{WRONG}{bad}\n"));
         let output = project.selvedge(&["history", "--model", "queue", "history"]);
         assert_eq!(output.status.code(), Some(2), "{name}");
         let message = stderr(&output);

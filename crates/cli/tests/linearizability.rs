@@ -94,6 +94,7 @@ fn wrong_use_is_refused_and_blocks_that_never_meet_are_not_green() {
         ("-DNO_BLOCK", 2, "the program enters no atomic block"),
         ("-DTWICE", 2, "reaches a second linearization point"),
         ("-DUNCLOSED", 2, "the atomic block \"add\" was never left\n  at atomic_misuse.c:12"),
+        ("-DUNOPENED", 2, "block ends that its thread has not begun\n  at atomic_misuse.c:23"),
         ("-DAPART", 3, "atomic blocks"),
     ] {
         let project = Project::new(&format!("linearizability-misuse{how}"));
@@ -110,10 +111,9 @@ fn wrong_use_is_refused_and_blocks_that_never_meet_are_not_green() {
 fn a_queue_behind_a_mutex_is_linearizable_whatever_is_asked() {
     let project = Project::new("linearizability-locked");
     project.build("locked_queue.c", &[]);
-    let strategies =
-        ["interrupt", "interrupt:2", "mix", "random", "pct", "pos", "surw", "dpor", "dfs:2"];
+    let named = selvedge_explore::registry::STRATEGIES.iter().map(|strategy| strategy.name);
     let predicates = ["exact", "within", "set", "multiset"];
-    for (number, strategy) in strategies.into_iter().enumerate() {
+    for (number, strategy) in named.chain(["interrupt:2", "dfs:2"]).enumerate() {
         for (i, predicate) in predicates.into_iter().enumerate() {
             let seed = (number * predicates.len() + i).to_string();
             for waits in [&[][..], &["waits"]] {

@@ -77,7 +77,7 @@ impl Attempted {
     pub fn status<N, P>(&self, prediction: &Prediction<N, P>, before: Status) -> Status {
         match &self.confirmed {
             // That two regions belong together is a suspicion, and only harm confirms it.
-            Some(c) if prediction.is_suspicion() && c.harm == Harm::Nothing => Status::Unconfirmed,
+            Some(c) if prediction.is_suspicion() && c.harm <= Harm::Nothing => Status::Unconfirmed,
             Some(_) => Status::Confirmed,
             None if before == Status::Predicted && self.attempts > 0 => Status::Unconfirmed,
             None => before,
@@ -86,7 +86,7 @@ impl Attempted {
 
     /// Whether it is harmful, if it happened.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.confirmed.as_ref().map(|c| c.harm.verdict())
+        self.confirmed.as_ref().and_then(|c| c.harm.verdict())
     }
 }
 

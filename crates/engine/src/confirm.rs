@@ -199,11 +199,12 @@ impl Confirmer {
             let judge = &mut *executor.judge();
             let same = |left: Left| left.differs(&seen[worst].left, judge) == Harm::Nothing;
             if !shown.is_ok_and(same) {
-                seen.iter_mut().for_each(|aimed| aimed.harm = Harm::Nothing);
+                let harmful = seen.iter_mut().filter(|aimed| aimed.harm > Harm::Nothing);
+                harmful.for_each(|aimed| aimed.harm = Harm::Unknown);
             }
         }
         let orders = orders(&seen);
-        let harm = orders.iter().map(|o| o.harm).max().unwrap_or(Harm::Nothing);
+        let harm = orders.iter().map(|o| o.harm).max().unwrap_or(Harm::Unknown);
         let shown = if harm > Harm::Nothing { worst } else { 0 };
         let schedule = seen[shown].run.schedule.clone();
         let changes = seen[shown].changes.clone().filter(|_| harm == Harm::State);
@@ -250,7 +251,7 @@ impl Confirmer {
         };
         let reached = directed.reached() && is_predicted;
         let turned = directed.turned();
-        Ok(Aimed { reached, first, left, run, turned, harm: Harm::Nothing, changes: None })
+        Ok(Aimed { reached, first, left, run, turned, harm: Harm::Unknown, changes: None })
     }
 
     fn run<X: Executor>(
@@ -309,7 +310,9 @@ impl Confirmer {
                 None => {
                     let usual = self.usual.as_ref();
                     let judge = &mut *executor.judge();
-                    last.harm = usual.map_or(Harm::Nothing, |usual| last.left.harm(usual, judge));
+                    let harm = usual.map_or(Harm::Unknown, |usual| last.left.harm(usual, judge));
+                    let is_known = harm > Harm::Nothing || last.left.is_sound(usual);
+                    last.harm = if is_known { harm } else { Harm::Unknown };
                 }
             }
             if seen.iter().any(|aimed| aimed.harm > Harm::Nothing) {
@@ -339,7 +342,7 @@ impl Confirmer {
             left,
             run,
             turned: None,
-            harm: Harm::Nothing,
+            harm: Harm::Unknown,
             changes: None,
         };
         let judge = &mut *executor.judge();
@@ -348,13 +351,22 @@ impl Confirmer {
             let changes = aimed.left.blocks.changed(&other.left.blocks, judge);
             (aimed.changes, other.changes) = (changes.clone(), changes);
         }
-        // If one of the two is like an undisturbed execution, the other one did it.
         let usual = self.usual.as_ref();
+        // Two that fail alike say nothing: another finding, or this one once more, may be what they fail of.
+        let sound = [&aimed.left, &other.left].map(|left| left.is_sound(usual));
+        let harmless = |is_sound: bool, all: bool| match is_sound && all {
+            true => Harm::Nothing,
+            false => Harm::Unknown,
+        };
+        let all = harm > Harm::Nothing || sound == [true, true];
+        aimed.harm = aimed.harm.max(harmless(sound[0], all));
+        other.harm = harmless(sound[1], all);
+        // If one of the two is like an undisturbed execution, the other one did it.
         let mut is_usual =
             |left: &Left| usual.is_some_and(|u| left.differs(u, judge) == Harm::Nothing);
         if aimed.left.is_worse(&other.left) || is_usual(&other.left) && !is_usual(&aimed.left) {
-            aimed.harm = harm;
-        } else {
+            aimed.harm = aimed.harm.max(harm);
+        } else if harm > Harm::Nothing {
             other.harm = harm;
         }
         Ok(Some(other))

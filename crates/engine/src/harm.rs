@@ -14,9 +14,12 @@ use crate::blocks::Blocks;
 use crate::ending::{Ending, Key};
 use crate::run::Run;
 
-/// The harm of an order, in increasing severity.
+/// The harm of an order. The greatest of several says most of a finding: one order that is known to do nothing shows
+/// that it can be harmless, whatever is not known of others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Harm {
+    /// Not known: it was not compared with the other order, or both fail and undisturbed executions do not.
+    Unknown,
     /// It ended like an undisturbed execution.
     Nothing,
     /// The output differs.
@@ -31,10 +34,11 @@ pub enum Harm {
 
 impl Harm {
     /// What that says of the finding whose order led to it.
-    pub fn verdict(self) -> Verdict {
+    pub fn verdict(self) -> Option<Verdict> {
         match self {
-            Harm::Nothing => Verdict::Benign,
-            Harm::Output | Harm::State | Harm::Exit | Harm::Failure => Verdict::Harmful,
+            Harm::Unknown => None,
+            Harm::Nothing => Some(Verdict::Benign),
+            Harm::Output | Harm::State | Harm::Exit | Harm::Failure => Some(Verdict::Harmful),
         }
     }
 }
@@ -76,6 +80,12 @@ impl Left {
             Key::Undecided => 0,
         };
         fails(self) > fails(other)
+    }
+
+    /// Whether it shows what an order leads to: it came to its end, and no worse than an undisturbed execution does.
+    pub fn is_sound(&self, usual: Option<&Left>) -> bool {
+        let exited = matches!(self.ending.key, Key::Exited(_));
+        exited && !usual.is_some_and(|usual| self.is_worse(usual))
     }
 
     /// The harm of this execution, compared with `usual`.
@@ -124,6 +134,9 @@ mod tests {
         assert_eq!(failed.harm(&usual, judge), Harm::Failure);
         assert_eq!(failed.harm(&failed, judge), Harm::Nothing);
         assert_eq!(usual.harm(&failed, judge), Harm::Nothing);
+        assert!(usual.is_sound(Some(&usual)) && left(0, "c").is_sound(Some(&usual)));
+        assert!(left(1, "a").is_sound(None) && left(1, "a").is_sound(Some(&left(2, "a"))));
+        assert!(!left(1, "a").is_sound(Some(&usual)) && !failed.is_sound(None));
     }
 
     fn ensuring(value: i32, output: &str) -> Left {

@@ -162,7 +162,7 @@ impl Visits {
         self.earned |= fails || !matches!(trial.attempt, Attempt::Missed);
         if let Attempt::Confirmed(confirmed) = &trial.attempt {
             // What is confirmed may still turn out to be harmful.
-            let more = if confirmed.harm == Harm::Nothing { JUDGED } else { 0 };
+            let more = if confirmed.harm <= Harm::Nothing { JUDGED } else { 0 };
             self.left = self.left.min(more);
         }
     }

@@ -477,12 +477,13 @@ pub enum Which {
     Told(String),
 }
 
-/// How bad what an order led to is, harmless first.
+/// How bad what an order led to is: not known, then harmless, then worse and worse.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[allow(missing_docs)]
 pub enum Harm {
+    Unknown,
     Nothing,
     Output,
     State,

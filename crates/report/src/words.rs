@@ -192,6 +192,10 @@ pub fn order(of: &Order) -> String {
 
 fn which(of: &Which) -> String {
     match of {
+        // `rank 1` says what it is.
+        Which::First { thread, site } if thread.starts_with("rank ") => {
+            format!("{thread} first, at {site}")
+        }
         Which::First { thread, site } => format!("thread {thread} first, at {site}"),
         Which::Only => "when it happens".to_owned(),
         Which::Told(text) => text.clone(),
@@ -211,9 +215,37 @@ pub fn compared(of: &Compared) -> [String; 2] {
     [format!("{first}: {}", outcome(&of.outcome)), format!("{second}: {}", outcome(&of.against))]
 }
 
+/// What orders led to, a sentence for each; orders of a kind that led to the same are told once.
+pub fn outcomes(of: &[Order]) -> Vec<String> {
+    let mut told: Vec<(Option<&Site>, String, String, usize)> = Vec::new();
+    for of in of {
+        let site = match &of.which {
+            Which::First { site, .. } => Some(site),
+            Which::Only | Which::Told(_) => None,
+        };
+        let led_to = led_to(of);
+        match told.iter_mut().find(|(at, _, known, _)| (*at, known) == (site, &led_to)) {
+            Some((.., more)) if site.is_some() => *more += 1,
+            _ => told.push((site, order(of), led_to, 0)),
+        }
+    }
+    let sentence = |(_, order, led_to, more): (_, String, String, usize)| match more {
+        0 => format!("{order}: {led_to}"),
+        1 => format!("{order}: {led_to} (with another thread, too)"),
+        n => format!("{order}: {led_to} (with {n} other threads, too)"),
+    };
+    told.into_iter().map(sentence).collect()
+}
+
 /// What an order led to.
 pub fn led_to(of: &Order) -> String {
     match of.harm {
+        Harm::Unknown => match &of.outcome {
+            Outcome::Failed { .. } => {
+                format!("{}; whether the finding is the cause is not known", outcome(&of.outcome))
+            }
+            Outcome::Undecided | Outcome::Exit(_) | Outcome::Told(_) => outcome(&of.outcome),
+        },
         Harm::Nothing => match &of.outcome {
             // It fails in the same way without the finding, or how it ends is not known.
             Outcome::Failed { .. } => {

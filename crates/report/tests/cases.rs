@@ -86,8 +86,29 @@ fn an_order_that_fails_is_not_called_right() {
     let right = told(&Outcome::Exit(0), Harm::Nothing);
     assert_eq!(right, "nothing wrong (exit code 0)");
     for outcome in [failed, Outcome::Undecided] {
-        for harm in [Harm::Nothing, Harm::Failure] {
+        for harm in [Harm::Unknown, Harm::Nothing, Harm::Failure] {
             assert!(!told(&outcome, harm).contains("nothing wrong"), "{outcome:?}");
         }
     }
+}
+
+#[test]
+fn orders_that_led_to_the_same_are_told_once() {
+    let order = |thread: &str, place: &str, code| Order {
+        which: Which::First { thread: thread.into(), site: model::Site::parse(place) },
+        harm: if code == 0 { Harm::Nothing } else { Harm::Exit },
+        outcome: Outcome::Exit(code),
+        schedule: String::new(),
+    };
+    let all = [
+        order("T1", "a.c:1", 0),
+        order("T2", "a.c:1", 0),
+        order("T3", "a.c:1", 1),
+        order("T2", "a.c:2", 0),
+        order("T4", "a.c:1", 0),
+    ];
+    let told = words::outcomes(&all);
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[0].contains("T1") && told[0].ends_with("(with 2 other threads, too)"), "{told:?}");
+    assert!(told[1].contains("T3") && told[2].contains("a.c:2"), "{told:?}");
 }

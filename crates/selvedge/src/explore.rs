@@ -123,10 +123,11 @@ pub struct Summary {
 pub struct Survey {
     /// How executions were judged.
     pub interleavings: Interleavings,
-    /// Different violations: those whose values are observed at different places.
-    pub violations: u64,
-    /// How many atomic blocks, by name, are not conflict-serializable.
-    pub conflicts: u64,
+    /// For each violation the names of what no serial execution observes. Violations differ by the places of these
+    /// calls.
+    pub violations: Vec<Vec<String>>,
+    /// The names of the atomic blocks that are not conflict-serializable.
+    pub conflicts: Vec<String>,
     /// How many executions there were, with the serial ones.
     pub executions: u64,
     /// Whether the strategy has seen everything that it looks for.

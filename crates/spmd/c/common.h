@@ -27,6 +27,8 @@ struct window {
 extern int sv_up;
 extern __thread int sv_inside;
 extern int sv_world_size, sv_world_rank;
+/* Pairs are tested in this execution. */
+extern int sv_testing;
 
 /* Every wrapper begins with ENTER and ends with LEAVE. `outer` is false in calls that MPI makes itself. */
 #define ENTER                                                                                                          \
@@ -44,6 +46,13 @@ void sv_comm_made(MPI_Comm comm);
 uint32_t sv_world_of(const struct comm *comm, int rank);
 uint32_t *sv_ranks_of(MPI_Group group, size_t *count);
 struct window *sv_window_of(MPI_Win win);
+void sv_board_up(MPI_Comm comm);
+void sv_board_down(void);
+void sv_visit(uint32_t owner, sv_look *look, void *into);
+void sv_pass(uint32_t micros);
+int sv_talks(void);
+void sv_tell_posted(const struct window *w);
+void sv_await_posted(const struct window *w);
 void sv_set_up(void);
 void sv_tear_down(void);
 

@@ -15,6 +15,7 @@ struct sv_part {
     uint64_t start, len, owner, offset;
 };
 
+typedef void sv_look(void *into, uint64_t *words);
 typedef void sv_sink(void *into, const uint8_t *bytes, size_t len);
 
 /* How bytes get from rank to rank. */
@@ -22,6 +23,12 @@ struct sv_table {
     void (*sparse)(size_t count, const uint32_t *to, const uint8_t *const *data, const size_t *len, sv_sink *sink, void *into);
     uint32_t (*any)(uint32_t bits);
     void (*all)(const uint8_t *data, size_t len, sv_sink *sink, void *into);
+    /* Looks at the board of a rank, and changes it, while nobody else does. */
+    void (*visit)(uint32_t owner, sv_look *look, void *into);
+    /* Lets time pass, in microseconds, in which messages get on. */
+    void (*pass)(uint32_t micros);
+    /* Whether this thread may call MPI now. */
+    int (*talks)(void);
 };
 
 /* As in rules.rs. */
@@ -60,5 +67,42 @@ uint32_t sv_split_enter(void);
 void sv_split_request(uint64_t request, uint32_t barrier);
 void sv_epoch(int what, uint64_t window, const uint32_t *ranks, size_t count);
 void sv_misuse(const char *what);
+
+/* OpenSHMEM: see rank/src/ffi/symmetric.rs. A value that a rank may wait for: none (0), a known one (1), or what an
+   update leaves (2). */
+struct sv_value {
+    uint64_t is, bits;
+};
+
+/* A call: `count` elements of `size` bytes at another rank, named by this rank's own address of them and `stride`
+   elements apart, and as many at the origin, if `local` is not 0. */
+struct sv_shmem {
+    const char *call;
+    uint64_t context, pe, basic, remote, size, count;
+    int64_t stride;
+    uint64_t local;
+    int64_t local_stride;
+    struct sv_value value;
+};
+
+void sv_symmetric(uint64_t number, uint64_t base, uint64_t len);
+void sv_asymmetric(uint64_t base);
+int sv_shmem_before(const struct sv_shmem *call);
+void sv_shmem(const struct sv_shmem *call);
+void sv_quiet(uint64_t context);
+void sv_fence(uint64_t context);
+void sv_shmem_lock(uint64_t lock, int held);
+void sv_waited_for(uint64_t flag, uint64_t value);
+
+/* Phase II: see rank/src/ffi/tested.rs. */
+int sv_confirms(void);
+size_t sv_board_words(void);
+void sv_publish(void);
+int sv_before(const char *call, uint64_t window, uint32_t target, int no_op, const struct sv_piece *const lists[3],
+              const size_t counts[3]);
+void sv_made(void);
+void sv_before_buffer(const char *call, const struct sv_piece *pieces, size_t count);
+void sv_hold(uint8_t what, uint64_t window, int target);
+void sv_hold_request(uint64_t request);
 
 #endif

@@ -12,6 +12,16 @@ static void buffer(const char *call, uint64_t request, const void *at, int count
     free(pieces.list);
 }
 
+/* A blocking call is about to use a buffer. */
+static void before(const char *call, const void *at, int count, MPI_Datatype type) {
+    struct pieces pieces = {0};
+    if (!sv_testing || at == MPI_IN_PLACE)
+        return;
+    sv_flatten(&pieces, (int64_t)(uintptr_t)at, count, type);
+    sv_before_buffer(call, pieces.list, pieces.count);
+    free(pieces.list);
+}
+
 static void sent(MPI_Comm comm, int to, int tag) {
     struct comm *c = to == MPI_PROC_NULL ? NULL : sv_comm_of(comm);
     if (c)
@@ -32,6 +42,7 @@ static void received(MPI_Comm comm, const MPI_Status *status) {
     int MPI_##NAME(const void *from, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {                       \
         ENTER;                                                                                                         \
         if (outer) {                                                                                                   \
+            before("MPI_Send", from, n, type);                                                                         \
             buffer("MPI_Send", 0, from, n, type);                                                                      \
             sent(comm, to, tag);                                                                                       \
         }                                                                                                              \
@@ -67,7 +78,17 @@ int MPI_Recv(void *into, int n, MPI_Datatype type, int from, int tag, MPI_Comm c
     ENTER;
     MPI_Status own;
     MPI_Status *seen = status == MPI_STATUS_IGNORE ? &own : status;
-    int result = PMPI_Recv(into, n, type, from, tag, comm, seen);
+    int result;
+    if (outer && sv_testing && from != MPI_PROC_NULL) {
+        /* The message is there before the buffer counts as about to be written: what its sender did before that is
+           over. */
+        MPI_Message message;
+        PMPI_Mprobe(from, tag, comm, &message, seen);
+        before("MPI_Recv", into, n, type);
+        result = PMPI_Mrecv(into, n, type, &message, seen);
+    } else {
+        result = PMPI_Recv(into, n, type, from, tag, comm, seen);
+    }
     if (outer) {
         received(comm, seen);
         buffer("MPI_Recv", 0, into, n, type);
@@ -95,6 +116,7 @@ int MPI_Sendrecv(const void *from, int n, MPI_Datatype type, int to, int tag, vo
     MPI_Status own;
     MPI_Status *seen = status == MPI_STATUS_IGNORE ? &own : status;
     if (outer) {
+        before("MPI_Sendrecv (sends)", from, n, type);
         buffer("MPI_Sendrecv (sends)", 0, from, n, type);
         sent(comm, to, tag);
     }
@@ -125,6 +147,7 @@ int MPI_Sendrecv_replace(void *at, int n, MPI_Datatype type, int to, int tag, in
 
 /* A request that was `id` has been completed. */
 static void done(uint64_t id, const MPI_Status *status) {
+    sv_hold_request(id);
     uint64_t number = sv_request_comm(id);
     struct comm *c = number ? sv_comm_numbered(number - 1) : NULL;
     uint32_t from = c && status->MPI_SOURCE >= 0 ? sv_world_of(c, status->MPI_SOURCE) : 0;
@@ -136,6 +159,8 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     MPI_Status own;
     MPI_Status *seen = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t id = sv_id(*request);
+    if (outer)
+        sv_hold_request(id);
     int result = PMPI_Wait(request, seen);
     if (outer)
         done(id, seen);
@@ -163,11 +188,14 @@ static uint64_t *ids_of(int n, const MPI_Request *requests) {
 }
 
 /* Statuses of the caller, or of our own if the caller wants none. */
-#define MANY(N, CALL, WHEN, EACH)                                                                                      \
+#define MANY(N, HOLD, CALL, WHEN, EACH)                                                                                    \
     ENTER;                                                                                                             \
     uint64_t *ids = ids_of(N, requests);                                                                               \
     MPI_Status *own = malloc(sizeof *own * ((size_t)(N) + 1));                                                         \
     MPI_Status *seen = statuses == MPI_STATUSES_IGNORE ? own : statuses;                                               \
+    if (outer && sv_testing) {                                                                                         \
+        HOLD;                                                                                                          \
+    }                                                                                                                  \
     int result = CALL;                                                                                                 \
     if (outer && (WHEN)) {                                                                                             \
         EACH;                                                                                                          \
@@ -178,29 +206,29 @@ static uint64_t *ids_of(int n, const MPI_Request *requests) {
     return result;
 
 int MPI_Waitall(int n, MPI_Request requests[], MPI_Status statuses[]) {
-    MANY(n, PMPI_Waitall(n, requests, seen), 1, for (int i = 0; i < n; i++) done(ids[i], &seen[i]))
+    MANY(n, for (int i = 0; i < n; i++) sv_hold_request(ids[i]), PMPI_Waitall(n, requests, seen), 1, for (int i = 0; i < n; i++) done(ids[i], &seen[i]))
 }
 
 int MPI_Testall(int n, MPI_Request requests[], int *flag, MPI_Status statuses[]) {
-    MANY(n, PMPI_Testall(n, requests, flag, seen), *flag, for (int i = 0; i < n; i++) done(ids[i], &seen[i]))
+    MANY(n, , PMPI_Testall(n, requests, flag, seen), *flag, for (int i = 0; i < n; i++) done(ids[i], &seen[i]))
 }
 
 int MPI_Waitsome(int n, MPI_Request requests[], int *count, int indices[], MPI_Status statuses[]) {
-    MANY(n, PMPI_Waitsome(n, requests, count, indices, seen), *count != MPI_UNDEFINED,
+    MANY(n, , PMPI_Waitsome(n, requests, count, indices, seen), *count != MPI_UNDEFINED,
          for (int i = 0; i < *count; i++) done(ids[indices[i]], &seen[i]))
 }
 
 int MPI_Testsome(int n, MPI_Request requests[], int *count, int indices[], MPI_Status statuses[]) {
-    MANY(n, PMPI_Testsome(n, requests, count, indices, seen), *count != MPI_UNDEFINED,
+    MANY(n, , PMPI_Testsome(n, requests, count, indices, seen), *count != MPI_UNDEFINED,
          for (int i = 0; i < *count; i++) done(ids[indices[i]], &seen[i]))
 }
 
 int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *statuses) {
-    MANY(n, PMPI_Waitany(n, requests, index, seen), *index != MPI_UNDEFINED, done(ids[*index], &seen[0]))
+    MANY(n, , PMPI_Waitany(n, requests, index, seen), *index != MPI_UNDEFINED, done(ids[*index], &seen[0]))
 }
 
 int MPI_Testany(int n, MPI_Request requests[], int *index, int *flag, MPI_Status *statuses) {
-    MANY(n, PMPI_Testany(n, requests, index, flag, seen), *flag && *index != MPI_UNDEFINED, done(ids[*index], &seen[0]))
+    MANY(n, , PMPI_Testany(n, requests, index, flag, seen), *flag && *index != MPI_UNDEFINED, done(ids[*index], &seen[0]))
 }
 
 int MPI_Request_free(MPI_Request *request) {

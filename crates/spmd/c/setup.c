@@ -74,7 +74,7 @@ static void all(const uint8_t *data, size_t len, sv_sink *sink, void *into) {
     free(lens);
 }
 
-static const struct sv_table table = {sparse, any, all};
+static const struct sv_table table = {sparse, any, all, sv_visit, sv_pass, sv_talks};
 
 static struct comm *describe(MPI_Comm comm, uint64_t number) {
     struct comm *new = calloc(1, sizeof *new);
@@ -107,12 +107,15 @@ void sv_set_up(void) {
     PMPI_Comm_set_attr(MPI_COMM_WORLD, comm_key, describe(MPI_COMM_WORLD, 1));
     PMPI_Comm_set_attr(MPI_COMM_SELF, comm_key, describe(MPI_COMM_SELF, ((uint64_t)sv_world_rank + 1) << 32));
     sv_start(sv_world_rank, sv_world_size, &table);
+    if (sv_confirms())
+        sv_board_up(transport);
     sv_up = 1;
 }
 
 void sv_tear_down(void) {
     sv_up = 0;
     sv_finish();
+    sv_board_down();
     PMPI_Comm_free(&transport);
 }
 
@@ -205,6 +208,7 @@ static void window_made(MPI_Win win, MPI_Comm comm, const void *base, MPI_Aint l
         }
     }
     sv_window(number, address(base), (uint64_t)len, "", parts, count);
+    sv_publish();
     free(parts);
 }
 
@@ -256,6 +260,7 @@ int MPI_Win_free(MPI_Win *win) {
     struct window *w = outer ? sv_window_of(*win) : NULL;
     uint32_t k = 0;
     if (w) {
+        sv_hold(SV_FREE, w->number, -1);
         sv_complete(SV_FREE, w->number, -1);
         k = w->comm->all ? sv_barrier_enter() : sv_collective_enter(w->number, 1);
     }
@@ -286,7 +291,7 @@ int MPI_Init(int *argc, char ***argv) {
     sv_inside++;
     sv_enter((uintptr_t)__builtin_return_address(0));
     int result = PMPI_Init(argc, argv);
-    if (result == MPI_SUCCESS)
+    if (result == MPI_SUCCESS && !sv_up)
         sv_set_up();
     sv_leave();
     sv_inside--;
@@ -297,7 +302,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     sv_inside++;
     sv_enter((uintptr_t)__builtin_return_address(0));
     int result = PMPI_Init_thread(argc, argv, required, provided);
-    if (result == MPI_SUCCESS)
+    if (result == MPI_SUCCESS && !sv_up)
         sv_set_up();
     sv_leave();
     sv_inside--;

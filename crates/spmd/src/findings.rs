@@ -12,6 +12,10 @@ pub struct Told {
     pub job: Option<Job>,
     /// Races, by rank and in the order in which they were found.
     pub races: Vec<Race>,
+    /// Pairs that are tested whose accesses were in flight at once, in the order of ranks.
+    pub met: Vec<Met>,
+    /// Pairs whose order was forced.
+    pub ordered: Vec<Ordered>,
     /// Lines that could not be read: a rank was killed while it wrote one, or the disk is full.
     pub broken: usize,
 }
@@ -33,6 +37,37 @@ pub struct Job {
     pub finalized: bool,
 }
 
+/// Two accesses of a pair that is tested were in flight at once.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Met {
+    /// The number of the pair in the plan.
+    pub pair: u32,
+    /// The number of common bytes.
+    pub len: u64,
+    /// Whoever was there first comes first.
+    pub sides: [MetSide; 2],
+}
+
+/// One of two accesses that met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct MetSide {
+    pub rank: u32,
+    pub slot: u32,
+    /// Which statement of the pair.
+    pub side: u32,
+}
+
+/// An order of a pair was forced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Ordered {
+    pub pair: u32,
+    /// The statement that went first.
+    pub first: u32,
+}
+
 /// Two accesses that race.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[allow(missing_docs)]
@@ -48,6 +83,19 @@ pub struct Race {
     /// Where the memory lies in the data of a module.
     pub data: Option<Place>,
     pub sides: [Side; 2],
+}
+
+impl Race {
+    /// The modules of its two places.
+    pub fn modules(&self) -> Vec<String> {
+        self.sides.iter().map(|side| side.place.module.clone()).collect()
+    }
+
+    /// Whether the two are of one thread: then their order is the program's own.
+    pub fn is_of_one_thread(&self) -> bool {
+        let [a, b] = &self.sides;
+        (a.rank, a.slot) == (b.rank, b.slot)
+    }
 }
 
 /// How sure it is.
@@ -135,6 +183,8 @@ pub fn read(directory: &Path) -> io::Result<Told> {
 enum Line {
     Race(Box<Race>),
     Job(Job),
+    Met(Met),
+    Ordered(Ordered),
     Misuse {},
 }
 
@@ -143,6 +193,8 @@ fn take(told: &mut Told, line: &str) {
         Ok(Line::Race(race)) => told.races.push(*race),
         // The last line of a job says the most.
         Ok(Line::Job(job)) => told.job = Some(job),
+        Ok(Line::Met(met)) => told.met.push(met),
+        Ok(Line::Ordered(ordered)) => told.ordered.push(ordered),
         Ok(Line::Misuse {}) => {}
         Err(_) => told.broken += 1,
     }
@@ -202,11 +254,12 @@ mod tests {
 
     #[test]
     fn what_a_rank_writes_is_what_the_host_reads() {
+        use selvedge_spmd_rank::board::{Announced, State};
         use selvedge_spmd_rank::findings::{self, Object};
         use selvedge_spmd_rank::gather::Lock as Held;
         use selvedge_spmd_rank::owner::{Place as At, Record};
         use selvedge_spmd_rank::phases::Span;
-        use selvedge_spmd_rank::rules::{self, Act};
+        use selvedge_spmd_rank::rules::{self, Act, Bytes};
         let at = |offset| At { module: "/bin/prog \"x\"".into(), offset };
         let record = Record {
             rank: 2,
@@ -219,6 +272,7 @@ mod tests {
             begin: 0,
             end: None,
             waits: None,
+            fenced: None,
             spans: [Span::of_phase(0); 2],
             locks: vec![Held { window: 7, target: None, exclusive: false, acquired: 1 }],
             window: 7,
@@ -233,6 +287,24 @@ mod tests {
         take(&mut told, &findings::job(4, true, None));
         take(&mut told, &findings::race("observed", 3, &object, [&record, &record]));
         take(&mut told, &findings::job(4, true, Some((9, 5))));
+        let here = |rank, side| Announced {
+            who: (rank, 1),
+            thread: 0,
+            call: 1,
+            pair: 2,
+            side,
+            bytes: Bytes { start: 8, len: 4 },
+            act: Act::Write,
+            from: 8,
+            state: State::Here,
+            with: None,
+            locks: Vec::new(),
+        };
+        take(&mut told, &findings::met(2, &here(3, 1), &here(0, 0)));
+        take(&mut told, &findings::ordered(2, 1));
+        let sides = [(3, 1), (0, 0)].map(|(rank, side)| MetSide { rank, slot: 0, side });
+        assert_eq!(told.met, [Met { pair: 2, len: 4, sides }]);
+        assert_eq!(told.ordered, [Ordered { pair: 2, first: 1 }]);
         take(&mut told, "{\"version\":1,\"kind\":\"ra");
         assert_eq!(told.broken, 1);
         let job = Job { ranks: 4, instrumented: true, phases: 9, dropped: 5, finalized: true };

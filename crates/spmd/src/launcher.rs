@@ -7,6 +7,12 @@ use std::path::Path;
 pub const LAUNCHERS: [&str; 8] =
     ["mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "oshrun", "shmemrun", "srun"];
 
+/// Whether a command starts ranks of OpenSHMEM programs.
+pub fn is_for_shmem(command: &OsStr) -> bool {
+    let name = Path::new(command).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    name.starts_with("oshrun") || name.starts_with("shmemrun")
+}
+
 /// Whether a command starts ranks, by its name or because it is the one that the user named.
 pub fn is_launcher(command: &OsStr, named: Option<&str>) -> bool {
     let Some(name) = Path::new(command).file_name().and_then(OsStr::to_str) else { return false };
@@ -27,5 +33,6 @@ mod tests {
         assert!(is("mpirun") && is("/usr/bin/mpiexec") && is("mpirun.openmpi") && is("srun"));
         assert!(!is("./mpirun-test") && !is("prog") && !is(""));
         assert!(is_launcher(OsStr::new("/opt/aprun"), Some("aprun")));
+        assert!(is_for_shmem(OsStr::new("/usr/bin/oshrun")) && !is_for_shmem(OsStr::new("mpirun")));
     }
 }

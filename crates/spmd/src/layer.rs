@@ -11,11 +11,12 @@ use thiserror::Error;
 
 static RANK: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libselvedge_rank.so"));
 
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 7] = [
     ("layer.h", include_str!("../c/layer.h")),
     ("common.h", include_str!("../c/common.h")),
     ("setup.c", include_str!("../c/setup.c")),
     ("types.c", include_str!("../c/types.c")),
+    ("board.c", include_str!("../c/board.c")),
     ("rma.c", include_str!("../c/rma.c")),
     ("messages.c", include_str!("../c/messages.c")),
 ];
@@ -49,11 +50,27 @@ pub enum LayerError {
     },
 }
 
-/// The library for the MPI of a compiler (`mpicc`, or what `SELVEDGE_MPICC` names), below a cache directory.
-pub fn library(cache: &Path, compiler: &str) -> Result<PathBuf, LayerError> {
+/// For programs that use OpenSHMEM.
+const SHMEM: (&str, &str) = ("shmem.c", include_str!("../c/shmem.c"));
+
+/// Which interface a program uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interface {
+    /// MPI alone.
+    Mpi,
+    /// OpenSHMEM, and perhaps MPI as well.
+    Shmem,
+}
+
+/// The library for the MPI of a compiler (`mpicc`, `oshcc`, or what the user names), below a cache directory.
+pub fn library(cache: &Path, compiler: &str, interface: Interface) -> Result<PathBuf, LayerError> {
     let flags = flags(compiler)?;
+    let mut sources = SOURCES.to_vec();
+    if interface == Interface::Shmem {
+        sources.push(SHMEM);
+    }
     let mut hasher = DefaultHasher::new();
-    (RANK, SOURCES, &flags, compiler).hash(&mut hasher);
+    (RANK, &sources, &flags, compiler).hash(&mut hasher);
     let directory = cache.join(format!("mpi-{:016x}", hasher.finish()));
     let library = directory.join("libselvedge_mpi.so");
     if library.is_file() {
@@ -66,10 +83,10 @@ pub fn library(cache: &Path, compiler: &str) -> Result<PathBuf, LayerError> {
     let own = cache.join(format!("mpi-{}.tmp", std::process::id()));
     fs::create_dir_all(&own).map_err(|error| LayerError::Write { path: own.clone(), error })?;
     write(own.join("libselvedge_rank.so"), RANK)?;
-    for (name, content) in SOURCES {
+    for (name, content) in &sources {
         write(own.join(name), content.as_bytes())?;
     }
-    compile(compiler, &own)?;
+    compile(compiler, &own, &sources)?;
     if let Err(error) = fs::rename(&own, &directory) {
         let _ = fs::remove_dir_all(&own);
         if !library.is_file() {
@@ -87,16 +104,17 @@ fn flags(compiler: &str) -> Result<String, LayerError> {
     Ok(String::from_utf8_lossy(&asked.stdout).into_owned())
 }
 
-fn compile(compiler: &str, directory: &Path) -> Result<(), LayerError> {
+fn compile(compiler: &str, directory: &Path, sources: &[(&str, &str)]) -> Result<(), LayerError> {
     let mut command = Command::new(compiler);
     command.current_dir(directory);
     // The user's settings for programs, such as OMPI_CC="selvedge cc", are not for this.
-    for variable in ["OMPI_CC", "OMPI_CFLAGS", "MPICH_CC", "I_MPI_CC"] {
+    for variable in ["OMPI_CC", "OMPI_CFLAGS", "OSHMEM_CC", "OSHMEM_CFLAGS", "MPICH_CC", "I_MPI_CC"]
+    {
         command.env_remove(variable);
     }
     command.args(["-shared", "-fPIC", "-O2", "-g1", "-w", "-Wl,-z,now", "-Wl,-rpath,$ORIGIN"]);
     command.args(["-o", "libselvedge_mpi.so"]);
-    command.args(SOURCES.iter().map(|(name, _)| name).filter(|name| name.ends_with(".c")));
+    command.args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".c")));
     command.arg("libselvedge_rank.so");
     let output =
         command.output().map_err(|_| LayerError::NoCompiler { compiler: compiler.to_owned() })?;

@@ -6,6 +6,9 @@
 
 #![forbid(unsafe_code)]
 
+pub use selvedge_spmd_rank::confirm::Plan;
+pub use selvedge_spmd_rank::owner::Place;
+
 pub mod findings;
 pub mod launcher;
 pub mod layer;

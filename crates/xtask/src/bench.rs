@@ -33,11 +33,16 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     // The comparison with shuttle and loom is a package of its own, so that nothing else builds them.
     let (package, rest) = match args.as_slice() {
         ["rust", rest @ ..] => ("selvedge-bench-rust", rest),
+        ["atomicity", ..] => ("selvedge-bench-rust", args.as_slice()),
         all => ("selvedge-bench", all),
     };
     cargo(&["build", "--release", "--package", package])?;
     let command = [&["run", "--quiet", "--release", "--package", package, "--"], rest].concat();
-    let Some(name) = args.first().filter(|_| record) else { return cargo(&command) };
+    let Some(name) = args.first().filter(|_| record) else {
+        cargo(&command)?;
+        // The same of structures that others wrote.
+        return if args == ["atomicity"] { real(&["structures"]) } else { Ok(()) };
+    };
     // Before the benchmark adds to the machine's load.
     let circumstances = circumstances();
     let printed = printed_by(&command)?;
@@ -48,6 +53,15 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         .map_err(|e| format!("{RECORD}: {e}"))?;
     println!("recorded in {RECORD}");
     Ok(())
+}
+
+/// Programs and crates that people use, under the tool.
+pub(crate) fn real(args: &[&str]) -> Outcome {
+    setup::run()?;
+    setup::for_real_programs()?;
+    cargo(&["build", "--release", "--package", "selvedge-cli", "--package", "selvedge-bench"])?;
+    let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--", "real"];
+    cargo(&[&run, args].concat())
 }
 
 /// Runs cargo, showing what it prints and keeping it.

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         ["instructions", "--record"] => instructions::run(true),
         ["fuzz", rest @ ..] => fuzz(rest.first().copied().unwrap_or("60")),
         ["corpus", rest @ ..] => corpus(rest),
-        ["real", rest @ ..] => real(rest),
+        ["real", rest @ ..] => bench::real(rest),
         ["port", rest @ ..] => port::run(rest),
         ["pictures"] => pictures::run(),
         ["tidy"] => tidy::run(),
@@ -88,14 +88,6 @@ fn corpus(args: &[&str]) -> Outcome {
     shell::cargo_with("CORPUS_RUNS", runs, &[&test, name].concat())?;
     let test = ["test", "-p", "selvedge-cli", "--test", "ranks", "--"];
     shell::cargo_with("CORPUS_RUNS", runs, &[&test, name].concat())
-}
-
-fn real(args: &[&str]) -> Outcome {
-    setup::run()?;
-    setup::for_real_programs()?;
-    cargo(&["build", "--release", "--package", "selvedge-cli", "--package", "selvedge-bench"])?;
-    let run = ["run", "--quiet", "--release", "--package", "selvedge-bench", "--", "real"];
-    cargo(&[&run, args].concat())
 }
 
 fn fuzz(seconds: &str) -> Outcome {

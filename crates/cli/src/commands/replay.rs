@@ -23,19 +23,27 @@ use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure};
 use crate::messages::{named, warning_label};
 use crate::progress::Schedules;
+use crate::ranks;
 use crate::terminal;
 
 mod parallelism;
 
 /// Replays the schedule and prints what happened.
 pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
-    let deadline = if args.gdb { Deadline::under_gdb() } else { Deadline::new(None)? };
-    let again = match &args.schedule {
-        Some(schedule) => literal(args, schedule, &deadline)?,
+    let found = match &args.schedule {
+        Some(_) => None,
         None => {
             let prefix = args.id.as_deref().unwrap_or_default();
-            again::stored(prefix, args.run, args.store.as_deref())?
+            Some(again::find(prefix, args.run, args.store.as_deref())?)
         }
+    };
+    if let Some(found) = found.as_ref().filter(|found| found.is_of_ranks()) {
+        return ranks::replay::replay(args, &found.directory, &found.run, &found.case);
+    }
+    let deadline = if args.gdb { Deadline::under_gdb() } else { Deadline::new(None)? };
+    let again = match found {
+        Some(found) => found.again()?,
+        None => literal(args, args.schedule.as_deref().unwrap_or_default(), &deadline)?,
     };
     if again.case.as_ref().is_some_and(|case| case.kind == Kind::ParallelismViolation) {
         return parallelism::run(args, again, &deadline);

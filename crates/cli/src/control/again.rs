@@ -125,12 +125,19 @@ pub(crate) fn parsed(schedule: &str) -> Result<Schedule, Failure> {
     schedule.parse().map_err(|e| Failure::Usage(format!("{e}")))
 }
 
+/// A stored finding, its run, and the directory of the store.
+pub(crate) struct Found {
+    pub(crate) directory: PathBuf,
+    pub(crate) run: store::Run,
+    pub(crate) case: Case,
+}
+
 /// The stored finding whose id begins with `prefix`, of `run` or of the last run that found it.
-pub(crate) fn stored(
+pub(crate) fn find(
     prefix: &str,
     run: Option<RunId>,
     directory: Option<&Path>,
-) -> Result<Again, Failure> {
+) -> Result<Found, Failure> {
     let here = std::env::current_dir()?;
     let directory = directory.map_or_else(|| store::directory(&here), Path::to_owned);
     let store = Store::open(&directory)?;
@@ -156,26 +163,49 @@ pub(crate) fn stored(
         }
     };
     let run = store.run(Some(run))?;
-    let control = case.control.clone().unwrap_or_default();
-    if case.places.iter().any(|p| p.role.is_of_rank()) {
-        return Err(Failure::RanksNotControlled("replay"));
+    Ok(Found { directory, run, case })
+}
+
+/// The same, with the program to replay it in.
+pub(crate) fn stored(
+    prefix: &str,
+    run: Option<RunId>,
+    directory: Option<&Path>,
+) -> Result<Again, Failure> {
+    let found = find(prefix, run, directory)?;
+    if found.is_of_ranks() {
+        return Err(Failure::RanksNotControlled("fixed"));
     }
-    let (Some(setup), Some(schedule)) = (&run.setup, &control.schedule) else {
-        return Err(Failure::Usage(format!(
-            "{} is {} and has no schedule; `selvedge test` searches for one",
-            case.id,
-            case.status.name()
-        )));
-    };
-    let root = directory.parent().unwrap_or(Path::new("/"));
-    Ok(Again {
-        program: ControlledProgram::again(setup, root, &run.command)?,
-        schedule: parsed(schedule)?,
-        points: watch_list(control.watched),
-        case: Some(case),
-        is_other: false,
-        stored: Some((directory, run.id)),
-    })
+    found.again()
+}
+
+impl Found {
+    /// Whether it is a race across ranks.
+    pub(crate) fn is_of_ranks(&self) -> bool {
+        self.case.places.iter().any(|p| p.role.is_of_rank())
+    }
+
+    /// The program to replay it in.
+    pub(crate) fn again(self) -> Result<Again, Failure> {
+        let Found { directory, run, case } = self;
+        let control = case.control.clone().unwrap_or_default();
+        let (Some(setup), Some(schedule)) = (&run.setup, &control.schedule) else {
+            return Err(Failure::Usage(format!(
+                "{} is {} and has no schedule; `selvedge test` searches for one",
+                case.id,
+                case.status.name()
+            )));
+        };
+        let root = directory.parent().unwrap_or(Path::new("/"));
+        Ok(Again {
+            program: ControlledProgram::again(setup, root, &run.command)?,
+            schedule: parsed(schedule)?,
+            points: watch_list(control.watched),
+            case: Some(case),
+            is_other: false,
+            stored: Some((directory, run.id)),
+        })
+    }
 }
 
 fn watch_list(accesses: Vec<ReportedAccess>) -> WatchList {

@@ -83,14 +83,20 @@ fn order(of: &selvedge_engine::Order) -> Order {
         Some((thread, site)) => Which::First { thread: thread.clone(), site: site.clone() },
         None => Which::Only,
     };
-    let harm = match of.harm {
+    let schedule = of.schedule.to_string();
+    Order { which, harm: harm(of.harm), outcome: outcome(&of.ending), schedule }
+}
+
+/// Harm, as reports have it.
+pub(crate) fn harm(of: Harm) -> case::Harm {
+    match of {
+        Harm::Unknown => case::Harm::Unknown,
         Harm::Nothing => case::Harm::Nothing,
         Harm::Output => case::Harm::Output,
         Harm::State => case::Harm::State,
         Harm::Exit => case::Harm::Exit,
         Harm::Failure => case::Harm::Failure,
-    };
-    Order { which, harm, outcome: outcome(&of.ending), schedule: of.schedule.to_string() }
+    }
 }
 
 /// Calls the threads of orders what the places of the case call them: in another execution the thread that comes to

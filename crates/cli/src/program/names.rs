@@ -5,6 +5,7 @@
 //! | static storage | the variable with its member: `stats.hits` |
 //! | an element of an array | the array: `grid`; inside one, `slots[].count` |
 //! | the heap | `TYPE.member`: the source text at an access has `variable->member`, and debug information the type of the variable; or it names a member whose offset fits the block |
+//! | the heap, where no place names a member | the member at its offset, if two other members of its structure are named in the block and the structure fills it |
 //! | an allocated array | what it is assigned to where it is allocated |
 //! | anything else | where it was allocated, or the function that used it |
 //!
@@ -14,7 +15,7 @@
 //! as those of a program with its own allocator do. Which of several members that fit is meant is a guess, made by
 //! how many places agree.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::PathBuf;
 
@@ -38,10 +39,9 @@ pub(crate) struct Named {
 /// Names the memory of one run.
 pub(crate) struct Names {
     symbolizer: SharedSymbolizer,
-    pub(crate) modules: Modules,
+    modules: Modules,
     pub(crate) heap: Heap,
-    /// Where devices lie, and the place that used them first.
-    devices: HashMap<Device, (u64, SiteId)>,
+    devices: HashMap<Device, Place>,
     /// Directories of source files.
     directories: Vec<PathBuf>,
     files: HashMap<String, Option<Vec<String>>>,
@@ -50,6 +50,36 @@ pub(crate) struct Names {
     arrays: BTreeMap<u64, (u64, String)>,
     /// Whether there is no debug information.
     pub(crate) lacks_types: bool,
+    /// The structure that fills the block at an address.
+    filling: Option<(u64, String)>,
+    /// Members that were looked for before, of objects that are allocated and used in the same way many times.
+    looked_for: HashMap<Wanted, Option<Member>>,
+    /// The names of addresses with static storage that were asked for before.
+    named: HashMap<u64, Option<String>>,
+}
+
+/// Memory whose member is looked for.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Wanted {
+    /// The offset in the block, and the block's length.
+    within: Option<(u64, u64)>,
+    /// The length of the accesses.
+    len: u64,
+    places: Vec<SiteId>,
+    /// Whether it is something that synchronizes.
+    lock: bool,
+}
+
+/// So many of them are remembered.
+const REMEMBERED: usize = 1 << 16;
+
+/// Where a device lies, when it is used first.
+#[derive(Clone, Copy)]
+struct Place {
+    addr: u64,
+    site: SiteId,
+    /// The block may be freed before anybody asks.
+    block: Option<Block>,
 }
 
 /// The members of all structures, by their last name and by structure.
@@ -70,22 +100,29 @@ fn vote<'a>(votes: &mut Votes<'a>, members: impl Iterator<Item = &'a Member>) {
     }
 }
 
-/// The member that most places name; of equals the one whose structure fills the block, then the largest.
-fn best(votes: &Votes<'_>, block: Option<Block>) -> Option<Member> {
-    let whole = |m: &Member| block.is_some_and(|b| b.range.len % m.size == 0);
+/// The member that most places name; of equals one as long as the accesses, then the one whose structure fills the
+/// block, then the largest.
+fn best(votes: &Votes<'_>, within: Option<(u64, u64)>, len: u64) -> Option<Member> {
+    let whole = |m: &Member| within.is_some_and(|(_, of)| fills(m, of));
     let order = |(count, m): &&(usize, &Member)| {
-        (*count, whole(m), m.size, std::cmp::Reverse((m.path.len(), m.of.clone())))
+        (*count, m.len == len, whole(m), m.size, std::cmp::Reverse((m.path.len(), m.of.clone())))
     };
     votes.values().max_by_key(order).map(|(_, member)| (*member).clone())
 }
 
+/// Whether one or several structures with this member fill a block of a length, but for what malloc rounds sizes up by.
+fn fills(member: &Member, len: u64) -> bool {
+    const ROUNDED: u64 = 16;
+    member.size > 0 && len >= member.size && len % member.size < ROUNDED
+}
+
 /// Whether a member may be at an offset in a block: of one structure, of an array of them, or of memory that
 /// the program hands out by itself.
-fn may_be_at(member: &Member, offset: Option<u64>, block: Option<Block>) -> bool {
+fn may_be_at(member: &Member, within: Option<(u64, u64)>) -> bool {
     const MANY: u64 = 16;
-    let (Some(block), Some(offset)) = (block, offset) else { return true };
-    let len = block.range.len;
-    len > MANY * member.size || len >= member.size && member.is_at(offset)
+    within.is_none_or(|(offset, len)| {
+        len > MANY * member.size || len >= member.size && member.is_at(offset)
+    })
 }
 
 impl Members {
@@ -114,8 +151,16 @@ impl Members {
 
     /// The smallest member of a structure at an offset.
     fn at(&self, of: &str, offset: u64) -> Option<&Member> {
-        let members = self.by_type.get(of).into_iter().flatten().map(|&i| &self.all[i]);
-        members.filter(|m| m.is_at(offset)).min_by_key(|m| m.len)
+        self.of(of).filter(|m| m.is_at(offset)).min_by_key(|m| m.len)
+    }
+
+    /// The smallest member of a structure at an offset, or the one in front of the gap that is there: a structure that
+    /// is copied is copied with its gaps.
+    fn at_or_before(&self, of: &str, offset: u64) -> Option<&Member> {
+        let before = |m: &&Member| m.size > 0 && m.from <= offset % m.size;
+        self.at(of, offset).or_else(|| {
+            self.of(of).filter(before).max_by_key(|m| (m.from, std::cmp::Reverse(m.len)))
+        })
     }
 }
 
@@ -131,7 +176,17 @@ impl Names {
             members: None,
             arrays: BTreeMap::new(),
             lacks_types: false,
+            filling: None,
+            looked_for: HashMap::new(),
+            named: HashMap::new(),
         }
+    }
+
+    /// These modules are loaded now.
+    pub(crate) fn mapped(&mut self, modules: &Modules) {
+        self.modules = modules.clone();
+        self.named.clear();
+        self.looked_for.clear();
     }
 
     /// Something that synchronizes lies at an address.
@@ -141,25 +196,66 @@ impl Names {
             Object::Barrier(id) => Device::Barrier(id),
             Object::Semaphore(id) => Device::Semaphore(id),
         };
-        self.devices.insert(device, (addr, site));
+        let block = self.heap.at(addr).copied();
+        self.devices.insert(device, Place { addr, site, block });
     }
 
-    /// What the memory at an address is called that is accessed at these places.
-    pub(crate) fn variable(&mut self, addr: u64, places: &[Site], symbols: &Symbols) -> Named {
+    /// Learns from the places that access addresses of one block what structures fill it, for names of its other memory.
+    pub(crate) fn learn(
+        &mut self,
+        accessed: impl Iterator<Item = (u64, Vec<SiteId>)>,
+        symbols: &Symbols,
+    ) {
+        const ENOUGH: usize = 2;
+        const TRIES: usize = 256;
+        self.filling = None;
+        let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (addr, places) in accessed.take(TRIES) {
+            let Some(block) = self.heap.at(addr).copied() else { continue };
+            let offset = addr - block.range.start;
+            let within = Some((offset, block.range.len));
+            let member = self.member(Wanted { within, len: 0, places, lock: false }, symbols);
+            let is_there = |m: &Member| m.is_at(offset) && fills(m, block.range.len);
+            let Some(member) = member.filter(is_there) else { continue };
+            let members = seen.entry(member.of.clone()).or_default();
+            members.insert(member.path);
+            // One member alone may stand for anything that it points to.
+            if members.len() >= ENOUGH {
+                self.filling = Some((block.range.start, member.of));
+                break;
+            }
+        }
+    }
+
+    /// The member at an offset in a block, by what is known of the rest of the block.
+    fn filled(&mut self, block: Block, offset: u64) -> Option<Member> {
+        let (_, of) = self.filling.clone().filter(|(start, _)| *start == block.range.start)?;
+        self.members()?.at_or_before(&of, offset).cloned()
+    }
+
+    /// What memory is called that is accessed at these places.
+    pub(crate) fn variable(&mut self, bytes: Range, places: &[SiteId], symbols: &Symbols) -> Named {
+        let addr = bytes.start;
         if let Some((_, (end, name))) = self.arrays.range(..=addr).next_back()
             && addr < *end
         {
             return Named { name: name.clone(), object: None, element: None };
         }
-        let data = self.symbolizer.borrow_mut().data(addr, &self.modules);
+        let block = self.heap.at(addr).copied();
+        let data = match block {
+            Some(_) => None,
+            None => self.symbolizer.borrow_mut().data(addr, &self.modules),
+        };
         if let Some(name) = data {
             self.remember_array(addr, &name);
             let element = element(&name).map(|(element, _)| element.to_owned());
             return Named { name: array(&name, false), object: None, element };
         }
-        let block = self.heap.at(addr).copied();
         let offset = block.map(|b| addr - b.range.start);
-        if let Some(member) = self.member(offset, block, places, false) {
+        let within = block.map(|b| (addr - b.range.start, b.range.len));
+        let wanted = Wanted { within, len: bytes.len, places: places.to_vec(), lock: false };
+        let member = self.member(wanted, symbols).or_else(|| self.filled(block?, offset?));
+        if let Some(member) = member {
             let name = format!("{}.{}", member.of, member.path);
             let object = block.zip(offset).map(|(block, offset)| {
                 let start = match member.is_at(offset) {
@@ -175,7 +271,7 @@ impl Names {
                 let offset = addr - block.range.start;
                 format!("heap block from {}+{offset}", symbols.site(block.site))
             }),
-            None => match places.iter().find_map(Site::frame) {
+            None => match places.iter().find_map(|&p| symbols.site(p).frame().cloned()) {
                 Some(frame) => format!("stack of {}", frame.function),
                 None => "memory without a name".to_owned(),
             },
@@ -196,11 +292,10 @@ impl Names {
 
     /// What a device is called, seen from a variable.
     pub(crate) fn device(&mut self, device: Device, of: &Named, symbols: &Symbols) -> String {
-        let place = match device {
-            Device::Atomic(addr) => Some((addr, None)),
-            Device::Lock(_) | Device::Barrier(_) | Device::Semaphore(_) => {
-                self.devices.get(&device).map(|(addr, site)| (*addr, Some(symbols.site(*site))))
-            }
+        let place = self.devices.get(&device).copied();
+        let (addr, block) = match (device, place) {
+            (Device::Atomic(addr), _) => (Some(addr), self.heap.at(addr).copied()),
+            (_, place) => (place.map(|p| p.addr), place.and_then(|p| p.block)),
         };
         let fallback = || match device {
             Device::Lock(id) => symbols.lock(id),
@@ -208,7 +303,7 @@ impl Names {
             Device::Semaphore(id) => symbols.semaphore(id),
             Device::Atomic(_) => "atomic without a name".to_owned(),
         };
-        let Some((addr, site)) = place else { return fallback() };
+        let Some(addr) = addr else { return fallback() };
         if let Some((object, of)) = &of.object
             && (object.start..object.end()).contains(&addr)
         {
@@ -217,57 +312,75 @@ impl Names {
                 return format!("this.{}", member.path);
             }
         }
-        if let Some(name) = self.symbolizer.borrow_mut().data(addr, &self.modules) {
-            return seen_from(&name, of.element.as_deref());
-        }
-        let Some(block) = self.heap.at(addr).copied() else { return fallback() };
-        let offset = Some(addr - block.range.start);
-        let sites: Vec<Site> = site.into_iter().collect();
-        if let Some(member) = self.member(offset, Some(block), &sites, true) {
+        let Some(block) = block else {
+            let (symbolizer, modules) = (&self.symbolizer, &self.modules);
+            let named = self.named.entry(addr);
+            let name = named.or_insert_with(|| symbolizer.borrow_mut().data(addr, modules));
+            return match name {
+                Some(name) => seen_from(name, of.element.as_deref()),
+                None => fallback(),
+            };
+        };
+        let within = Some((addr - block.range.start, block.range.len));
+        let places = place.iter().map(|place| place.site).collect();
+        if let Some(member) = self.member(Wanted { within, len: 0, places, lock: true }, symbols) {
             return format!("{}.{}", member.of, member.path);
         }
+        let there = self.devices.values().filter_map(|place| place.block);
+        let one = there.filter(|other| other.site == block.site).count() == 1;
         match self.allocated(block, symbols) {
+            Some(name) if one => name,
             Some(name) => format!("{name}[]"),
             None => fallback(),
         }
     }
 
-    /// The member that places name in the source, and that lies at an offset in a block. `lock` looks for
-    /// things that synchronize.
-    fn member(
-        &mut self,
-        offset: Option<u64>,
-        block: Option<Block>,
-        places: &[Site],
-        lock: bool,
-    ) -> Option<Member> {
+    /// The member that places name in the source, and that lies at an offset in a block.
+    fn member(&mut self, wanted: Wanted, symbols: &Symbols) -> Option<Member> {
+        if let Some(found) = self.looked_for.get(&wanted) {
+            return found.clone();
+        }
+        let found = self.look_for(&wanted, symbols);
+        if self.looked_for.len() == REMEMBERED {
+            self.looked_for.clear();
+        }
+        self.looked_for.insert(wanted, found.clone());
+        found
+    }
+
+    fn look_for(&mut self, wanted: &Wanted, symbols: &Symbols) -> Option<Member> {
+        let sites = wanted.places.iter().map(|&place| symbols.site(place));
         let lines: Vec<(String, String)> =
-            places.iter().filter_map(|site| Some((function(site), self.line(site)?))).collect();
+            sites.filter_map(|site| Some((function(&site), self.line(&site)?))).collect();
+        let (within, len) = (wanted.within, wanted.len);
         let members = self.members()?;
-        let wanted = |m: &&Member| !lock || m.synchronizes;
+        let wanted = |m: &&Member| !wanted.lock || m.synchronizes;
         // The variable before `->` has a type.
         let mut votes: Votes<'_> = BTreeMap::new();
         for (function, line) in &lines {
             for (variable, member) in accesses_in(line) {
                 let Some(of) = members.local(function, variable) else { continue };
                 let all = members.of(of).filter(|m| m.path == member || m.name() == member);
-                vote(&mut votes, all.filter(wanted).filter(|m| may_be_at(m, offset, block)));
+                vote(&mut votes, all.filter(wanted).filter(|m| may_be_at(m, within)));
             }
         }
-        if let Some(member) = best(&votes, block) {
+        if let Some(member) = best(&votes, within, len) {
             return Some(member);
         }
         // Otherwise a member of that name must fit the block, and nothing else.
-        let fits = |m: &&Member| match (block, offset) {
-            (Some(block), Some(offset)) => block.range.len % m.size == 0 && m.is_at(offset),
-            _ => false,
+        let fits = |m: &&Member| {
+            within.is_some_and(|(offset, of)| {
+                let exactly = of % m.size == 0;
+                let one = of < 2 * m.size && fills(m, of);
+                (exactly || one) && m.is_at(offset)
+            })
         };
         for words in [members_in as fn(&str) -> Vec<&str>, words_in] {
             for (_, line) in &lines {
                 let all = words(line).into_iter().flat_map(|w| members.named(w));
                 vote(&mut votes, all.filter(wanted).filter(fits));
             }
-            if let Some(member) = best(&votes, block) {
+            if let Some(member) = best(&votes, within, len) {
                 return Some(member);
             }
         }

@@ -1,8 +1,10 @@
 //! The files that are needed to build and run programs: our libraries, the header, a list of symbols.
 //!
 //! All are embedded in the executable and unpacked into a cache directory that is named after their content.
-//! So two versions of the tool do not overwrite each other's files, and a deleted cache is unpacked again.
+//! So two versions of the tool do not overwrite each other's files, and a deleted cache is unpacked again. The links by
+//! which the tool is called as a compiler are in a directory for each executable.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -62,13 +64,23 @@ impl Toolbox {
         }
         let exported = directory.join("exported.list");
         put(&exported, EXPORTED).map_err(failed)?;
-        let [cc, cxx, rustc] = [CC, CXX, RUSTC].map(|name| directory.join(name));
         let own = std::env::current_exe().map_err(failed)?;
+        // Two executables may have the same libraries, and a build that one began must not go on with the other.
+        let links = directory.join(links_of(&own));
+        fs::create_dir_all(&links).map_err(failed)?;
+        let [cc, cxx, rustc] = [CC, CXX, RUSTC].map(|name| links.join(name));
         for link in [&cc, &cxx, &rustc] {
             point(link, &own).map_err(failed)?;
         }
         Ok(Toolbox { libraries, include, cc, cxx, rustc, exported })
     }
+}
+
+/// The name of the directory of links to an executable.
+fn links_of(executable: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    executable.hash(&mut hasher);
+    format!("links-{:016x}", hasher.finish())
 }
 
 /// Our cache directory, according to the XDG specification.
@@ -99,4 +111,16 @@ fn put(path: &Path, content: &str) -> io::Result<()> {
     let own = path.with_extension(format!("{}.tmp", std::process::id()));
     fs::write(&own, content)?;
     fs::rename(&own, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_executable_has_links_of_its_own() {
+        let [a, b] = ["/usr/bin/selvedge", "/home/user/target/debug/selvedge"].map(Path::new);
+        assert_ne!(links_of(a), links_of(b));
+        assert_eq!(links_of(a), links_of(a));
+    }
 }

@@ -19,6 +19,9 @@ static void *work(void *unused) {
 #if !defined(NO_BLOCK) && !defined(UNCLOSED)
     SELVEDGE_REGION_END();
 #endif
+#ifdef UNOPENED
+    SELVEDGE_REGION_END();
+#endif
     return 0;
 }
 

@@ -196,6 +196,9 @@ fn a_race_is_judged_by_what_its_orders_lead_to() {
     assert_eq!(harms(&campaign(&benign, 1, 1)), [Some(Harm::Nothing)]);
     let harmful: Program = vec![vec![Put(3, 1)], vec![Get(3), StoreNext(0)]];
     assert_eq!(harms(&campaign(&harmful, 1, 1)), [Some(Harm::Output)]);
+    // Wherever the two meet, both orders fail: that says nothing of the race.
+    let fails: Program = vec![vec![Write(3), FailIf(0, 1)], vec![Store(0, 1), Read(3)]];
+    assert_eq!(harms(&campaign(&fails, 1, 1)), [Some(Harm::Unknown)]);
 }
 
 #[test]

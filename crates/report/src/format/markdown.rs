@@ -79,8 +79,7 @@ fn write_case(text: &mut String, case: &Case, sources: &mut Sources<'_>) {
         let _ = writeln!(text, "\n{}", plain(&line));
     }
     if let Some(control) = &case.control {
-        for order in &control.orders {
-            let line = format!("{}: {}", words::order(order), words::led_to(order));
+        for line in words::outcomes(&control.orders) {
             let _ = writeln!(text, "\n{}", plain(&line));
         }
         if let Some(rows) = control.rows() {

@@ -304,10 +304,8 @@ fn provenance(f: &Case) -> String {
 /// What controlled executions made of the finding, each line with its name.
 fn controlled(f: &Case) -> Vec<(&'static str, String)> {
     let Some(control) = &f.control else { return Vec::new() };
-    let mut lines: Vec<(&str, String)> = Vec::new();
-    for order in &control.orders {
-        lines.push(("outcome", format!("{}: {}", words::order(order), words::led_to(order))));
-    }
+    let outcomes = words::outcomes(&control.orders).into_iter();
+    let mut lines: Vec<(&str, String)> = outcomes.map(|told| ("outcome", told)).collect();
     if f.status == Status::Unconfirmed && control.schedule.is_none() {
         let tried = count(control.attempts, "directed execution");
         lines.push(("tried", format!("{tried} did not make it happen")));

@@ -1,21 +1,24 @@
 #include "corpus.h"
 #include <stdatomic.h>
+#include <stdio.h>
 // A thread that has ended and that no thread joins or detaches.
-static atomic_int done;
+static atomic_int id;
 static void *works(void *arg) {
-    atomic_store(&done, 1);
+    if (arg) atomic_store(&id, gettid());
     return arg;
 }
 int main(void) {
     pthread_t t, d;
     pthread_create(&d, NULL, works, NULL);
     pthread_detach(d);
-    pthread_create(&t, NULL, works, NULL); // race(thread)
+    pthread_create(&t, NULL, works, &id); // race(thread)
 #ifdef FIXED
     pthread_join(t, NULL);
 #else
-    while (pthread_tryjoin_np(d, NULL), !atomic_load(&done)) sched_yield();
-    usleep(100000);
+    char entry[64];
+    while (!atomic_load(&id)) sched_yield();
+    snprintf(entry, sizeof entry, "/proc/self/task/%d", atomic_load(&id));
+    while (access(entry, F_OK) == 0) sched_yield();
 #endif
     return 0;
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use selvedge_engine::linearity;
 use selvedge_engine::replay::{follow, shortened};
 use selvedge_engine::search::{Searched, Step, Tried};
 use selvedge_engine::shards::Halt;
@@ -49,6 +50,11 @@ enum Aim {
     Observed,
     /// As `Observed`, but executions that no serial one explains are only counted.
     Survey,
+}
+
+/// What no serial execution observes.
+fn names(violation: &linearity::Violation<()>) -> Vec<String> {
+    violation.names.iter().map(ToString::to_string).collect()
 }
 
 /// What the executions of a check have shown so far.
@@ -135,8 +141,8 @@ impl Check {
         }
         Survey {
             interleavings: linearity.interleavings,
-            violations: linearity.violations.len() as u64,
-            conflicts: linearity.conflicts.len() as u64,
+            violations: linearity.violations.iter().map(names).collect(),
+            conflicts: linearity.conflicts.iter().map(ToString::to_string).collect(),
             executions: summary.executions,
             complete: searched.is_ok_and(|s| s.coverage == Coverage::Complete),
         }
@@ -435,14 +441,14 @@ impl Summary {
         let suspected = matches!(target, Some(Target::Split { region: None, .. }));
         match tried.confirmed() {
             // That two regions belong together is a suspicion, and only harm confirms it.
-            Some(confirmed) if suspected && confirmed.harm == Harm::Nothing => {
+            Some(confirmed) if suspected && confirmed.harm <= Harm::Nothing => {
                 self.unconfirmed(tried);
                 None
             }
             Some(confirmed) if !shows_itself => {
                 let finding = Finding {
                     status: Status::Confirmed,
-                    verdict: Some(confirmed.harm.verdict()),
+                    verdict: confirmed.harm.verdict(),
                     ..tried.finding.clone()
                 };
                 let place = |&site: &_| tried.symbols.site(site);

@@ -21,8 +21,23 @@ use crate::failure::Failure;
 
 /// How scenarios run that are not small.
 const STRATEGIES: [&str; 4] = ["interrupt", "mix", "interrupt:2", "pct"];
+/// Of all schedules, the part that every scenario gets before one gets all.
+const SWEEP: u64 = 10;
 /// So many simpler scenarios are tried.
 const SHRINKING: usize = 300;
+/// Each under so many times the schedules that it took to find the failure, but at least [`LEAST`]: most simpler scenarios
+/// do not fail, and would use up all schedules.
+const PATIENCE: u64 = 4;
+const LEAST: u64 = 50;
+
+/// How much to try with a scenario.
+#[derive(Clone, Copy)]
+enum Effort {
+    /// So many schedules; a failure is made shorter and explained.
+    Full(u64),
+    /// So many schedules, and only whether it fails.
+    Shrinking(u64),
+}
 
 impl<T: Linearizable> Check<T> {
     pub(super) fn run_at(self, here: &'static Location<'static>) -> Result<Summary, Box<Failure>> {
@@ -34,8 +49,20 @@ impl<T: Linearizable> Check<T> {
         let mut decided = false;
         let size =
             Size { threads: self.threads, ops: self.ops, before: self.before, after: self.after };
-        let count = if self.scenario.is_some() { 1 } else { self.scenarios };
-        for number in 0..count {
+        let given = self.scenario.is_some();
+        let count = if given { 1 } else { self.scenarios };
+        let mut done: BTreeSet<u64> = BTreeSet::new();
+        // An error that some scenario shows soon is found before another scenario has used up all its schedules.
+        let first = self.schedules.div_ceil(SWEEP);
+        let at_once = given || first == self.schedules;
+        let sweeps = if at_once { vec![self.schedules] } else { vec![first, self.schedules] };
+        let sweeps =
+            sweeps.into_iter().flat_map(|schedules| (0..count).map(move |n| (schedules, n)));
+        for (schedules, number) in sweeps {
+            if done.contains(&number) {
+                continue;
+            }
+            let is_last = schedules == self.schedules;
             let mut rng = Rng::of_execution(self.seed, number);
             let scenario = match &self.scenario {
                 Some(scenario) => scenario.clone(),
@@ -43,12 +70,14 @@ impl<T: Linearizable> Check<T> {
             };
             let plan = self.plan(&scenario, number);
             // The one of a scenario that is given is that of the check that found it.
-            let given = self.scenario.is_some();
             let seed = if given { self.seed } else { derive(self.seed, number) };
-            summary.scenarios += 1;
-            match self.tried(&scenario, (plan, seed), here, true) {
+            match self.tried(&scenario, (plan, seed), here, Effort::Full(schedules)) {
                 Ok(seen) => {
                     summary.executions += seen.executions;
+                    if !seen.complete && !is_last {
+                        continue;
+                    }
+                    done.insert(number);
                     summary.complete &= seen.complete;
                     conflicts.extend(seen.conflicting);
                     decided |= seen.undecided.is_empty();
@@ -63,6 +92,7 @@ impl<T: Linearizable> Check<T> {
                 // Operations that wait may wait for ever: for one that the scenario does not have.
                 Err(failure) if is_stuck(&failure) && scenario.all().any(T::waits) => {
                     summary.complete = false;
+                    done.insert(number);
                 }
                 Err(failure) => {
                     return Err(self.shrunk(scenario, (plan, seed), failure, (&ops, here)));
@@ -72,6 +102,7 @@ impl<T: Linearizable> Check<T> {
         if let Some(undecided) = undecided.filter(|_| !decided) {
             panic!("selvedge: {undecided}");
         }
+        summary.scenarios = count;
         summary.conflicts = conflicts.len() as u64;
         Ok(summary)
     }
@@ -89,20 +120,24 @@ impl<T: Linearizable> Check<T> {
         scenario: &Scenario<T::Op>,
         (plan, seed): (Plan, u64),
         here: &'static Location<'static>,
-        explains: bool,
+        effort: Effort,
     ) -> Result<explore::Summary, Box<Failure>> {
         let results = Arc::new(Results::<T>::new(here));
         let specified = self.model.map(|model| model(Arc::clone(&results)));
         let body = results.body(scenario);
-        let explore = Explore::new().strategy(plan).schedules(self.schedules).seed(seed);
+        let (Effort::Full(schedules) | Effort::Shrinking(schedules)) = effort;
+        let explore = Explore::new().strategy(plan).schedules(schedules).seed(seed);
         let criterion = Criterion { witness: self.witness, model: specified };
         let explore = explore.criterion(criterion);
-        let explore = if explains { explore } else { explore.minimise(0) };
+        let explore = match effort {
+            Effort::Full(_) => explore,
+            Effort::Shrinking(_) => explore.minimise(0),
+        };
         let body: Body = Arc::new(body);
         let seen = explore.clone().run_body(Arc::clone(&body), here)?;
         // An operation that waits for another one need not end alone.
         if self.obstruction_free && !scenario.all().any(T::waits) {
-            let executions = self.schedules.div_ceil(4);
+            let executions = schedules.div_ceil(4);
             if let Some(failure) = explore.obstructed(body, here, executions) {
                 return Err(failure);
             }
@@ -125,13 +160,15 @@ impl<T: Linearizable> Check<T> {
         };
         let mut left = if self.scenario.is_some() { 0 } else { SHRINKING };
         let kind = failure.kind();
+        let patience = (PATIENCE * failure.execution).max(LEAST);
+        let effort = Effort::Shrinking(patience.min(self.schedules));
         'simpler: loop {
             for candidate in scenario.simpler(ops, place) {
                 if left == 0 {
                     break 'simpler;
                 }
                 left -= 1;
-                if let Err(other) = self.tried(&candidate, (plan, seed), here, false)
+                if let Err(other) = self.tried(&candidate, (plan, seed), here, effort)
                     && other.kind() == kind
                     && !(is_stuck(&other) && candidate.all().any(T::waits))
                 {
@@ -141,7 +178,9 @@ impl<T: Linearizable> Check<T> {
             }
             break;
         }
-        if let Err(shortest) = self.tried(&scenario, (plan, seed), here, true) {
+        if let Err(shortest) =
+            self.tried(&scenario, (plan, seed), here, Effort::Full(self.schedules))
+        {
             failure = shortest;
         }
         let lines: String = scenario.lines().iter().map(|line| format!("\n  {line}")).collect();

@@ -61,10 +61,16 @@ impl<Op: Clone> Scenario<Op> {
         self.before.iter().chain(self.parallel.iter().flatten()).chain(&self.after)
     }
 
-    /// Scenarios that are simpler by one thing: a thread less, an operation less, or an operation that stands earlier
-    /// in the list of all. `place` is the place of an operation in it.
+    /// Scenarios that are simpler by one thing: nothing before or after, a thread less, an operation less, or an operation
+    /// that stands earlier in the list of all. `place` is the place of an operation in it.
     pub(super) fn simpler(&self, ops: &[Op], place: impl Fn(&Op) -> usize) -> Vec<Scenario<Op>> {
         let mut all = Vec::new();
+        if self.after.len() > 1 {
+            all.push(Scenario { after: Vec::new(), ..self.clone() });
+        }
+        if self.before.len() > 1 {
+            all.push(Scenario { before: Vec::new(), ..self.clone() });
+        }
         if self.parallel.len() > 2 {
             for thread in 0..self.parallel.len() {
                 let mut less = self.clone();

@@ -11,6 +11,9 @@
 
 #![allow(missing_docs, clippy::missing_safety_doc)] // The names are the interface's own; rule 2 is their contract.
 
+mod symmetric;
+mod tested;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -34,6 +37,9 @@ pub struct Table {
         unsafe extern "C" fn(usize, *const u32, *const *const u8, *const usize, Sink, *mut c_void),
     any: unsafe extern "C" fn(u32) -> u32,
     all: unsafe extern "C" fn(*const u8, usize, Sink, *mut c_void),
+    visit: unsafe extern "C" fn(u32, unsafe extern "C" fn(*mut c_void, *mut u64), *mut c_void),
+    pass: unsafe extern "C" fn(u32),
+    talks: unsafe extern "C" fn() -> c_int,
 }
 
 type Sink = unsafe extern "C" fn(*mut c_void, *const u8, usize);
@@ -100,6 +106,8 @@ struct State {
     /// How many ticks of each slot were ours.
     ticks: HashMap<u32, u32>,
     watch: bool,
+    /// Calls that phase II has looked at.
+    calls: u64,
 }
 
 /// Where findings go, and the names of modules.
@@ -289,6 +297,7 @@ unsafe extern "C" fn hook(address: usize, len: usize, writes: c_int, pc: usize) 
         state.rank.gather.local(now, pc as u64, writes != 0, bytes);
         tell_own_pairs(state);
     });
+    tested::local(pc as u64, writes != 0, Bytes { start: address as u64, len: len as u64 });
 }
 
 fn tell_own_pairs(state: &mut State) {
@@ -311,10 +320,19 @@ pub unsafe extern "C" fn sv_start(rank: c_int, size: c_int, table: *const Table)
     if rank == 0 {
         outside.append("job.jsonl", &findings::job(size as u32, runtime().is_some(), None));
     }
+    tested::start(rank as u32);
     let rank = Rank::new(rank as u32);
     // SAFETY: rule 2; the table is static in the C layer.
     let table = unsafe { *table };
-    let new = State { rank, size: size as u32, table, outside, ticks: HashMap::new(), watch: true };
+    let new = State {
+        rank,
+        size: size as u32,
+        table,
+        outside,
+        ticks: HashMap::new(),
+        watch: true,
+        calls: 0,
+    };
     *state() = Some(new);
 }
 
@@ -346,6 +364,7 @@ pub unsafe extern "C" fn sv_enter(pc: usize) {
             *state.ticks.entry(slot).or_default() += 1;
         }
     });
+    tested::is_made();
 }
 
 #[unsafe(no_mangle)]
@@ -468,7 +487,7 @@ pub unsafe extern "C" fn sv_rma(
     // SAFETY: rule 2; three lists and three counts.
     let (name, lists, counts) = unsafe { (text(name), slice(lists, 3), slice(counts, 3)) };
     let Some(call) = rules::number(&name) else { return };
-    with(|state, now, pc| {
+    let made = with(|state, now, pc| {
         let gather = &mut state.rank.gather;
         let made = Made { call, pc, window, target, request, no_op: no_op != 0 };
         let local = Space { owner: gather.rank, window: None };
@@ -499,7 +518,12 @@ pub unsafe extern "C" fn sv_rma(
             gather.access(now, made, side, space, &pieces);
         }
         state.watch = true;
+        Some(made)
     });
+    if let Some(made) = made {
+        // SAFETY: rule 2.
+        unsafe { tested::flies(made, lists, counts) };
+    }
 }
 
 /// The buffer of a call: in use until the request is complete, or only during the call if there is none.
@@ -513,15 +537,19 @@ pub unsafe extern "C" fn sv_buffer(
     // SAFETY: rule 2.
     let (name, pieces) = unsafe { (text(name), slice(pieces, count)) };
     let Some(call) = rules::number(&name) else { return };
-    with(|state, now, pc| {
+    let pieces: Vec<(Bytes, u32)> =
+        pieces.iter().map(|p| (Bytes { start: p.start, len: p.len }, p.basic as u32)).collect();
+    let made = with(|state, now, pc| {
         let gather = &mut state.rank.gather;
         let rank = gather.rank;
         let made = Made { call, pc, window: 0, target: rank, request, no_op: false };
-        let pieces: Vec<(Bytes, u32)> =
-            pieces.iter().map(|p| (Bytes { start: p.start, len: p.len }, p.basic as u32)).collect();
         gather.access(now, made, Side::Origin, Space { owner: rank, window: None }, &pieces);
         state.watch |= request != 0;
+        Some(made)
     });
+    if let Some(made) = made.filter(|_| request != 0) {
+        tested::buffer_flies(made, pieces);
+    }
 }
 
 fn some(rank: c_int) -> Option<u32> {

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use crate::board::Announced;
 use crate::gather::Lock;
 use crate::owner::{Place, Record};
 use crate::rules::{CALLS, Side};
@@ -59,6 +60,25 @@ pub fn job(ranks: u32, instrumented: bool, done: Option<(u32, u64)>) -> String {
     }
     line.push('}');
     line
+}
+
+/// Two accesses of a pair that is tested were in flight at once, as a line. `first` was there first.
+pub fn met(pair: u32, first: &Announced, second: &Announced) -> String {
+    let common = first.bytes.common(second.bytes).unwrap_or_default();
+    let side = |a: &Announced| {
+        format!("{{\"rank\":{},\"slot\":{},\"side\":{}}}", a.who.0, a.thread, a.side)
+    };
+    format!(
+        "{{\"version\":{VERSION},\"kind\":\"met\",\"pair\":{pair},\"len\":{},\"sides\":[{},{}]}}",
+        common.len,
+        side(first),
+        side(second),
+    )
+}
+
+/// An order of a pair was forced, as a line: its statement `first` went first.
+pub fn ordered(pair: u32, first: u32) -> String {
+    format!("{{\"version\":{VERSION},\"kind\":\"ordered\",\"pair\":{pair},\"first\":{first}}}")
 }
 
 /// Wrong use of the interface, which is said and not analysed.

@@ -75,6 +75,8 @@ pub struct Attributes {
     pub local_only: bool,
     /// The call of the first barrier that was entered while it was in flight; 0 if there was none.
     pub barrier: u64,
+    /// The segment of the first `shmem_fence` after it, if it was in flight then.
+    pub fenced: Option<u32>,
     call_number: u64,
 }
 
@@ -242,10 +244,37 @@ impl Gather {
         self.attributes[id as usize].end == End::Open
     }
 
+    /// The locks that this rank holds.
+    pub fn locks(&self) -> &[Lock] {
+        &self.held
+    }
+
+    /// The part of a window that contains an address: its first byte, and the rest as in `mapped`.
+    fn part(&self, address: u64) -> Option<(u64, (u64, u32, u64, u64))> {
+        let part = self.mapped.range(..=address).next_back();
+        part.filter(|(_, p)| address < p.0).map(|(&start, &p)| (start, p))
+    }
+
+    /// The window of this rank that contains an address, and the offset in it.
+    pub fn offset(&self, address: u64) -> Option<(u64, u64)> {
+        let (start, (_, owner, window, offset)) = self.part(address)?;
+        (owner == self.rank).then(|| (window, address - start + offset))
+    }
+
+    /// Whose memory is at an address, and the same bytes in its terms.
+    pub fn owned(&self, bytes: Bytes) -> (Space, Bytes) {
+        match self.part(bytes.start) {
+            Some((start, (_, owner, window, offset))) if owner != self.rank => {
+                let bytes = Bytes { start: bytes.start - start + offset, ..bytes };
+                (Space { owner, window: Some(window) }, bytes)
+            }
+            _ => (Space { owner: self.rank, window: None }, bytes),
+        }
+    }
+
     /// A load or a store of the program, whose hook returns to `pc`.
     pub fn local(&mut self, now: Now<'_>, pc: u64, writes: bool, bytes: Bytes) {
-        let part = self.mapped.range(..=bytes.start).next_back();
-        let part = part.filter(|(_, p)| bytes.start < p.0).map(|(&start, &p)| (start, p));
+        let part = self.part(bytes.start);
         let call = if writes { rules::STORE } else { rules::LOAD };
         let made = Made {
             call,
@@ -255,19 +284,7 @@ impl Gather {
             request: 0,
             no_op: false,
         };
-        let space = match part {
-            Some((start, (_, owner, window, offset))) if owner != self.rank => {
-                let bytes = Bytes { start: bytes.start - start + offset, ..bytes };
-                return self.access(
-                    now,
-                    made,
-                    Side::Origin,
-                    Space { owner, window: Some(window) },
-                    &[(bytes, 0)],
-                );
-            }
-            _ => Space { owner: self.rank, window: None },
-        };
+        let (space, bytes) = self.owned(bytes);
         if part.is_some() {
             return self.access(now, made, Side::Origin, space, &[(bytes, 0)]);
         }
@@ -319,7 +336,7 @@ impl Gather {
     ) -> Attributes {
         let call = &CALLS[made.call as usize];
         let begin = self.segments.current(now);
-        let at_once = made.request == 0 && (!call.is_remote());
+        let at_once = made.request == 0 && call.ends_at_once(side);
         Attributes {
             call: made.call,
             side,
@@ -335,6 +352,7 @@ impl Gather {
             ended: self.serial,
             local_only: false,
             barrier: 0,
+            fenced: None,
             call_number: self.serial,
         }
     }
@@ -345,6 +363,7 @@ impl Gather {
         let alike = Alike { call, side, act, phase: attributes.phase(), pc, begin, space, window };
         if request == 0
             && let Some(&id) = self.alike.get(&alike)
+            && self.attributes[id as usize].fenced.is_none()
             && (self.is_open(id) || attributes.end != End::Open)
         {
             self.attributes[id as usize].call_number = attributes.call_number;
@@ -375,7 +394,10 @@ impl Gather {
             for &id in ids {
                 let old = &self.attributes[id as usize];
                 let atomic = |act| matches!(act, Act::AtomicRead(_) | Act::AtomicWrite(_));
+                // A fence orders what one rank puts to another one.
+                let fenced = old.fenced.is_some() && new.side == Side::Target && new.act.writes();
                 if old.end == End::Open
+                    && !fenced
                     && old.call_number != new.call_number
                     && self.segments.slot(old.begin) == slot
                     && !(atomic(old.act) && atomic(new.act))
@@ -490,5 +512,6 @@ fn covers(old: &Attributes, new: &Attributes) -> bool {
         (a, b) => a == b,
     };
     let alike = old.act == Act::Write || old.phase() == new.phase();
+    let together = together && old.fenced == new.fenced;
     together && alike && old.begin == new.begin && old.locks == new.locks && old.act.covers(new.act)
 }

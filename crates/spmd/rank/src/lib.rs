@@ -10,6 +10,7 @@
 //! | [`store`], [`gather`] | the accesses of this rank |
 //! | [`owner`] | pairs of accesses to the memory of this rank |
 //! | [`wire`] | what ranks send each other |
+//! | [`board`], [`confirm`] | two accesses that were predicted to race are made to happen at once |
 //! | [`findings`] | what the `selvedge` process reads |
 //! | [`rank`] | all of these together |
 //! | `ffi` | the interface to C, to the injected runtime and to the loader; all unsafe code is there |
@@ -19,6 +20,8 @@
 
 #![deny(unsafe_code)]
 
+pub mod board;
+pub mod confirm;
 #[cfg(selvedge_rank)]
 #[allow(unsafe_code)]
 pub mod ffi;

@@ -32,6 +32,9 @@ pub enum Key {
     Lock { window: u64, target: Option<u32>, exclusive: bool },
     /// An element of a basic type that is accessed atomically: so may this.
     Atomic { window: u64, target: u32, at: u64, basic: u32 },
+    /// A value in the memory of a rank that it waits for (`shmem_wait_until`); `None` is any value that an update
+    /// leaves.
+    Flag { window: u64, target: u32, at: u64, value: Option<u64> },
 }
 
 /// An entry of the log of a rank.
@@ -85,6 +88,9 @@ pub struct Point {
 pub struct Graph {
     threads: HashMap<(u32, u32), Thread>,
     takers: HashMap<Key, Vec<(u32, u32, u32)>>,
+    /// The first event that raises a flag to a value, or `None` if several ranks do: then it is open which of them was
+    /// waited for.
+    raised: HashMap<Key, Option<(u32, u32)>>,
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +124,10 @@ impl Graph {
         for (rank, log) in logs.into_iter().enumerate() {
             let rank = rank as u32;
             for event in log.events {
+                for &key in event.gives.iter().filter(|key| matches!(key, Key::Flag { .. })) {
+                    let by = graph.raised.entry(key).or_insert(Some((rank, event.segment)));
+                    *by = by.filter(|by| by.0 == rank);
+                }
                 for &key in &event.takes {
                     graph.takers.entry(key).or_default().push((rank, event.slot, event.segment));
                 }
@@ -149,6 +159,45 @@ impl Graph {
         false
     }
 
+    /// Whether what a fence put before a flag at `target` comes before `to`: `from` is the fence.
+    pub fn reaches_by_flags(
+        &self,
+        from: Point,
+        target: u32,
+        to: Point,
+        strength: Strength,
+    ) -> bool {
+        let Some(here) = self.threads.get(&(from.rank, from.slot)) else { return false };
+        let first = here.events.partition_point(|e| e.segment <= from.segment);
+        let flags =
+            here.events[first..].iter().flat_map(|e| e.gives.iter().map(move |key| (e, key)));
+        let raised = flags.filter(|(event, key)| {
+            matches!(key, Key::Flag { target: at, .. } if *at == target)
+                && (strength == Strength::Weak || !self.is_weak(key, (from.rank, event.segment)))
+        });
+        let takers = raised.flat_map(|(_, key)| self.takers.get(key).into_iter().flatten());
+        takers.into_iter().any(|&(rank, slot, segment)| {
+            let from = Point { rank, slot, segment };
+            from.rank == to.rank && from.slot == to.slot && segment <= to.segment
+                || self.reaches(from, to, strength)
+        })
+    }
+
+    /// Whether what an event gives may have been taken from another one.
+    fn is_weak(&self, key: &Key, event: (u32, u32)) -> bool {
+        match key {
+            Key::Lock { .. } | Key::Atomic { .. } => true,
+            // An update may leave any value, and of several events with the same value the first one counts.
+            Key::Flag { value, .. } => {
+                value.is_none() || self.raised.get(key).copied().flatten() != Some(event)
+            }
+            Key::Message { .. }
+            | Key::Collective { .. }
+            | Key::Post { .. }
+            | Key::Complete { .. } => false,
+        }
+    }
+
     /// What comes after `news` of a thread, as far as it does not come after `old`.
     fn follow(
         &self,
@@ -163,14 +212,17 @@ impl Graph {
         let first = here.events.partition_point(|e| e.segment < news.end_of);
         for event in here.events[first..].iter().take_while(|e| e.segment <= done) {
             for key in &event.gives {
-                let weak = matches!(key, Key::Lock { .. } | Key::Atomic { .. });
+                let weak = self.is_weak(key, (thread.0, event.segment));
                 // An atomic access lies somewhere in its segment, every other event at the beginning of it.
                 // What an event gives, it gives before it takes.
-                if weak && strength == Strength::Strong || !weak && event.segment <= news.end_of {
+                let somewhere = matches!(key, Key::Lock { .. } | Key::Atomic { .. });
+                if weak && strength == Strength::Strong
+                    || !somewhere && event.segment <= news.end_of
+                {
                     continue;
                 }
                 for &(rank, slot, segment) in self.takers.get(key).into_iter().flatten() {
-                    if !weak || rank != thread.0 {
+                    if !somewhere || rank != thread.0 {
                         work.push(((rank, slot), Reached { all_of: segment, end_of: segment }));
                     }
                 }

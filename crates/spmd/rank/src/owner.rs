@@ -44,6 +44,8 @@ pub struct Record {
     pub end: Option<Point>,
     /// The number of the access epoch that the target has to wait for, if that ends it.
     pub waits: Option<u32>,
+    /// The segment of a `shmem_fence` after it.
+    pub fenced: Option<u32>,
     pub spans: [Span; SEQUENCES],
     pub locks: Vec<Lock>,
     pub window: u64,
@@ -129,6 +131,7 @@ pub fn described(
             crate::gather::End::Waits(k) => Some(k),
             _ => None,
         },
+        fenced: access.fenced,
         spans: gather.segments.spans(access.begin, end_of(access)),
         locks: access.locks.to_vec(),
         window: access.window,
@@ -306,9 +309,12 @@ fn may_race(a: &Record, b: &Record) -> bool {
 }
 
 /// What the logs say of a pair.
-pub fn judge(graph: &Graph, a: &Record, b: &Record) -> Verdict {
+/// `owner` is the rank whose memory they access.
+pub fn judge(graph: &Graph, owner: u32, a: &Record, b: &Record) -> Verdict {
     let before = |a: &Record, b: &Record, strength| {
+        let fence = a.fenced.map(|segment| Point { segment, ..a.begins() });
         a.end.is_some_and(|end| graph.reaches(end, b.begins(), strength))
+            || fence.is_some_and(|at| graph.reaches_by_flags(at, owner, b.begins(), strength))
     };
     let either = |strength| before(a, b, strength) || before(b, a, strength);
     if either(Strength::Strong) {

@@ -6,6 +6,11 @@
 //! has up to three accesses: to the memory of the *target*, to the *origin* buffer, and to the *result* buffer,
 //! which the call fills at the origin.
 //!
+//! OpenSHMEM (1.4, chapter 9) has the same shape: a context takes the place of the window that completions are about, and
+//! `shmem_quiet` completes everything in it. Blocking puts have read their source when they return, blocking gets and
+//! fetching atomics are over when they return. `shmem_fence` completes nothing; what it orders is in
+//! [`order`](crate::order).
+//!
 //! Deviation: operations of accumulates are not compared. MPI lets different operations on one element conflict
 //! unless the window says otherwise, but all implementations that we know make each of them atomic.
 
@@ -103,9 +108,30 @@ pub struct Call {
     atomic: bool,
     origin: Option<bool>,
     result: bool,
+    blocks: Blocks,
+}
+
+/// Which of its memories a call is done with when it returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Blocks {
+    /// None of them.
+    Nothing,
+    /// Those at the origin.
+    Origin,
+    /// All.
+    Everything,
 }
 
 impl Call {
+    /// Whether the access to one of its memories is over when the call returns, if no request completes it.
+    pub fn ends_at_once(&self, side: Side) -> bool {
+        match self.blocks {
+            Blocks::Nothing => false,
+            Blocks::Origin => side != Side::Target,
+            Blocks::Everything => true,
+        }
+    }
+
     /// What it does to one of its memories; `no_op` means that the operation is `MPI_NO_OP`.
     pub fn act(&self, side: Side, basic: Basic, no_op: bool) -> Option<Act> {
         match side {
@@ -137,24 +163,67 @@ impl Call {
 }
 
 const fn put(name: &'static str) -> Call {
-    Call { name, target: Some((false, true)), atomic: false, origin: Some(false), result: false }
+    Call {
+        name,
+        target: Some((false, true)),
+        atomic: false,
+        origin: Some(false),
+        result: false,
+        blocks: Blocks::Nothing,
+    }
 }
 
 const fn get(name: &'static str) -> Call {
-    Call { name, target: Some((true, false)), atomic: false, origin: Some(true), result: false }
+    Call {
+        name,
+        target: Some((true, false)),
+        atomic: false,
+        origin: Some(true),
+        result: false,
+        blocks: Blocks::Nothing,
+    }
 }
 
 const fn accumulate(name: &'static str, fetches: bool) -> Call {
-    Call { name, target: Some((fetches, true)), atomic: true, origin: Some(false), result: fetches }
+    Call {
+        name,
+        target: Some((fetches, true)),
+        atomic: true,
+        origin: Some(false),
+        result: fetches,
+        blocks: Blocks::Nothing,
+    }
+}
+
+/// A call of OpenSHMEM that returns when its source can be used again, or, if it fetches, when it is over.
+const fn blocking(call: Call) -> Call {
+    let blocks = match call.target {
+        Some((true, _)) | None => Blocks::Everything,
+        Some((false, _)) => Blocks::Origin,
+    };
+    Call { blocks, ..call }
+}
+
+/// An atomic operation of OpenSHMEM, whose operand is a value.
+const fn atomic(name: &'static str, reads: bool, writes: bool) -> Call {
+    let target = Some((reads, writes));
+    blocking(Call { target, origin: None, result: false, ..accumulate(name, false) })
 }
 
 /// A call whose buffer is all that it touches here: `writes` as a receive does.
 const fn buffer(name: &'static str, writes: bool) -> Call {
-    Call { name, target: None, atomic: false, origin: Some(writes), result: false }
+    Call {
+        name,
+        target: None,
+        atomic: false,
+        origin: Some(writes),
+        result: false,
+        blocks: Blocks::Everything,
+    }
 }
 
 /// All calls that access memory, by name.
-pub const CALLS: [Call; 23] = [
+pub const CALLS: [Call; 36] = [
     buffer("load", false),
     buffer("store", true),
     put("MPI_Put"),
@@ -178,6 +247,19 @@ pub const CALLS: [Call; 23] = [
     buffer("MPI_Iallreduce (receives)", true),
     buffer("MPI_Sendrecv (sends)", false),
     buffer("MPI_Sendrecv (receives)", true),
+    blocking(put("shmem_put")),
+    put("shmem_put_nbi"),
+    blocking(put("shmem_iput")),
+    blocking(Call { origin: None, ..put("shmem_p") }),
+    blocking(get("shmem_get")),
+    get("shmem_get_nbi"),
+    blocking(get("shmem_iget")),
+    blocking(Call { origin: None, ..get("shmem_g") }),
+    atomic("shmem_atomic update", false, true),
+    atomic("shmem_atomic fetch", true, false),
+    atomic("shmem_atomic fetch and update", true, true),
+    buffer("shmem collective (sends)", false),
+    buffer("shmem collective (receives)", true),
 ];
 
 /// The number of `load` in [`CALLS`].
@@ -299,6 +381,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What is over when a call of OpenSHMEM returns: target and origin.
+    #[test]
+    fn blocking_calls_end_at_once() {
+        let ends = |name: &str| {
+            let call = &CALLS[number(name).expect("a call") as usize];
+            [Side::Target, Side::Origin].map(|side| call.ends_at_once(side))
+        };
+        assert_eq!(ends("shmem_put"), [false, true]);
+        assert_eq!(ends("shmem_put_nbi"), [false, false]);
+        assert!(!ends("shmem_p")[0]);
+        assert_eq!(ends("shmem_get"), [true, true]);
+        assert_eq!(ends("shmem_get_nbi"), [false, false]);
+        assert!(!ends("shmem_atomic update")[0]);
+        assert!(ends("shmem_atomic fetch and update")[0]);
+        assert_eq!(ends("MPI_Put"), [false, false]);
+        assert!(ends("MPI_Send")[1]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::rules::{Act, Basic, Bytes, CALLS, Side};
 use crate::segments::SEQUENCES;
 
 /// Ranks of one job must agree on this.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// Writes numbers, and names only once.
 #[derive(Default)]
@@ -155,6 +155,7 @@ fn write_record(w: &mut Writer, r: &Record) {
         w.numbers([u64::from(end.rank), u64::from(end.slot), u64::from(end.segment)]);
     }
     w.number(r.waits.map_or(0, |k| u64::from(k) + 1));
+    w.number(r.fenced.map_or(0, |segment| u64::from(segment) + 1));
     for span in r.spans {
         // What has not been entered yet is the largest number; with one more it becomes the smallest.
         w.numbers([u64::from(span.left), u64::from(span.entered.wrapping_add(1))]);
@@ -197,6 +198,7 @@ fn read_record(r: &mut Reader<'_>) -> Option<Record> {
         _ => Some(Point { rank: r.small()?, slot: r.small()?, segment: r.small()? }),
     };
     let waits = r.small()?.checked_sub(1);
+    let fenced = r.small()?.checked_sub(1);
     let mut spans = [Span { left: 0, entered: 0 }; SEQUENCES];
     for span in &mut spans {
         *span = Span { left: r.small()?, entered: r.small()?.wrapping_sub(1) };
@@ -224,6 +226,7 @@ fn read_record(r: &mut Reader<'_>) -> Option<Record> {
         begin,
         end,
         waits,
+        fenced,
         spans,
         locks,
         window,
@@ -248,6 +251,9 @@ fn write_key(w: &mut Writer, key: Key) {
         }
         Key::Atomic { window, target, at, basic } => {
             w.numbers([5, window, n(target), at, n(basic)]);
+        }
+        Key::Flag { window, target, at, value } => {
+            w.numbers([6, window, n(target), at, u64::from(value.is_some()), value.unwrap_or(0)]);
         }
     }
 }
@@ -274,6 +280,12 @@ fn read_key(r: &mut Reader<'_>) -> Option<Key> {
             target: r.small()?,
             at: r.number()?,
             basic: r.small()?,
+        },
+        6 => Key::Flag {
+            window: r.number()?,
+            target: r.small()?,
+            at: r.number()?,
+            value: (r.number()? != 0).then_some(()).zip(r.number()).map(|((), value)| value),
         },
         _ => return None,
     })
@@ -341,6 +353,7 @@ mod tests {
             begin: 300,
             end: Some(Point { rank: 3, slot: 0, segment: 301 }),
             waits: Some(0),
+            fenced: Some(3),
             spans: [Span { left: 7, entered: NEVER }, Span { left: 0, entered: 1 }],
             locks: vec![Lock { window: 9, target: Some(0), exclusive: true, acquired: 4 }],
             window: 9,

@@ -5,7 +5,7 @@
 static void body(void) {
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
-        MPI_Put(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // predicted(a)
+        MPI_Put(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // predicted(a) unmet
         MPI_Win_flush(1, win);
         MPI_Accumulate(&one, 1, MPI_INT, 1, 3, 1, MPI_INT, MPI_REPLACE, win);
         MPI_Win_flush(1, win);
@@ -19,7 +19,7 @@ static void body(void) {
             MPI_Fetch_and_op(NULL, &flag, MPI_INT, 1, 3, MPI_NO_OP, win);
             MPI_Win_flush(1, win);
         }
-        MPI_Get(out, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // predicted(a)
+        MPI_Get(out, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // predicted(a) unmet
     }
     MPI_Win_unlock_all(win);
 }

@@ -1,6 +1,6 @@
 // What the programs of the corpus share. Every program defines `body`; `FIXED` selects the twin without a race.
 // `// race(NAME)` marks the lines of a race, one line if it races with itself; `// predicted(NAME)` marks one that
-// locks, atomics or flags may have ordered. `// ranks N` says how many ranks to start.
+// locks, atomics or flags may have ordered, `unmet` behind a mark one that no execution can confirm. `// ranks N` says how many ranks to start.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

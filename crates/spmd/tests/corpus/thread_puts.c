@@ -1,5 +1,6 @@
 // ranks 3
-// A barrier orders what its own thread knows, not the put of another thread.
+// A barrier orders what its own thread knows, not the put of another thread. Here the put is always complete before the
+// barrier, and only the rules let the two race: they are never in flight at once.
 #include "corpus.h"
 #include <stdatomic.h>
 
@@ -7,7 +8,7 @@
 static atomic_int made;
 
 static void *puts_one(void *unused) {
-    MPI_Put(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // race(a)
+    MPI_Put(&one, 1, MPI_INT, 1, 2, 1, MPI_INT, win); // race(a) unmet
     MPI_Win_flush(1, win);
     atomic_store_explicit(&made, 1, memory_order_relaxed);
     return unused;
@@ -26,7 +27,7 @@ static void body(void) {
 #endif
     barrier();
     if (rank == 1)
-        use(mem[2]); // race(a)
+        use(mem[2]); // race(a) unmet
     barrier();
 #ifndef FIXED
     if (rank == 0)

@@ -6,7 +6,7 @@ use std::process::{ExitCode, ExitStatus};
 use selvedge_model::Ended;
 
 /// How a process ended.
-pub(super) fn ended(status: ExitStatus) -> Ended {
+pub(crate) fn ended(status: ExitStatus) -> Ended {
     match (status.code(), status.signal()) {
         (Some(code), _) => Ended::Code(code),
         (None, signal) => Ended::Signal(signal.unwrap_or(0)),

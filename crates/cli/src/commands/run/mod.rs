@@ -4,7 +4,7 @@
 //! records, run the analyses beside it, and store each finding when it is made. If the program crashes, is
 //! killed or exits early, the report still comes.
 
-mod ending;
+pub(crate) mod ending;
 mod held_before;
 mod misuse;
 pub(crate) mod observe;

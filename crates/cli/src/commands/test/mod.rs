@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | [`ndseq`] | has each execution a sequential twin? |
 //! | [`predict`] | native runs and controlled executions become predictions |
+//! | [`ranks`] | the same for jobs of MPI ranks |
 
 pub(crate) mod ndseq;
 mod predict;
+pub(crate) mod ranks;
 
 use std::sync::Arc;
 
@@ -32,8 +34,8 @@ use crate::store::Journal;
 
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
-    if is_launcher(&args.command[0], None) {
-        return Err(Failure::RanksNotControlled("test"));
+    if is_launcher(&args.command[0], args.launcher.as_deref()) {
+        return ranks::run(args);
     }
     if args.ndseq.ndseq {
         return ndseq::run(args);

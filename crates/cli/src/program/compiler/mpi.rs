@@ -20,10 +20,19 @@ pub(crate) fn mpicc() -> String {
     std::env::var("SELVEDGE_MPICC").unwrap_or_else(|_| "mpicc".to_owned())
 }
 
+/// The same for programs that use OpenSHMEM.
+pub(crate) fn oshcc() -> String {
+    std::env::var("SELVEDGE_OSHCC").unwrap_or_else(|_| "oshcc".to_owned())
+}
+
 /// Compiles or links. The exit code is the compiler's own.
 pub(crate) fn run(name: &'static str, args: &[OsString]) -> Result<ExitCode, Failure> {
     let toolbox = Toolbox::unpack()?;
-    let program = if name == "mpicc" { mpicc() } else { name.to_owned() };
+    let program = match name {
+        "mpicc" => mpicc(),
+        "oshcc" => oshcc(),
+        _ => name.to_owned(),
+    };
     let mut command = Command::new(&program);
     command.args(args);
     command.envs(C.map(|variable| (variable, &toolbox.cc)));

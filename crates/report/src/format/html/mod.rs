@@ -192,7 +192,7 @@ fn finding(case: &Case, sources: &mut Sources<'_>, excerpts: &mut Excerpts) -> F
         Some(How::Told(text)) => (Vec::new(), Some(without_colours(text))),
         None => (Vec::new(), None),
     };
-    let outcome = |o: &crate::Order| Sentence(format!("{}: {}", words::order(o), words::led_to(o)));
+    let outcomes = words::outcomes(control.map_or(&[][..], |c| &c.orders));
     let account = advice::account(case).join(" ");
     Finding {
         id: case.id.to_string(),
@@ -204,7 +204,7 @@ fn finding(case: &Case, sources: &mut Sources<'_>, excerpts: &mut Excerpts) -> F
         why: advice::why(case),
         help: advice::missing(case).map(Sentence),
         notes: case.notes.iter().map(words::note).map(Sentence).collect(),
-        outcomes: control.map_or(&[][..], |c| &c.orders).iter().map(outcome).collect(),
+        outcomes: outcomes.into_iter().map(Sentence).collect(),
         replay: control
             .and_then(|c| c.schedule.as_ref())
             .map(|_| format!("selvedge replay {}", case.id)),

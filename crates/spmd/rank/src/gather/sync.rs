@@ -2,7 +2,7 @@
 
 use super::{ATOMICS, Gather, Lock, Receive};
 use crate::order::{Event, Key};
-use crate::rules::Completion;
+use crate::rules::{Completion, Side};
 use crate::segments::Now;
 
 impl Gather {
@@ -141,6 +141,39 @@ impl Gather {
             return;
         }
         self.log.push(Event { slot: now.slot, segment, takes: vec![key], gives: vec![key] });
+    }
+
+    /// `shmem_fence`: what was put in a context before comes before what is put to the same rank after.
+    pub fn fence(&mut self, now: Now<'_>, context: u64) {
+        let here = self.segments.current(now);
+        let keys = self.in_flight.iter().filter(|((of, _), _)| *of == context);
+        for &id in keys.flat_map(|(_, ids)| ids) {
+            let access = &mut self.attributes[id as usize];
+            if access.side == Side::Target && access.act.writes() {
+                access.fenced.get_or_insert(here);
+            }
+        }
+        self.event(now, Vec::new(), Vec::new());
+    }
+
+    /// A value is put, or updated if it is `None`, at an offset in a window of another rank, which may wait for it.
+    pub fn raise(&mut self, now: Now<'_>, window: u64, target: u32, at: u64, value: Option<u64>) {
+        if self.atomics.len() >= ATOMICS {
+            self.unfollowed = true;
+            return;
+        }
+        self.segments.current(now);
+        let segment = self.segments.begin(now);
+        let key = Key::Flag { window, target, at, value };
+        self.atomics.insert((segment, key));
+        self.log.push(Event { slot: now.slot, segment, takes: Vec::new(), gives: vec![key] });
+    }
+
+    /// This rank has waited until a flag of its own had a value.
+    pub fn waited_for(&mut self, now: Now<'_>, window: u64, at: u64, value: u64) {
+        let target = self.rank;
+        let key = |value| Key::Flag { window, target, at, value };
+        self.event(now, vec![key(Some(value)), key(None)], Vec::new());
     }
 
     /// How many times something has happened before, counting this time.

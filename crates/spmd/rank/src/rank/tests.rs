@@ -253,6 +253,67 @@ fn a_put_under_start_ends_when_the_target_waits() {
     }
 }
 
+/// Rank 0 puts at rank 1 (line 1), does something, and raises a flag at a rank, which has waited for it when rank 1
+/// loads (line 2) or rank 2 gets (line 3).
+fn flagged(between: impl Fn(&mut Gather), at: u32, values: &[u64]) -> Vec<String> {
+    let mut job = Job::new(3);
+    job.rma(0, "shmem_put", 1, 1, 8, 4);
+    between(&mut job.ranks[0].gather);
+    for &value in values {
+        job.ranks[0].gather.raise(NOW, WIN, at, 40, Some(value));
+    }
+    job.ranks[at as usize].gather.waited_for(NOW, WIN, 40, 1);
+    match at {
+        1 => job.local(1, 2, false, 8, 4),
+        _ => job.rma(2, "shmem_get", 3, 1, 8, 4),
+    }
+    job.barrier();
+    job.races()
+}
+
+#[test]
+fn a_flag_comes_after_what_a_fence_put_before_it() {
+    let fence = |gather: &mut Gather| gather.fence(NOW, WIN);
+    let quiet = |gather: &mut Gather| {
+        gather.complete(NOW, Completion::Flush, WIN, None);
+        gather.event(NOW, Vec::new(), Vec::new());
+    };
+    assert_eq!(flagged(|_| (), 1, &[1]), ["observed [1, 2]"]);
+    assert!(flagged(fence, 1, &[1]).is_empty(), "a fence orders puts to one rank");
+    assert_eq!(flagged(fence, 2, &[1]), ["observed [1, 3]"], "and not to different ones");
+    assert!(flagged(quiet, 1, &[1]).is_empty() && flagged(quiet, 2, &[1]).is_empty());
+    assert_eq!(flagged(fence, 1, &[2]), ["observed [1, 2]"], "another value");
+    assert!(flagged(fence, 1, &[1, 1]).is_empty(), "the first of two that are alike");
+    let fence_other = |gather: &mut Gather| gather.fence(NOW, WIN + 1);
+    assert_eq!(flagged(fence_other, 1, &[1]), ["observed [1, 2]"], "another context");
+}
+
+#[test]
+fn a_flag_that_several_ranks_raise_may_have_ordered_what_came_before_it() {
+    let mut job = Job::new(3);
+    job.rma(0, "shmem_put", 1, 1, 8, 4);
+    job.ranks[0].gather.fence(NOW, WIN);
+    for rank in [0, 2] {
+        job.ranks[rank].gather.raise(NOW, WIN, 1, 40, Some(1));
+    }
+    job.ranks[1].gather.waited_for(NOW, WIN, 40, 1);
+    job.local(1, 2, false, 8, 4);
+    job.barrier();
+    assert_eq!(job.races(), ["predicted [1, 2]"]);
+}
+
+#[test]
+fn a_fence_orders_puts_of_one_rank_and_no_gets() {
+    for (second, races) in [("shmem_put", false), ("shmem_get", true)] {
+        let mut job = Job::new(2);
+        job.rma(0, "shmem_put", 1, 1, 8, 4);
+        job.ranks[0].gather.fence(NOW, WIN);
+        job.rma(0, second, 2, 1, 8, 4);
+        job.barrier();
+        assert_eq!(!job.races().is_empty(), races, "{second}");
+    }
+}
+
 #[test]
 fn accumulates_race_with_puts_and_not_with_each_other() {
     let mut job = Job::new(3);

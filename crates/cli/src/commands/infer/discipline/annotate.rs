@@ -134,7 +134,14 @@ impl Annotations {
             let guard = clang.and_then(|form| common_guard(&of, &declarations, form));
             let said = |line: &&Line| (line.variable.clone(), in_words(line));
             let of = of.iter().map(said).collect();
-            let variable = Variable { file, line, name, of, guard };
+            let mut variable = Variable { file, line, name, of, guard };
+            let hidden = |g: &Guard| {
+                later(g, &variable)
+                    .is_some_and(|l| annotations.declared_ahead(g, &variable.file, l).is_none())
+            };
+            if variable.guard.as_ref().is_some_and(hidden) {
+                variable.guard = None;
+            }
             annotations.items.push(Item { what: What::Variable(variable), dropped: false });
         }
         annotations
@@ -257,21 +264,36 @@ impl Annotations {
         let Some((source, code)) = self.sources.get(&of.file) else { return Vec::new() };
         let Some(start) = source.line_start(of.line) else { return Vec::new() };
         if let Some(guard) = of.guard.as_ref().filter(|_| !dropped) {
-            let attribute = format!("SELVEDGE_GUARDED_BY({})", guard.spelled);
-            let at = match later(guard, of) {
-                Some(line) => source.line_start(line).and_then(|l| text::behind_statement(code, l)),
-                None => text::behind_declarator(code, start, &of.name),
+            let attribute = format!(" SELVEDGE_GUARDED_BY({})", guard.spelled);
+            let at = text::behind_declarator(code, start, &of.name);
+            let ahead = match later(guard, of) {
+                Some(line) => self.declared_ahead(guard, &of.file, line).map(|text| vec![text]),
+                None => Some(Vec::new()),
             };
-            let text = match later(guard, of) {
-                Some(_) => format!("\nextern __typeof__({0}) {0} {attribute};", of.name),
-                None => format!(" {attribute}"),
-            };
-            if let Some(at) = at {
-                return vec![(of.file.clone(), at, text)];
+            if let (Some(at), Some(ahead)) = (at, ahead) {
+                let ahead = ahead.into_iter().map(|text| (of.file.clone(), start, text));
+                return ahead.chain([(of.file.clone(), at, attribute)]).collect();
             }
         }
         let end = text::end_of_line(&source.text, code, start);
         end.map(|at| (of.file.clone(), at, of.comment())).into_iter().collect()
+    }
+
+    /// A declaration of a lock in front of a variable that comes before the lock. C lets a definition with internal
+    /// linkage follow one without a value, C++ does not.
+    fn declared_ahead(&self, guard: &Guard, file: &Path, line: usize) -> Option<String> {
+        let declared = guard.declared.as_ref()?;
+        let (source, code) = self.sources.get(file)?;
+        let rest = &code[source.line_start(line)?..];
+        let text = &rest[..rest.find([';', '=', '\n']).unwrap_or(rest.len())];
+        let internal = text::words(text, "static").next().is_some();
+        let word = match internal {
+            true if declared.cxx => return None,
+            true => "static",
+            false => "extern",
+        };
+        let star = if declared.pointer { "*" } else { "" };
+        Some(format!("{word} {} {star}{};\n", declared.of.as_deref()?, guard.lock))
     }
 
     /// Writes copies of the sources that have annotations, never over the sources themselves.

@@ -61,7 +61,11 @@ impl Guard {
             return None;
         }
         let cxx = declared.as_ref().is_some_and(|d| d.cxx);
+        let pointer = declared.as_ref().is_some_and(|d| d.pointer);
         let spelled = match inside {
+            // The lock that a member points to may be that of many objects.
+            Some(_) if pointer => return None,
+            None if pointer => format!("*{lock}"),
             Some(name) if cxx || form == MemberForm::Name => name.to_owned(),
             Some(name) => format!("&{name}"),
             None => lock.to_owned(),

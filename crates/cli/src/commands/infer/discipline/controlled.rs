@@ -1,7 +1,7 @@
 //! Inference from controlled executions, under random schedules.
 //!
 //! Memory has numbers there instead of addresses, so that only variables with static storage have names that
-//! agree with those of native runs; others are left out.
+//! agree with those of native runs; others are left out, and so is what other locks than such order.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -51,10 +51,16 @@ pub(super) fn infer(command: &[OsString], schedules: u64, seen: &mut Seen) -> Re
             }
             let name = traces::variable(&symbols, found.bytes);
             let element = names::element(&name).map(|(element, _)| element);
+            let mut all_named = true;
             let named = traces::named(&found, &symbols, |device| {
-                names::seen_from(&traces::device_name(&symbols, *device), element)
+                let device = traces::device_name(&symbols, *device);
+                // What has no name is described: `lock 0 (main.c:65)`.
+                all_named &= !device.contains(' ');
+                names::seen_from(&device, element)
             });
-            seen.merger.add(&array(&name, false), named);
+            if all_named {
+                seen.merger.add(&array(&name, false), named);
+            }
         }
         findings.iter().for_each(|f| seen.report.add(Case::new(f, &symbols)));
         let stats = &mut seen.report.stats;

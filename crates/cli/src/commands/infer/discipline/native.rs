@@ -7,7 +7,7 @@ use std::process::Command;
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::hominy::{Hominy, Instance};
-use selvedge_model::{Event, Findings, Op, Site, SiteId, Subject, Symbols};
+use selvedge_model::{Event, Findings, Op, Range, SiteId, Subject, Symbols};
 use selvedge_report::{Bound, Case, Memory};
 use selvedge_runtime::{Form, Modules, Object, Observe, Options, Session};
 
@@ -54,15 +54,20 @@ pub(super) fn infer(
     signals.forward_to(session.pid());
     let mut symbols = Symbols::default();
     let names = Names::new(symbolizer.clone(), directories);
-    let mut observer =
-        Inferring { hominy: Hominy::default(), findings: Findings::default(), names, seen };
+    let mut observer = Inferring {
+        hominy: Hominy::default(),
+        findings: Findings::default(),
+        names,
+        waiting: (0, Vec::new()),
+        seen,
+    };
     let mut resolver = symbolizer;
     let outcome = session.finish(&mut symbols, &mut resolver, &mut observer)?;
     if !outcome.attached || !outcome.instrumented {
         let why = only_synchronization(&program);
         return Err(Failure::Unobservable { path: program.path, why });
     }
-    observer.names.modules = outcome.modules;
+    observer.names.mapped(&outcome.modules);
     observer.finish(&symbols);
     if outcome.lost > 0 {
         seen.report.stats.bounds.push(Bound::Events(outcome.lost));
@@ -73,27 +78,55 @@ pub(super) fn infer(
 /// How far members that were accessed alike may be apart in memory that was found as one.
 const MEMBERS: usize = 4;
 
+/// How many instances of one block wait for a name at most.
+const WAITING: usize = 1 << 16;
+
 struct Inferring<'a> {
     hominy: Hominy,
     findings: Findings,
     names: Names,
+    /// Instances in the block at an address: they are named together, because one may tell what another is.
+    waiting: (u64, Vec<Instance>),
     seen: &'a mut Seen,
 }
 
 impl Inferring<'_> {
     fn take(&mut self, symbols: &Symbols) {
         for found in self.hominy.take_instances() {
-            self.add(&found, symbols);
+            self.add(found, symbols);
+        }
+        self.name_waiting(symbols);
+    }
+
+    fn add(&mut self, found: Instance, symbols: &Symbols) {
+        let block = self.names.heap.at(found.bytes.start).map(|block| block.range.start);
+        if block != Some(self.waiting.0) || self.waiting.1.len() == WAITING {
+            self.name_waiting(symbols);
+        }
+        match block {
+            Some(block) => {
+                self.waiting.0 = block;
+                self.waiting.1.push(found);
+            }
+            None => self.name(&found, symbols),
         }
     }
 
+    fn name_waiting(&mut self, symbols: &Symbols) {
+        let all = std::mem::take(&mut self.waiting.1);
+        let places = |found: &Instance| found.places.iter().map(|p| p.site).collect();
+        self.names.learn(all.iter().map(|found| (found.bytes.start, places(found))), symbols);
+        all.iter().for_each(|found| self.name(found, symbols));
+    }
+
     /// Names an instance. Bytes with the same history may belong to several members.
-    fn add(&mut self, found: &Instance, symbols: &Symbols) {
-        let places: Vec<Site> = found.places.iter().map(|p| symbols.site(p.site)).collect();
+    fn name(&mut self, found: &Instance, symbols: &Symbols) {
+        let places: Vec<SiteId> = found.places.iter().map(|p| p.site).collect();
         let mut last: Option<Named> = None;
         // Members are at least so far apart, nearly always.
         for addr in (found.bytes.start..found.bytes.end()).step_by(MEMBERS) {
-            let named = self.names.variable(addr, &places, symbols);
+            let rest = Range { start: addr, len: found.bytes.end() - addr };
+            let named = self.names.variable(rest, &places, symbols);
             let part_of = |last: &Named| {
                 let inside = named.name.strip_prefix(last.name.as_str());
                 inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
@@ -112,13 +145,13 @@ impl Inferring<'_> {
     fn finish(mut self, symbols: &Symbols) {
         self.take(symbols);
         let mut hominy = std::mem::take(&mut self.hominy);
-        hominy.drain(|found| self.add(&found, symbols));
+        hominy.drain(|found| self.add(found, symbols));
+        self.name_waiting(symbols);
         for finding in &self.findings {
             let mut case = Case::new(finding, symbols);
             if let Subject::Memory(range) = finding.subject {
-                let places: Vec<Site> =
-                    finding.places.iter().map(|p| symbols.site(p.site)).collect();
-                let named = self.names.variable(range.start, &places, symbols);
+                let places: Vec<SiteId> = finding.places.iter().map(|p| p.site).collect();
+                let named = self.names.variable(range, &places, symbols);
                 case.subject = selvedge_report::Subject::Memory(Memory::Named(named.name));
             }
             for (place, of) in case.places.iter_mut().zip(&finding.places) {
@@ -157,6 +190,6 @@ impl Observe for Inferring<'_> {
     }
 
     fn mapped(&mut self, modules: &Modules) {
-        self.names.modules = modules.clone();
+        self.names.mapped(modules);
     }
 }

@@ -13,8 +13,9 @@ pub(crate) struct Declared {
     pub(crate) file: PathBuf,
     /// From 1.
     pub(crate) line: u64,
-    /// The name of its type, if that has one.
+    /// The name of its type, if that has one; of a pointer the name of the type that it points to.
     pub(crate) of: Option<String>,
+    pub(crate) pointer: bool,
     pub(crate) member: bool,
     /// Whether it is a variable, and not a member or a type.
     pub(crate) variable: bool,
@@ -40,10 +41,15 @@ impl Types {
         let line = entry.attr(gimli::DW_AT_decl_line)?.udata_value().filter(|&line| line > 0)?;
         let file = entry.attr_value(gimli::DW_AT_decl_file)?;
         let AttributeValue::FileIndex(index) = file else { return None };
-        let of = self.type_of(at).and_then(|of| self.name(of));
+        let of = self.type_of(at);
+        let is_pointer =
+            |of: &At| self.entry(*of).map(|e| e.tag()) == Some(gimli::DW_TAG_pointer_type);
+        let pointer = of.as_ref().is_some_and(is_pointer);
+        let of = if pointer { of.and_then(|of| self.type_of(of)) } else { of };
+        let of = of.and_then(|of| self.name(of));
         let variable = entry.tag() == gimli::DW_TAG_variable;
         let (file, cxx) = (self.file(at.0, index)?, self.is_cxx(at.0));
-        Some(Declared { file, line, of, member, variable, cxx })
+        Some(Declared { file, line, of, pointer, member, variable, cxx })
     }
 
     /// Whether a unit is written in C++.

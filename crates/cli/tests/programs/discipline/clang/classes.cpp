@@ -48,9 +48,14 @@ long Account::read() const {
 }
 
 static Account *account;
+static long visits;
+static pthread_mutex_t visits_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void *work(void *unused) {
     for (long i = 0; i < 8; i++) {
+        pthread_mutex_lock(&visits_lock);
+        visits++;
+        pthread_mutex_unlock(&visits_lock);
         account->deposit(i);
         if (account->read() < 0)
             account->close();

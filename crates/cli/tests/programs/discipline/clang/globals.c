@@ -11,6 +11,9 @@ int misses; /* of both threads
                together */
 static pthread_mutex_t misses_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static int errors = 0;
+static pthread_mutex_t errors_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void *work(void *unused) {
     for (int i = 0; i < 10; i++) {
         pthread_mutex_lock(&lock);
@@ -20,6 +23,9 @@ static void *work(void *unused) {
         pthread_mutex_lock(&misses_lock);
         misses += i % 2;
         pthread_mutex_unlock(&misses_lock);
+        pthread_mutex_lock(&errors_lock);
+        errors += i > 8;
+        pthread_mutex_unlock(&errors_lock);
     }
     return unused;
 }
@@ -45,5 +51,5 @@ int main(int argc, char **argv) {
         help();
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], 0);
-    return hits + misses < 0;
+    return hits + misses + errors < 0;
 }

@@ -135,6 +135,7 @@ impl Clang {
             "-Wno-everything",
             "-Wthread-safety",
             "-Wthread-safety-verbose",
+            "-Wignored-attributes",
             "-fno-caret-diagnostics",
             "-fno-color-diagnostics",
             "-ferror-limit=0",
@@ -287,24 +288,15 @@ fn position(text: &str, directory: &Path) -> Option<Position> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Complaint {
     /// An access, or a call, without a lock.
-    Requires {
-        lock: String,
-        exclusively: bool,
-        of: Required,
-    },
+    Requires { lock: String, exclusively: bool, of: Required },
     /// A function returns with a lock that it acquired.
-    StillHeld {
-        lock: String,
-    },
+    StillHeld { lock: String },
     /// A function releases a lock that it did not acquire.
-    NotHeld {
-        lock: String,
-    },
+    NotHeld { lock: String },
     /// A function acquires a lock that counts as held.
-    Twice {
-        lock: String,
-    },
-    Other,
+    Twice { lock: String },
+    /// Something else about a lock.
+    Other { lock: String },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -331,7 +323,18 @@ impl Complaint {
         } else if text.starts_with("acquiring ") && text.ends_with("that is already held") {
             Complaint::Twice { lock }
         } else {
-            Complaint::Other
+            Complaint::Other { lock: first }
+        }
+    }
+
+    /// The lock that it is about.
+    pub(super) fn lock(&self) -> &str {
+        match self {
+            Complaint::Requires { lock, .. }
+            | Complaint::StillHeld { lock }
+            | Complaint::NotHeld { lock }
+            | Complaint::Twice { lock }
+            | Complaint::Other { lock } => lock,
         }
     }
 }
@@ -364,7 +367,7 @@ mod tests {
             ),
             ("releasing mutex 'g' that was not held", Complaint::NotHeld { lock: lock() }),
             ("acquiring mutex 'g' that is already held", Complaint::Twice { lock: lock() }),
-            ("mutex 'g' is not held on every path through here", Complaint::Other),
+            ("mutex 'g' is not held on every path through here", Complaint::Other { lock: lock() }),
         ] {
             assert_eq!(Complaint::of(text), expected, "{text}");
         }

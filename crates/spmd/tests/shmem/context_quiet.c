@@ -1,0 +1,19 @@
+// ranks 3
+// shmem_quiet completes the default context only.
+#include "corpus.h"
+
+static void body(void) {
+    shmem_ctx_t ctx;
+    shmem_ctx_create(0, &ctx);
+    if (me == 0)
+        shmem_ctx_int_put(ctx, &mem[2], &one, 1, 1); // race(a)
+#ifdef FIXED
+    shmem_ctx_quiet(ctx);
+#else
+    shmem_quiet();
+#endif
+    shmem_sync_all();
+    if (me == 1)
+        use(mem[2]); // race(a)
+    shmem_ctx_destroy(ctx);
+}

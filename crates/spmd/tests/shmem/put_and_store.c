@@ -1,0 +1,13 @@
+// ranks 3
+// A put and a store of the owner.
+#include "corpus.h"
+
+static void body(void) {
+    if (me == 0)
+        shmem_int_put(&mem[2], &one, 1, 1); // race(a)
+#ifdef FIXED
+    barrier();
+#endif
+    if (me == 1)
+        mem[2] = 7; // race(a)
+}
