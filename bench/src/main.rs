@@ -9,6 +9,7 @@ mod confirm;
 mod determinism;
 mod discipline;
 mod measure;
+mod ndseq;
 mod noninterference;
 mod passes;
 mod place;
@@ -30,6 +31,7 @@ fn main() -> std::process::ExitCode {
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
         ["noninterference", rest @ ..] => noninterference::run(rest),
+        ["ndseq", rest @ ..] => ndseq::run(rest),
         ["real", rest @ ..] => real::run(rest),
         ["specs", rest @ ..] => specs::run(rest),
         ["spmd", rest @ ..] => spmd::run(rest),
@@ -40,7 +42,7 @@ fn main() -> std::process::ExitCode {
                 "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
             );
             eprintln!(
-                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | spmd [ROUNDS] [KERNEL…] | discipline [ROUNDS] | determinism [PROGRAM…]"
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | spmd [ROUNDS] [KERNEL…] | discipline [ROUNDS] | determinism [PROGRAM…] | ndseq [PROGRAM…] | ndseq growth [MILLIONS]"
             );
             std::process::ExitCode::from(2)
         }

@@ -57,16 +57,7 @@ impl Analysis for NdSeq {
                 self.unreported += 1;
                 continue;
             }
-            out.report(Finding {
-                kind: Kind::ParallelismViolation,
-                status: Status::Predicted,
-                verdict: None,
-                analyses: vec![NAME],
-                subject: Subject::Memory(memory(&execution, circle)),
-                places,
-                target: None,
-                occurrences: 1,
-            });
+            out.report(finding(&execution, circle));
         }
     }
 
@@ -81,6 +72,20 @@ impl Analysis for NdSeq {
             limit: MAX_FINDINGS as u64,
             exceeded: self.unreported,
         })
+    }
+}
+
+/// The finding of a circle, predicted.
+pub fn finding(execution: &Execution, circle: &Circle) -> Finding {
+    Finding {
+        kind: Kind::ParallelismViolation,
+        status: Status::Predicted,
+        verdict: None,
+        analyses: vec![NAME],
+        subject: Subject::Memory(memory(execution, circle)),
+        places: places(execution, circle),
+        target: None,
+        occurrences: 1,
     }
 }
 

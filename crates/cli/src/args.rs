@@ -4,6 +4,7 @@ mod control;
 mod history;
 mod infer;
 mod mcp;
+mod ndseq;
 mod report;
 mod run;
 mod states;
@@ -28,6 +29,7 @@ pub(crate) use infer::{
     Infer, InferCommand, InferDeterminism, InferDiscipline, InferNdseq, Language, Precondition,
 };
 pub(crate) use mcp::Mcp;
+pub(crate) use ndseq::NdseqOptions;
 pub(crate) use report::{Report, ReportFailOn};
 pub(crate) use run::{Run, RunOptions};
 pub(crate) use states::{States, StatesCommand};

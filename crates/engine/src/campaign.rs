@@ -320,6 +320,7 @@ impl<F: Factory> Campaign<F> {
             noted: Noted::Events,
             points: search.points.clone(),
             time: None,
+            stars: false,
         };
         let execution = unforced(&mut executor, &ask)?;
         if search.repeat {

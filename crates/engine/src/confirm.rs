@@ -220,6 +220,7 @@ impl Confirmer {
             noted: Default::default(),
             points: points.clone(),
             time: None,
+            stars: false,
         }
     }
 

@@ -307,6 +307,7 @@ impl<P: Clone> Violation<P> {
             noted: Noted::Events,
             points: self.points.clone(),
             time: None,
+            stars: false,
         };
         let first = follow(executor, earlier, &Sought::default(), &ask)?;
         let from_first = self.contrast(&first);

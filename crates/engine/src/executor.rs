@@ -23,6 +23,8 @@ pub enum Noted {
     Events,
     /// Also every plain access that the executor can see.
     Accesses,
+    /// Every event, and how data flows between them, if the executor can see that.
+    Flow,
 }
 
 /// How to run one execution.
@@ -38,6 +40,8 @@ pub struct Ask<P> {
     pub points: P,
     /// The time limit; `None` for the executor's own limit.
     pub time: Option<Duration>,
+    /// The strategy chooses which stars are executed, by numbers: 0 if one is, 1 if it is left out.
+    pub stars: bool,
 }
 
 impl<P> Ask<P> {

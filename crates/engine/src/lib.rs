@@ -19,6 +19,7 @@
 //! | [`determinism`] | compares executions of deterministic blocks with each other |
 //! | [`witness`] | whether a serial execution observes the same as one with atomic blocks |
 //! | [`linearity`] | executions that no serial one explains |
+//! | [`twins`] | whether a sequential execution shows the same as a parallel one |
 //! | [`mod@causes`] | which races a difference between two executions comes from |
 //! | [`replay`] | follows a schedule again, and searches for shorter ones that show the same |
 //! | [`mod@margin`] | how likely a failure is after each beginning of an execution that shows it |
@@ -50,6 +51,7 @@ pub mod run;
 pub mod search;
 pub mod shards;
 pub mod turns;
+pub mod twins;
 pub mod witness;
 
 pub use blocks::{Blocks, Contrast, Differing, Wrong};
@@ -70,4 +72,5 @@ pub use replay::{Effort, Replayed, Sought};
 pub use run::Run;
 pub use search::Search;
 pub use turns::Aims;
+pub use twins::{Twin, Twins};
 pub use witness::{Criterion, UnknownWitness, Witness};

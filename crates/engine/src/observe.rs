@@ -101,6 +101,7 @@ pub fn observe<X: Executor>(
             noted: Noted::Accesses,
             points: observation.racing(),
             time: None,
+            stars: false,
         };
         let strategy = further.as_mut().unwrap_or(&mut first);
         let rng = Rng::new(derive(seed ^ 0x0b5e, number));

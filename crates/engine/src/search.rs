@@ -197,6 +197,7 @@ impl<P: Points> Shard<P> {
             noted: if repeat { Noted::Events } else { Noted::Ending },
             points: search.points.clone(),
             time: None,
+            stars: false,
         };
         let strategy =
             self.strategy.get_or_insert_with(|| (search.strategy)(&mut |site| executor.site(site)));

@@ -55,7 +55,11 @@ impl Driver {
         events: Option<usize>,
     ) -> ThreadId {
         let mut few = std::mem::take(&mut self.few);
-        self.fairness.select(choice.enabled, &mut few);
+        if strategy.is_patient() && !self.fairness.tries_patience(choice.running) {
+            few.clear();
+        } else {
+            self.fairness.select(choice.enabled, &mut few);
+        }
         let thread = match few[..] {
             [] => self.ask(strategy, choice, events),
             [only] => only,
@@ -94,7 +98,12 @@ impl Driver {
 
     /// Asks `strategy` for a number less than `below` that the program wants, and records it.
     pub fn number(&mut self, strategy: &mut dyn Strategy, below: u32) -> u32 {
-        let number = strategy.number(below).min(below.saturating_sub(1));
+        self.number_at(strategy, below, 0)
+    }
+
+    /// The same, for a place in the program.
+    pub fn number_at(&mut self, strategy: &mut dyn Strategy, below: u32, place: u64) -> u32 {
+        let number = strategy.number_at(below, place).min(below.saturating_sub(1));
         self.schedule.numbers.push(number);
         number
     }

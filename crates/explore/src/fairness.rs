@@ -27,6 +27,8 @@ use crate::Step;
 pub const SPINS: u32 = 128;
 /// How many steps a spinning thread may take after something has changed.
 pub const LOOK: u32 = 8;
+/// Steps in a row that change nothing after which a thread gives way under a strategy that is patient.
+pub const PATIENCE: u32 = 10_000;
 /// At how many choices a thread may be passed over.
 pub const STREAK: u32 = 2_000;
 /// How many steps each thread must have taken since the last change before the program may count as stuck.
@@ -169,6 +171,13 @@ impl Fairness {
         } else if spinning > 0 {
             few.extend(enabled.iter().copied().filter(|&t| !self.spins(t)));
         }
+    }
+
+    /// Whether a thread has taken so many steps in a row that changed nothing that even a patient strategy has to let
+    /// others run.
+    pub fn tries_patience(&self, running: Option<ThreadId>) -> bool {
+        let idle = |t: ThreadId| self.threads.get(t.index()).map_or(0, |t| t.idle);
+        running.is_some_and(|t| idle(t) >= PATIENCE)
     }
 
     /// A thread runs that was chosen, or had to be.

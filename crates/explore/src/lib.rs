@@ -15,6 +15,7 @@
 //! | [`Dfs`] | trying all schedules, or all within a bound |
 //! | [`Dpor`] | trying one schedule of each class whose schedules differ only in independent steps |
 //! | [`Interrupt`] | interrupting few atomic blocks, each at every place |
+//! | [`Sequential`] | running one task after the other, in every order |
 //! | [`RoundRobin`] | nothing; a fair baseline |
 //! | [`Replay`] | doing again what was recorded |
 //! | [`Prefix`] | doing the beginning again, and then something else |
@@ -68,6 +69,7 @@ pub use strategies::random::RandomWalk;
 pub use strategies::reads_from::{Flip, ReadsFrom};
 pub use strategies::replay::Replay;
 pub use strategies::round_robin::RoundRobin;
+pub use strategies::sequential::{self, Sequential};
 pub use strategies::serial::{Serial, Turn, Unforced};
 pub use strategies::surw::Surw;
 pub use strategies::turned::Turned;
@@ -146,6 +148,18 @@ pub trait Strategy {
     fn number(&mut self, below: u32) -> u32 {
         let _ = below;
         0
+    }
+
+    /// The same, for a place in the program; 0 if that does not matter.
+    fn number_at(&mut self, below: u32, place: u64) -> u32 {
+        let _ = place;
+        self.number(below)
+    }
+
+    /// Whether a thread gives way only after very many steps that change nothing, because the strategy runs threads
+    /// without interruption.
+    fn is_patient(&self) -> bool {
+        false
     }
 
     /// Whether the executor must call [`step`](Strategy::step) and [`observe`](Strategy::observe).
@@ -235,6 +249,12 @@ impl<W: Wraps> Strategy for W {
     }
     fn number(&mut self, below: u32) -> u32 {
         self.wrapped_mut().number(below)
+    }
+    fn number_at(&mut self, below: u32, place: u64) -> u32 {
+        self.wrapped_mut().number_at(below, place)
+    }
+    fn is_patient(&self) -> bool {
+        self.wrapped().is_patient()
     }
     fn follows_steps(&self) -> bool {
         self.wrapped().follows_steps()

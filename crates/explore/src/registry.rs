@@ -24,6 +24,7 @@ pub const STRATEGIES: &[Entry] = &[
     strategies::dpor::ENTRY,
     strategies::interrupt::ENTRY,
     strategies::round_robin::ENTRY,
+    strategies::sequential::ENTRY,
 ];
 
 /// A strategy that was chosen by name, with its arguments.

@@ -57,5 +57,5 @@ pub use interleaving::{Act, Chance, Elided, End, Interleaving, Row, Verb};
 pub use layout::{Line, Span, Style, beside, layout};
 pub use serial::Serial;
 pub use sources::Sources;
-pub use summary::{Bound, CutOff, Effort, Remark, Report, Stats, Stopped, Suppressed};
+pub use summary::{Bound, CutOff, Effort, Parallelism, Remark, Report, Stats, Stopped, Suppressed};
 pub use variable::{Exception, Other, Variable};

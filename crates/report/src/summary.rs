@@ -41,6 +41,9 @@ pub struct Stats {
     /// How interleavings of atomic blocks were judged, where something is observed.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub interleavings: Option<Interleavings>,
+    /// How executions were judged that must be as if sequential.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub parallelism: Option<Parallelism>,
     /// What controlled executions cost, if there were any.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub control: Option<Effort>,
@@ -163,6 +166,31 @@ pub struct Effort {
     pub remarks: Vec<Remark>,
 }
 
+/// How executions were judged that must be as if sequential: by their data flow, and by sequential executions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct Parallelism {
+    /// The most tasks of one execution.
+    pub tasks: u64,
+    /// Executions that conform by their data flow.
+    pub serializable: u64,
+    /// Others that conform because a sequential execution shows the same.
+    pub twins: u64,
+    /// Sequential executions that were run.
+    pub sequential: u64,
+    /// Whether these are all.
+    pub all: bool,
+    /// Reads, writes, computations and branches of the largest execution.
+    pub nodes: u64,
+    /// How many of these do not matter for the result.
+    pub irrelevant: u64,
+    /// Circles of conflicts at different places, if everything mattered: strict conflict serializability.
+    pub strict: u64,
+    /// Circles of conflicts that matter, at different places, of executions without a sequential twin.
+    pub circles: u64,
+}
+
 /// Something that users should know about controlled executions.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -205,6 +233,15 @@ pub enum Remark {
     },
     /// A program that runs freely observes something: no serial execution was looked for.
     ObservedOnly,
+    /// How executions were judged that must be as if sequential.
+    AsIfSequential(Parallelism),
+    /// Code that was not followed, by what was called, and how often.
+    NotFollowed(Vec<(String, u64)>),
+    /// The data flow of an execution says that it has a sequential twin, and none of the sequential executions shows
+    /// the same.
+    OwnError {
+        execution: u64,
+    },
     /// No two executions of a deterministic block could be compared.
     Incomparable {
         block: String,

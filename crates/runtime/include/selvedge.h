@@ -29,6 +29,16 @@
  *   SELVEDGE_LINEARIZATION_POINT()        here the region of this thread takes effect: which order is tried first
  *   SELVEDGE_DISTINGUISHED(expression)    the order of its accesses is that of the regions; a hint as well
  *
+ * Parallel as if sequential (docs/ndseq.md), in programs built with --selvedge-flow; names are literals:
+ *
+ *   SELVEDGE_FOCUS(pointer, size)     what these bytes hold when control is here is part of the result
+ *   SELVEDGE_TASK_BEGIN(name)         a task, until SELVEDGE_REGION_END()
+ *   SELVEDGE_STAR(condition)          a sequential execution may take it for false
+ *   SELVEDGE_STAR_BLOCK(name) { … }   a sequential execution may leave the block out; may be left by break, continue,
+ *                                     return, goto
+ *   SELVEDGE_COMMUTES_BEGIN(name)     commutes with others of that name, until SELVEDGE_REGION_END(); believed
+ *   SELVEDGE_LAZY_BEGIN(name)         initialisation that whichever task comes first does, until SELVEDGE_REGION_END()
+ *
  * Predicates: SELVEDGE_EXACT, SELVEDGE_WITHIN(e), SELVEDGE_RELATIVE(e), SELVEDGE_ULPS(n), SELVEDGE_SET,
  * SELVEDGE_MULTISET, and SELVEDGE_SAME(f) with int f(const void *a, size_t a_size, const void *b,
  * size_t b_size), which is not 0 if the two are the same. f must not synchronize.
@@ -38,7 +48,7 @@
 
 #include <stddef.h>
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SELVEDGE_FLOW__)
 #define SELVEDGE_INSTRUMENTED
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -77,7 +87,30 @@ extern void selvedge_block_join(unsigned long long) __attribute__((weak));
 #define SELVEDGE_IGNORE_END() SELVEDGE_CALL(selvedge_ignore_end, ())
 #define SELVEDGE_ATOMIC_BEGIN(name) SELVEDGE_CALL(selvedge_region_enter, ("" name, 0))
 #define SELVEDGE_DETERMINISTIC_BEGIN(name) SELVEDGE_CALL(selvedge_region_enter, ("" name, 1))
+#define SELVEDGE_TASK_BEGIN(name) SELVEDGE_CALL(selvedge_region_enter, ("" name, 4))
+#define SELVEDGE_COMMUTES_BEGIN(name) SELVEDGE_CALL(selvedge_region_enter, ("" name, 8))
+#define SELVEDGE_LAZY_BEGIN(name) SELVEDGE_CALL(selvedge_region_enter, ("" name, 16))
 #define SELVEDGE_REGION_END() SELVEDGE_CALL(selvedge_region_exit, ())
+
+/* The calls of a star stand by themselves in the bitcode, so they are not tested for null. */
+#if defined(SELVEDGE_ACTIVE) && defined(__SELVEDGE_FLOW__)
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern int selvedge_star_enter(const char *);
+extern int selvedge_star_value(int);
+extern void selvedge_focus(const volatile void *, size_t);
+#ifdef __cplusplus
+}
+#endif
+#define SELVEDGE_STAR(condition) selvedge_star_value(selvedge_star_enter(#condition) && (condition))
+#define SELVEDGE_STAR_BLOCK(name) if (selvedge_star_enter("" name))
+#define SELVEDGE_FOCUS(pointer, size) selvedge_focus((pointer), (size))
+#else
+#define SELVEDGE_STAR(condition) (condition)
+#define SELVEDGE_STAR_BLOCK(name) if (1)
+#define SELVEDGE_FOCUS(pointer, size) ((void)0)
+#endif
 
 /* What guards what, for clang's thread safety analysis (clang -Wthread-safety -include
    selvedge-thread-safety.h); nothing for other compilers, and nothing without that header. SELVEDGE_ALONE stands at

@@ -12,6 +12,7 @@
 //! | [`shm`] | the shared memory |
 //! | [`merge`] | the rings of all threads in one order |
 //! | [`decode`] | records become [`Event`](selvedge_model::Event)s, and pending steps under control |
+//! | [`flow`] | how data flows in programs that were compiled for that |
 //! | [`values`], [`blocks`] | what the program hands over in deterministic blocks |
 //! | [`places`] | what addresses of code mean |
 //! | [`names`] | names of threads and locks that are the same in every execution |
@@ -30,6 +31,7 @@ pub mod crash;
 pub mod decode;
 mod earlier;
 pub mod epoch;
+pub mod flow;
 pub mod judges;
 mod last_words;
 pub mod libraries;

@@ -289,8 +289,12 @@ pub struct CodePlace {
 impl CodePlace {
     /// The place of a return address.
     pub fn of(pc: u64, modules: &Modules) -> Option<CodePlace> {
-        let module = modules.find(pc)?;
-        Some(CodePlace { module: module.path.clone(), offset: pc - module.base })
+        if let Some(module) = modules.find(pc) {
+            return Some(CodePlace { module: module.path.clone(), offset: pc - module.base });
+        }
+        // Code that was compiled for data flow says where it is by the address of a constant.
+        let (module, offset) = modules.image(pc)?;
+        Some(CodePlace { module: module.to_owned(), offset })
     }
 }
 

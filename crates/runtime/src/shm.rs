@@ -279,6 +279,21 @@ impl Shm {
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// The bytes that a record names in the memory for values.
+    pub fn bytes(&self, record: &Record) -> Option<Vec<u8>> {
+        let (at, len) = (usize::try_from(record.a).ok()?, usize::try_from(record.b).ok()?);
+        if at.checked_add(len)? > wire::VALUES {
+            return None;
+        }
+        let mut bytes = vec![0; len];
+        // SAFETY: both are valid for `len` bytes; what a record names is not written again, and any bytes are valid.
+        unsafe {
+            let from = (&raw const (*self.at).values).cast::<u8>().add(at);
+            std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), len);
+        }
+        Some(bytes)
+    }
+
     /// The value that a record names, if there is one.
     pub fn value(&self, record: &Record) -> Option<Handed> {
         let (at, len) = (usize::try_from(record.a).ok()?, usize::try_from(record.b).ok()?);

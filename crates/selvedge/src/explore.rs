@@ -6,6 +6,7 @@
 
 mod alone;
 mod kept;
+mod ndseq;
 mod running;
 mod unserial;
 mod violation;
@@ -28,6 +29,7 @@ use selvedge_specs::atomic::Interleavings;
 use crate::exec::Limits;
 use crate::exec::worker::{Bodies, Body};
 use crate::failure::Failure;
+pub use ndseq::ndseq;
 pub use violation::Undecided;
 
 /// What to check and how; the methods set options, [`Explore::check`] runs.
@@ -44,6 +46,7 @@ pub struct Explore {
     max_steps: usize,
     stack_size: usize,
     attempts: u64,
+    sequential: u64,
     minimise: usize,
     stall: Duration,
     states: Option<PathBuf>,
@@ -64,6 +67,7 @@ impl Default for Explore {
             max_steps: 1_000_000,
             stack_size: 512 << 10,
             attempts: ATTEMPTS,
+            sequential: 1_000,
             minimise: 400,
             stall: Duration::from_secs(30),
             states: None,
@@ -294,6 +298,11 @@ impl Explore {
             }
             Err(failure) => panic!("{failure}"),
         }
+    }
+
+    /// The most sequential executions that an [`ndseq`](Explore::ndseq) runs.
+    pub fn sequential(self, executions: u64) -> Explore {
+        Explore { sequential: executions, ..self }
     }
 
     /// Runs the check, and returns a summary or the failure.

@@ -67,6 +67,7 @@ mod regions;
 #[cfg(feature = "check")]
 mod report;
 pub mod same;
+mod stars;
 #[cfg(any(feature = "check", selvedge_native))]
 #[doc(hidden)]
 pub mod values;
@@ -87,7 +88,8 @@ pub mod time;
 
 #[cfg(feature = "check")]
 pub use explore::{
-    Explore, Summary, Survey, Undecided, check, check_dfs, check_pct, check_random, model, replay,
+    Explore, Summary, Survey, Undecided, check, check_dfs, check_pct, check_random, model, ndseq,
+    replay,
 };
 #[cfg(feature = "check")]
 pub use failure::Failure;
@@ -110,6 +112,7 @@ pub use blocks::{
 };
 pub use regions::{atomic, deterministic};
 pub use same::Same;
+pub use stars::{star, star_block};
 
 /// The `parking_lot` crate.
 #[cfg(all(not(feature = "check"), feature = "parking_lot"))]

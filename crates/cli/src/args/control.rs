@@ -9,7 +9,7 @@ use clap::Args;
 use selvedge_explore::strategies::pct;
 use selvedge_explore::{Plan, UnknownStrategy, registry};
 
-use super::{Output, duration};
+use super::{NdseqOptions, Output, duration};
 use crate::control::linearity::SerialOptions;
 use crate::program::claims::{Claims, RegionOptions};
 use crate::store::{Ensured, RunId};
@@ -88,6 +88,8 @@ pub(crate) struct Test {
     #[arg(long)]
     pub(crate) across_builds: bool,
     #[command(flatten)]
+    pub(crate) ndseq: NdseqOptions,
+    #[command(flatten)]
     pub(crate) serial: SerialOptions,
     #[command(flatten)]
     pub(crate) regions: RegionOptions,
@@ -132,6 +134,9 @@ pub(crate) struct Replay {
     /// Print how likely the finding is from each step on: SAMPLES random executions for each beginning
     #[arg(long, value_name = "SAMPLES", num_args = 0..=1, default_missing_value = "100", conflicts_with = "gdb")]
     pub(crate) margin: Option<u64>,
+    /// Run the sequential execution with the same result instead, if there is one
+    #[arg(long, requires = "id", conflicts_with_all = ["margin", "gdb"])]
+    pub(crate) sequential: bool,
     /// Run it under gdb, with breakpoints at the critical points
     #[arg(long)]
     pub(crate) gdb: bool,

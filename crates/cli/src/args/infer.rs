@@ -80,22 +80,43 @@ pub(crate) struct InferDiscipline {
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-The traces must have data flow, and statements marked by begin(stmt:FILE:FIRST-LAST FUNCTION). A star is put around \
-consecutive statements. The exit code is 0 if there is a specification, and 1 if no stars suffice: then an execution \
+A program must have been built with `selvedge cc --selvedge-flow`; it runs under control. Traces must have data flow, \
+and statements marked by begin(stmt:FILE:FIRST-LAST FUNCTION). A star is put around consecutive statements. The exit code is 0 if there is a specification, and 1 if no stars suffice: then an execution \
 violates every one. docs/ndseq.md says more.")]
 pub(crate) struct InferNdseq {
     /// Trace files, text (.std) or binary (.svt); `-` is standard input
-    #[arg(value_name = "TRACE", required = true)]
+    #[arg(value_name = "TRACE", required_unless_present = "command", conflicts_with = "command")]
     pub(crate) traces: Vec<PathBuf>,
+    /// Executions of the program
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) schedules: u64,
+    /// The longest time for all executions
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub(crate) time: Duration,
+    /// The longest time for one execution
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub(crate) patience: Duration,
+    /// The seed of the schedules
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Globals that are the result when the program ends, instead of what it prints and its exit code
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "command")]
+    pub(crate) focus: Vec<String>,
     /// Write the specification to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) emit: Option<PathBuf>,
+    /// Print a diff that puts SELVEDGE_STAR_BLOCK into the sources, for `patch -p1`
+    #[arg(long, requires = "command", conflicts_with = "format")]
+    pub(crate) annotate: bool,
     /// No star exactly here; can be repeated
     #[arg(long, value_name = "FILE:FIRST-LAST")]
     pub(crate) not: Vec<String>,
     /// How to print what was inferred
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: InferFormat,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Args, Debug)]

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use selvedge_engine::Replayed;
 use selvedge_engine::replay::follow;
+use selvedge_model::Kind;
 use selvedge_report::{Case, Interleaving, escape, format, words};
 use selvedge_runtime::control::WatchList;
 
@@ -24,6 +25,8 @@ use crate::messages::{named, warning_label};
 use crate::progress::Schedules;
 use crate::ranks;
 use crate::terminal;
+
+mod parallelism;
 
 /// Replays the schedule and prints what happened.
 pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
@@ -42,6 +45,15 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
         Some(found) => found.again()?,
         None => literal(args, args.schedule.as_deref().unwrap_or_default(), &deadline)?,
     };
+    if again.case.as_ref().is_some_and(|case| case.kind == Kind::ParallelismViolation) {
+        return parallelism::run(args, again, &deadline);
+    }
+    if args.sequential {
+        return Err(Failure::Usage(
+            "--sequential: only a parallelism-violation has a sequential execution to compare with"
+                .to_owned(),
+        ));
+    }
     let stored = again.stored.clone();
     let program = again.program.setup.program.clone();
     let mut ready = again.prepare(&deadline)?;

@@ -6,6 +6,7 @@
 //! | [`again`] | a stored finding, and the program in which to make it happen again |
 //! | [`cases`] | turns the engine's results into cases of a report |
 //! | [`determinism`] | deterministic blocks: compared with what is stored, and differences as cases |
+//! | [`flow`] | programs that say how their data flows |
 //! | [`host`] | stores findings and shows progress while a campaign runs |
 //! | [`margin`] | `--margin`: how likely a finding is from each row of its interleaving on |
 //! | [`meeting`] | `--meet`: makes threads meet at lines of the source |
@@ -15,6 +16,7 @@ pub(crate) mod again;
 pub(crate) mod cases;
 pub(crate) mod debug;
 pub(crate) mod determinism;
+pub(crate) mod flow;
 pub(crate) mod host;
 pub(crate) mod linearity;
 pub(crate) mod margin;

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use selvedge_engine::{Factory, Heartbeat};
-use selvedge_runtime::control::{Debugger, Written, WrittenFile};
+use selvedge_runtime::control::{Debugger, Global, Written, WrittenFile};
+use selvedge_runtime::flow::Tables;
 use selvedge_runtime::{Controlled, Error, Form, Judges, Libraries, Settings};
 
 use crate::deadline::Deadline;
@@ -58,6 +59,7 @@ impl ControlledProgram {
             form: form::mode(form).to_owned(),
             patience: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
             ensure: Vec::new(),
+            focus: Vec::new(),
         };
         let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
         ControlledProgram::new(setup, program, form, root(&here), words)
@@ -162,6 +164,9 @@ pub(crate) struct Native {
     claims: Claims,
     names_data: bool,
     globals: Option<usize>,
+    /// How data flows can be recorded, with these globals as the result.
+    flow: Option<Vec<Global>>,
+    statements: bool,
     debugger: Option<Debugger>,
     /// The engine no longer needs the results of running executions.
     interrupt: Arc<AtomicBool>,
@@ -177,6 +182,8 @@ impl Native {
             claims: Claims::default(),
             names_data: false,
             globals: None,
+            flow: None,
+            statements: false,
             debugger: None,
             interrupt: Arc::default(),
             stop: deadline.interrupts(),
@@ -191,6 +198,16 @@ impl Native {
     /// Makes what can be reached from globals, behind so many members and pointers, states of every block.
     pub(crate) fn with_globals(self, depth: Option<usize>) -> Native {
         Native { globals: depth, ..self }
+    }
+
+    /// Makes how data flows visible. These globals are the result.
+    pub(crate) fn following_flow(self, focus: Vec<Global>) -> Native {
+        Native { flow: Some(focus), ..self }
+    }
+
+    /// Makes the statements that are executed visible, if how data flows is.
+    pub(crate) fn with_statements(self) -> Native {
+        Native { statements: true, ..self }
     }
 
     /// Names objects down to the data that lies there.
@@ -225,6 +242,7 @@ impl Factory for Native {
             ensured: self.program.written.clone(),
             function_regions: !self.claims.is_empty(),
             directory: Some(setup.directory.clone()),
+            focus: self.flow.clone().unwrap_or_default(),
             judges: self.program.judges.clone(),
             interrupts: self.stop.iter().chain([&self.interrupt]).cloned().collect(),
             ..Settings::default()
@@ -237,6 +255,11 @@ impl Factory for Native {
             symbolizer = symbolizer.naming_data();
         }
         controlled.resolve_with(Box::new(symbolizer));
+        if self.flow.is_some()
+            && let Ok(Some(tables)) = Tables::read(&setup.program, root)
+        {
+            controlled.follow_flow(if self.statements { tables.with_statements() } else { tables });
+        }
         Ok(controlled)
     }
 

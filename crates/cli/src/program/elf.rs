@@ -1,5 +1,6 @@
 //! How a program's executable file was built, and so whether it can be observed.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -7,9 +8,34 @@ use std::path::{Path, PathBuf};
 
 use object::elf::FileHeader64;
 use object::read::elf::{Dyn, ElfFile, FileHeader};
-use object::{Endianness, Object, ObjectSymbol};
+use object::{Endianness, Object, ObjectSegment, ObjectSymbol};
+
+use selvedge_runtime::control::{CodePlace, Global};
 
 use crate::exit::ProgramError;
+
+/// The globals of a program that have a size, by name.
+pub(crate) fn globals(path: &Path) -> Result<BTreeMap<String, Global>, ProgramError> {
+    let wrong = |error| ProgramError::Read { path: path.to_owned(), error };
+    let bytes = std::fs::read(path).map_err(wrong)?;
+    let foreign = |_| ProgramError::Foreign(path.to_owned());
+    let elf = object::File::parse(&*bytes).map_err(foreign)?;
+    let lowest = elf.segments().map(|s| s.address()).min().unwrap_or(0);
+    // The kernel names mapped files without symbolic links.
+    let module = path.canonicalize().map_err(wrong)?;
+    let mut globals = BTreeMap::new();
+    for symbol in elf.symbols() {
+        if symbol.kind() == object::SymbolKind::Data
+            && symbol.size() > 0
+            && let Ok(name) = symbol.name()
+        {
+            let offset = symbol.address().wrapping_sub(lowest);
+            let place = CodePlace { module: module.clone(), offset };
+            globals.insert(name.to_owned(), Global { place, len: symbol.size() });
+        }
+    }
+    Ok(globals)
+}
 
 /// How a program was built, as far as it matters for observing it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

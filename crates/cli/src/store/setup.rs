@@ -25,6 +25,9 @@ pub(crate) struct Setup {
     /// What of its output must be the same in every execution.
     #[serde(default)]
     pub(crate) ensure: Vec<Ensured>,
+    /// Globals that are the result, of a program that must be as if sequential.
+    #[serde(default)]
+    pub(crate) focus: Vec<String>,
 }
 
 /// Output of a program that must be the same in every execution.

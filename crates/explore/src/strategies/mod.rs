@@ -18,6 +18,7 @@ pub mod random;
 pub mod reads_from;
 pub mod replay;
 pub mod round_robin;
+pub mod sequential;
 pub mod serial;
 pub mod surw;
 pub mod turned;

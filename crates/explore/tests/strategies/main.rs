@@ -4,6 +4,7 @@ mod directed;
 mod fooled;
 mod interrupted;
 mod reads_from;
+mod sequential;
 mod serial;
 mod system;
 mod systematic;

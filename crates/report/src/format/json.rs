@@ -236,6 +236,8 @@ struct Stats<'a> {
     conflicts: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     interleavings: Option<Interleavings>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallelism: Option<Parallelism>,
     #[serde(flatten)]
     control: Option<Effort>,
 }
@@ -258,6 +260,19 @@ struct Interleavings {
 struct Orders {
     linearizable: u64,
     not_linearizable: u64,
+}
+
+#[derive(Serialize)]
+struct Parallelism {
+    tasks: u64,
+    serializable: u64,
+    twins: u64,
+    sequential_executions: u64,
+    all: bool,
+    nodes: u64,
+    irrelevant: u64,
+    strict_circles: u64,
+    circles: u64,
 }
 
 #[derive(Serialize)]
@@ -299,6 +314,17 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
                     not_linearizable: i.unexplained.orders,
                 },
                 serial_executions: i.executions,
+            }),
+            parallelism: report.stats.parallelism.map(|p| Parallelism {
+                tasks: p.tasks,
+                serializable: p.serializable,
+                twins: p.twins,
+                sequential_executions: p.sequential,
+                all: p.all,
+                nodes: p.nodes,
+                irrelevant: p.irrelevant,
+                strict_circles: p.strict,
+                circles: p.circles,
             }),
             control: report.stats.control.as_ref().map(|c| Effort {
                 schedules: c.schedules,

@@ -4,7 +4,7 @@ use selvedge_model::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 
 use super::{count, failure, outcome, signal};
 use crate::case::Diverged;
-use crate::summary::{CutOff, Remark, Stopped};
+use crate::summary::{CutOff, Parallelism, Remark, Stopped};
 
 /// Some interleavings of all. Earlier versions did not store how many there were.
 fn part(interleavings: u64, of: u64) -> String {
@@ -34,6 +34,23 @@ pub fn remark(of: &Remark) -> String {
             part(*interleavings, *of)
         ),
         Remark::ObservedOnly => "what atomic blocks let observe was not checked, and neither were their conflicts: `selvedge test` looks for serial executions".to_owned(),
+        Remark::AsIfSequential(Parallelism { tasks, serializable, twins, sequential, all, .. }) => format!(
+            "of {tasks} tasks, {serializable} executions are as if sequential by their data flow, and {twins} more because a \
+             sequential execution shows the same ({sequential} were run{})",
+            if *all { ", which are all" } else { "" }
+        ),
+        Remark::NotFollowed(calls) => {
+            let calls: Vec<String> =
+                calls.iter().map(|(name, times)| format!("{name} ({times} times)")).collect();
+            format!(
+                "this code was not followed, and may have done anything: {}",
+                calls.join(", ")
+            )
+        }
+        Remark::OwnError { execution } => format!(
+            "execution {execution} is as if sequential by its data flow, but no sequential execution shows the same: this is \
+             an error of Selvedge, or code that was not followed; please report it"
+        ),
         Remark::Incomparable { block, executions: 1 } => format!(
             "the deterministic block {block:?} was executed once: there was nothing to compare it with"
         ),

@@ -260,7 +260,7 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
         while len < 4096 && unsafe { name.add(len).read() } != 0 {
             len += 1;
         }
-        regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
+        regions::enter_marked(t, name as usize, len, kind as u8 & wire::MARKED, pc);
     }
 }
 
@@ -268,7 +268,7 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
 unsafe extern "C" fn region_enter_named(name: *const u8, len: usize, kind: c_int, pc: usize) {
     if let Some(t) = thread::me() {
         let len = len.min(4096);
-        regions::enter_marked(t, name as usize, len, kind as u8 & wire::DETERMINISTIC, pc);
+        regions::enter_marked(t, name as usize, len, kind as u8 & wire::MARKED, pc);
     }
 }
 

@@ -281,6 +281,7 @@ pub fn after_fork() {
 
 /// The program ends normally.
 unsafe extern "C" fn fini() {
+    control::flow::at_end();
     // Under control the host knows the map since before `main`.
     if !control::is_on() {
         misuse::at_end();

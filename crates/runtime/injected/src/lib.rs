@@ -54,6 +54,7 @@ pub mod sys;
 pub mod thread;
 pub mod values;
 pub mod wire;
+pub mod word;
 
 #[cfg(selvedge_injected)]
 #[panic_handler]

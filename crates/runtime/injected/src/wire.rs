@@ -115,6 +115,15 @@ pub const FUNCTIONS: usize = 1 << 16;
 pub const DETERMINISTIC: u8 = 1;
 /// Flag of a [`RecordKind::RegionEnter`]: the region is a function.
 pub const FUNCTION: u8 = 2;
+/// Flags of a [`RecordKind::RegionEnter`]: the region is a task, commutes with its like, or is a lazy initialisation;
+/// it claims nothing.
+pub const TASK: u8 = 4;
+/// See [`TASK`].
+pub const COMMUTES: u8 = 8;
+/// See [`TASK`].
+pub const LAZY: u8 = 16;
+/// What a program may say of a region that it marks.
+pub const MARKED: u8 = DETERMINISTIC | TASK | COMMUTES | LAZY;
 
 /// Start of the shared memory.
 #[repr(C, align(64))]
@@ -319,6 +328,10 @@ kinds! {
     Judge = 38,
     /// The thread ends in the marked region that it entered last. The next record leaves it in the thread's name.
     Abandoned = 39,
+    /// How data flowed since the thread's last record: `b` bytes of [words](crate::word) at `a` in [`Shared::values`].
+    Flow = 40,
+    /// What is part of the result: `b` bytes at `a` in [`Shared::values`].
+    Focus = 41,
 }
 
 impl RecordKind {

@@ -89,6 +89,8 @@ impl Executor for Controlled {
         (self.seed, self.releases) = (ask.seed, ask.releases);
         self.settings.accesses = ask.noted == Noted::Accesses;
         self.settings.values = ask.noted == Noted::Events;
+        self.settings.flow = ask.noted == Noted::Flow;
+        self.settings.stars = ask.stars;
         let limit = self.settings.time;
         self.settings.time = ask.time.map_or(limit, |t| t.min(limit));
         for written in &self.settings.ensured {

@@ -14,6 +14,7 @@ use selvedge_specs::ThreadName;
 use super::wire::{self, Control, Line};
 use crate::blocks::Blocks;
 use crate::decode::Decoder;
+use crate::flow::{Flow, Tables, Writing};
 use crate::judges::Judges;
 use crate::names::{Names as Recognised, origin};
 use crate::places::{Callers, Names};
@@ -28,6 +29,10 @@ pub struct Lookup<'a> {
     pub statics: &'a dyn Fn(u64) -> Option<u64>,
     /// Finds the value that a record names.
     pub value: &'a dyn Fn(&Record) -> Option<Handed>,
+    /// Finds the bytes that a record names.
+    pub bytes: &'a dyn Fn(&Record) -> Option<Vec<u8>>,
+    /// What the program's code does to values, if it was compiled for that.
+    pub tables: Option<&'a Tables>,
 }
 
 /// What the ids of one execution stand for.
@@ -55,6 +60,10 @@ pub struct History {
     pub blocks: Blocks,
     /// The events whose values were kept, each with their number in [`Control::seen`].
     pub(super) seen: Vec<(usize, usize)>,
+    /// How data flows.
+    pub(super) flow: Flow,
+    /// What is part of the result, each with its place.
+    pub focus: Vec<(SiteId, Vec<u8>)>,
     names: Recognised,
 }
 
@@ -78,6 +87,8 @@ impl History {
             steps: 0,
             blocks: Blocks::new(judges),
             seen: Vec::new(),
+            flow: Flow::default(),
+            focus: Vec::new(),
             names: names.clone(),
         }
     }
@@ -105,6 +116,17 @@ impl History {
                     self.step(thread, strategy, follows);
                 }
                 Phase::Pending => self.state(thread, &record, callers(line), lookup),
+                Phase::Event if record.kind() == Some(RecordKind::Flow) => {
+                    self.flowed(thread, &record, lookup);
+                }
+                Phase::Event if record.kind() == Some(RecordKind::Focus) => {
+                    let (site, _) = lookup.names.site((record.pc(), callers(line)));
+                    self.focus.push((site, (lookup.bytes)(&record).unwrap_or_default()));
+                }
+                // The words of the flow say the same.
+                Phase::Event
+                    if matches!(record.kind(), Some(RecordKind::Read | RecordKind::Write))
+                        && lookup.tables.is_some_and(|t| t.is_place(record.pc())) => {}
                 Phase::Event if Blocks::is_about(&record) => {
                     self.about_blocks(thread, &record, callers(line), lookup);
                 }
@@ -129,6 +151,21 @@ impl History {
                 }
             }
         }
+    }
+
+    /// The thread says how data has flowed.
+    fn flowed(&mut self, thread: ThreadId, record: &Record, lookup: &mut Lookup<'_>) {
+        let Some(tables) = lookup.tables else { return };
+        let bytes = (lookup.bytes)(record).unwrap_or_default();
+        let words =
+            bytes.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or([0; 8])));
+        let History { flow, objects, events, .. } = self;
+        let Names { symbols, .. } = &mut lookup.names;
+        flow.read(
+            thread,
+            words,
+            Writing { tables, symbols, decoder: &mut objects.decoder, events },
+        );
     }
 
     /// The thread does what it was about to do.

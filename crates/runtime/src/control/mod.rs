@@ -33,6 +33,8 @@ use selvedge_model::{
 
 use crate::blocks::BlocksSeen;
 use crate::crash::{self, Crash};
+use crate::flow::Tables;
+use crate::flow::tables::Placed;
 use crate::judges::Judges;
 use crate::libraries::{Form, Libraries};
 use crate::modules::{ByModule, Modules, Resolve};
@@ -82,6 +84,12 @@ pub struct Settings {
     pub accesses: bool,
     /// Whether what accesses find and leave in memory is kept.
     pub values: bool,
+    /// Whether how data flows is recorded, of a program that was compiled for that.
+    pub flow: bool,
+    /// Whether the strategy chooses which stars are executed.
+    pub stars: bool,
+    /// Globals that are part of the result when the program ends.
+    pub focus: Vec<Global>,
     /// Whether functions are regions: those that [`Resolve::regions`] names.
     pub function_regions: bool,
     /// Runs the program under gdb, which has the terminal. Then there is one execution, and no limit of
@@ -106,6 +114,9 @@ impl Default for Settings {
             time: Duration::from_secs(10),
             accesses: false,
             values: false,
+            flow: false,
+            stars: false,
+            focus: Vec::new(),
             function_regions: false,
             debugger: None,
             ensured: Vec::new(),
@@ -120,6 +131,28 @@ impl Settings {
     fn is_interrupted(&self) -> bool {
         self.interrupts.iter().any(|i| i.load(Ordering::Relaxed))
     }
+}
+
+/// A global of the program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Global {
+    /// Where it lies.
+    pub place: CodePlace,
+    /// How many bytes it has.
+    pub len: u64,
+}
+
+/// What is known of the data flow of an execution, beside its events.
+#[derive(Clone, Debug, Default)]
+pub struct Flowed {
+    /// Calls of code of which nothing is known, by what was called, and how often.
+    pub unknown: std::collections::BTreeMap<String, u64>,
+    /// The records do not fit the program; where that was noticed.
+    pub broken: Option<String>,
+    /// Words of the program.
+    pub words: u64,
+    /// What is part of the result, each with its place.
+    pub focus: Vec<(SiteId, Vec<u8>)>,
 }
 
 /// How to run gdb.
@@ -238,6 +271,9 @@ pub struct Controlled {
     last: Objects,
     /// What the accesses of that execution found and left.
     contents: Vec<Contents>,
+    /// What the program's code does to values, if it was compiled for that.
+    tables: Option<Tables>,
+    flowed: Flowed,
 }
 
 impl Controlled {
@@ -279,6 +315,8 @@ impl Controlled {
             names: Names::default(),
             last: Objects::default(),
             contents: Vec::new(),
+            tables: None,
+            flowed: Flowed::default(),
         })
     }
 
@@ -286,6 +324,36 @@ impl Controlled {
     pub fn resolve_with(&mut self, resolver: Box<dyn Resolve>) {
         self.resolver = resolver;
         self.places.clear();
+    }
+
+    /// The program's code does this to values.
+    pub fn follow_flow(&mut self, tables: Tables) {
+        self.tables = Some(tables);
+        self.maps_len = 0;
+        self.read_maps();
+    }
+
+    /// What is known of the data flow of the execution that ran last.
+    pub fn flowed(&self) -> &Flowed {
+        &self.flowed
+    }
+
+    /// Tells the program which globals are part of the result.
+    fn publish_focus(&self) {
+        let c = self.memory.control();
+        let parts: Vec<(u64, u64)> = self
+            .settings
+            .focus
+            .iter()
+            .take(wire::FOCUS)
+            .map(|global| (self.address(&global.place), global.len))
+            .filter(|part| part.0 != 0)
+            .collect();
+        for ((address, len), part) in parts.iter().zip(&c.focus) {
+            part.0.store(*address, Ordering::Relaxed);
+            part.1.store(*len, Ordering::Relaxed);
+        }
+        c.focus_len.store(parts.len() as u32, Ordering::Relaxed);
     }
 
     /// Names of threads and locks in the execution that runs, or ran last.
@@ -347,8 +415,9 @@ impl Controlled {
     }
 
     fn site(&mut self, pc: u64) -> (SiteId, u16) {
-        let Controlled { places, symbols, modules, resolver, .. } = self;
-        let (resolver, text, race) = (resolver.as_mut(), &|_, _| None, &|_| None);
+        let Controlled { places, symbols, modules, resolver, tables, .. } = self;
+        let mut placed = Placed { tables: tables.as_ref(), inner: resolver.as_mut() };
+        let (resolver, text, race) = (&mut placed, &|_, _| None, &|_| None);
         let mut names = CodeNames { symbols, modules, resolver, text, race, places };
         names.site((pc, [0; crate::wire::CALLERS]))
     }
@@ -487,6 +556,13 @@ impl Controlled {
         self.shm.as_ref().and_then(|shm| refusal(&shm.shared().header))
     }
 
+    /// Says that words of the data flow are missing, if there was no room for them.
+    fn too_many_words(&self) -> Option<String> {
+        let used = self.shm.as_ref()?.shared().header.values_len.load(Ordering::Acquire);
+        let full = used >= crate::wire::VALUES as u64;
+        full.then(|| "an execution has more steps than there is room for".to_owned())
+    }
+
     /// Forgets the libraries that the last execution loaded, and how it ended: the next one begins without
     /// them.
     fn reset_maps(&mut self) {
@@ -512,6 +588,9 @@ impl Controlled {
         if len != self.maps_len {
             self.maps_len = len;
             self.modules = Modules::parse(&shm.maps());
+            if let Some(tables) = &mut self.tables {
+                tables.load(&self.modules);
+            }
             self.places.clear();
         }
     }

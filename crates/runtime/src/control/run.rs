@@ -13,7 +13,8 @@ use super::history::{History, Lookup};
 use super::memory;
 use super::outside::system_call;
 use super::wire::{self, Control, HOST, request, status};
-use super::{Blocked, Controlled, Crash, Execution, Outcome};
+use super::{Blocked, Controlled, Crash, Execution, Flowed, Outcome};
+use crate::flow::tables::Placed;
 use crate::names::static_place;
 use crate::places::Names;
 use crate::process;
@@ -44,6 +45,28 @@ enum End {
     Because(Outcome),
 }
 
+/// Says how to run, and lets the process go on.
+fn start(program: &mut Controlled) {
+    let mut flags = 0;
+    for (wanted, flag) in [
+        (program.settings.fork, wire::FORK),
+        (program.releases, wire::RELEASES),
+        (program.settings.accesses, wire::ACCESSES),
+        (program.settings.values, wire::VALUES),
+        (program.settings.flow, wire::FLOW),
+        (program.settings.stars, wire::STARS),
+    ] {
+        flags |= if wanted { flag } else { 0 };
+    }
+    program.publish_focus();
+    let c = program.memory.control();
+    c.reset(flags, program.seed);
+    c.limit.store(program.settings.records.min(wire::LOG as u32), Ordering::Relaxed);
+    program.runs += 1;
+    c.go.store(program.runs, Ordering::Release);
+    memory::wake(&c.go);
+}
+
 /// Runs the process that waits before `main`. The strategy has begun.
 pub(super) fn execute(
     program: &mut Controlled,
@@ -51,23 +74,8 @@ pub(super) fn execute(
 ) -> Result<Execution, Error> {
     program.clear_output().map_err(Error::Memory)?;
     program.reset_maps();
-    let mut flags = 0;
-    for (wanted, flag) in [
-        (program.settings.fork, wire::FORK),
-        (program.releases, wire::RELEASES),
-        (program.settings.accesses, wire::ACCESSES),
-        (program.settings.values, wire::VALUES),
-    ] {
-        flags |= if wanted { flag } else { 0 };
-    }
-    let releases = program.releases;
-    let seed = program.seed;
-    let c = program.memory.control();
-    c.reset(flags, seed);
-    c.limit.store(program.settings.records.min(wire::LOG as u32), Ordering::Relaxed);
-    program.runs += 1;
-    c.go.store(program.runs, Ordering::Release);
-    memory::wake(&c.go);
+    let (releases, seed) = (program.releases, program.seed);
+    start(program);
     let now = Instant::now();
     let history = History::new(&program.names, &program.settings.judges);
     let mut run = Run {
@@ -90,6 +98,12 @@ pub(super) fn execute(
     let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
     program.last = history.objects;
     program.contents = contents::read(program.memory.control(), &history.seen);
+    program.flowed = Flowed {
+        unknown: history.flow.unknown,
+        broken: history.flow.broken.or_else(|| program.too_many_words()),
+        words: history.flow.words,
+        focus: history.focus,
+    };
     let blocks = history.blocks.finish();
     let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
     let (stdout, stderr) = program.take_output();
@@ -265,13 +279,19 @@ impl Run<'_> {
     fn read(&mut self) {
         self.program.read_maps();
         let Run { program, history, strategy, driver, .. } = self;
-        let Controlled { memory, places, symbols, modules, resolver, shm, .. } = &mut **program;
+        let Controlled {
+            memory, places, symbols, modules, resolver, shm, tables, settings, ..
+        } = &mut **program;
+        let recorded = &settings.flow;
         let text = |at, len| shm.as_ref().and_then(|shm| shm.text(at, len));
-        let resolver = resolver.as_mut();
+        let mut placed = Placed { tables: tables.as_ref(), inner: resolver.as_mut() };
+        let resolver = &mut placed;
         let names = Names { symbols, modules, resolver, text: &text, race: &|_| None, places };
         let statics = |addr: u64| static_place(modules, addr);
         let value = |record: &Record| shm.as_ref().and_then(|shm| shm.value(record));
-        let mut lookup = Lookup { names, statics: &statics, value: &value };
+        let bytes = |record: &Record| shm.as_ref().and_then(|shm| shm.bytes(record));
+        let tables = tables.as_ref().filter(|_| *recorded);
+        let mut lookup = Lookup { names, statics: &statics, value: &value, bytes: &bytes, tables };
         history.read(memory.control(), &mut lookup, *strategy, &mut driver.fairness);
     }
 
@@ -335,7 +355,8 @@ impl Run<'_> {
         self.read();
         let c = self.program.memory.control();
         let below = c.number.load(Ordering::Relaxed).max(1);
-        let number = self.driver.number(self.strategy, below);
+        let place = c.number_place.load(Ordering::Relaxed);
+        let number = self.driver.number_at(self.strategy, below, place);
         c.number.store(number, Ordering::Relaxed);
         give(c, ThreadId(c.asker.load(Ordering::Relaxed)));
     }

@@ -414,6 +414,20 @@ impl Decoder {
         self.numbering.as_mut().map_or(access, |n| n.access(access))
     }
 
+    /// Memory by number, in pieces that are numbered one after the other.
+    pub(crate) fn pieces(&mut self, range: Range) -> Vec<Access> {
+        let (mut at, end) = (range.start, range.end());
+        let mut pieces = Vec::with_capacity(1);
+        while at < end {
+            let len = u32::try_from(end - at).unwrap_or(u32::MAX);
+            let access = Access { addr: at, len };
+            let piece = self.numbering.as_mut().map_or(access, |n| n.access(access));
+            pieces.push(piece);
+            at += u64::from(piece.len.max(1));
+        }
+        pieces
+    }
+
     fn raced(&mut self, line: &Line<'_>, names: &mut Names<'_>) -> Option<FirstRace> {
         let raced = Raced::read(line.record)?;
         let regions = self.regions.get(&raced.thread);
@@ -440,8 +454,11 @@ impl Decoder {
 
     fn enter(&mut self, line: &Line<'_>, names: &mut Names<'_>) -> Op {
         let record = line.record;
-        let kind = match record.flags() & wire::DETERMINISTIC {
+        let kind = match record.flags() & wire::MARKED {
             0 => RegionKind::Atomic,
+            wire::TASK => RegionKind::Task,
+            wire::COMMUTES => RegionKind::Commutes,
+            wire::LAZY => RegionKind::Lazy,
             _ => RegionKind::Deterministic,
         };
         let id = match record.flags() & wire::FUNCTION {
@@ -498,6 +515,8 @@ impl Decoder {
             | RecordKind::Callers
             | RecordKind::Destroy
             | RecordKind::Enroll
+            | RecordKind::Flow
+            | RecordKind::Focus
             | RecordKind::Free
             | RecordKind::FutexWait
             | RecordKind::Judge

@@ -134,6 +134,8 @@ impl Abstraction for SharedNames {
 pub(crate) struct Exec {
     pub(crate) generation: u64,
     limits: Limits,
+    /// The strategy chooses which stars are executed.
+    pub(crate) stars: bool,
     /// The strategy that chooses, while [`fiber::run`] is on the stack.
     strategy: Option<fiber::Lent>,
     follows: bool,
@@ -216,6 +218,7 @@ impl Exec {
         Exec {
             generation: 0,
             limits,
+            stars: false,
             strategy: None,
             follows: false,
             driver: Driver::default(),
@@ -475,6 +478,13 @@ impl Exec {
         }
         self.next = Some(thread);
         Go::Switch
+    }
+
+    /// Whether the star at a place is executed.
+    pub(crate) fn star(&mut self, here: &'static Location<'static>) -> bool {
+        let Some(strategy) = self.strategy.as_mut().filter(|_| self.stars) else { return true };
+        let place = std::ptr::from_ref(here) as usize as u64;
+        self.driver.number_at(strategy.get(), 2, place) == 0
     }
 
     fn choose(&mut self) -> ThreadId {

@@ -69,6 +69,7 @@ impl Executor for Worker {
         self.exec.keep = ask.noted >= Noted::Events;
         self.exec.noting = self.exec.keep || !self.selected.is_empty();
         self.exec.release_points = ask.releases;
+        self.exec.stars = ask.stars;
         let body = Arc::clone(&self.body);
         let main = move || body();
         // SAFETY: `main` owns what it uses.

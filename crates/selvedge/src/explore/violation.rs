@@ -59,6 +59,13 @@ pub enum Undecided {
         /// Of how many in which blocks overlapped.
         of: u64,
     },
+    /// There are more sequential executions than were run, and none of those returned what these executions did.
+    Sequential {
+        /// How many executions.
+        executions: u64,
+        /// How many sequential executions were run.
+        tried: u64,
+    },
 }
 
 impl fmt::Display for Undecided {
@@ -72,6 +79,11 @@ impl fmt::Display for Undecided {
                     1 => "1 execution was".to_owned(),
                     n => format!("{n} executions were"),
                 }
+            ),
+            Undecided::Sequential { executions, tried } => write!(
+                f,
+                "what {executions} executions returned was not among the results of {tried} sequential executions, and there \
+                 are more: set Explore::sequential higher"
             ),
             Undecided::Unclosed { block, site } => write!(
                 f,

@@ -137,6 +137,22 @@ pub struct Execution {
 }
 
 impl Execution {
+    /// How much memory it takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.nodes[..])
+            + size_of_val(&self.uses[..])
+            + size_of_val(&self.stretches[..])
+            + size_of_val(&self.pieces[..])
+            + size_of_val(&self.orders[..])
+            + size_of_val(&self.stars[..])
+            + size_of_val(&self.statements[..])
+            + size_of_val(&self.places[..])
+            + size_of_val(&self.cells[..])
+            + size_of_val(&self.cells_of[..])
+            + size_of_val(&self.writes[..])
+            + size_of_val(&self.writes_of[..])
+    }
+
     /// All nodes.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | [`execution`] | an execution as nodes of data flow in pieces of tasks |
 //! | [`record`] | makes one from events |
+//! | [`spec`] | a specification as a file |
 //! | [`stars`] | which stars nodes are in |
 //! | [`relevance`] | which nodes matter for the focus and for the way that the program goes |
 //! | [`graph`] | which piece must come before which |
@@ -38,10 +39,12 @@ mod memory;
 pub mod record;
 pub mod relevance;
 pub mod runs;
+pub mod spec;
 pub mod stars;
 
 pub use check::{Check, Circle, Edge, check};
 pub use execution::{Act, Execution, NodeId, PieceId};
 pub use record::Recorder;
 pub use relevance::Relevance;
+pub use spec::Specification;
 pub use stars::Stars;

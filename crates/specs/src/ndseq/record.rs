@@ -44,8 +44,10 @@ struct Thread {
     own: PieceId,
     /// The marked tasks that it is in, innermost last. The first is that of the thread that started it.
     marks: Vec<PieceId>,
-    /// The regions that it is in.
+    /// The regions that it is in, except statements.
     open: Vec<Open>,
+    /// The statements that it is in, each with the one outside: a task may begin in one and end in another.
+    statements: Vec<(RegionId, u32)>,
     star: u32,
     statement: u32,
     class: u16,
@@ -66,7 +68,6 @@ struct Open {
     kind: RegionKind,
     /// What was current outside.
     star: u32,
-    statement: u32,
     class: u16,
 }
 
@@ -174,6 +175,7 @@ impl Recorder {
                 own,
                 marks: Vec::new(),
                 open: Vec::new(),
+                statements: Vec::new(),
                 star: NONE,
                 statement: NONE,
                 class: 0,
@@ -339,7 +341,9 @@ impl Recorder {
         let at = self.nodes.len() as NodeId;
         let me = &mut self.threads[thread.index()];
         let (star, statement, class) = (me.star, me.statement, me.class);
-        me.open.push(Open { region, kind, star, statement, class });
+        if kind != RegionKind::Statement {
+            me.open.push(Open { region, kind, star, class });
+        }
         let instance = |outer| Instance { region, outer, thread, site, span: (at, NONE) };
         match kind {
             RegionKind::Star => {
@@ -347,6 +351,7 @@ impl Recorder {
                 self.stars.push(instance(star));
             }
             RegionKind::Statement => {
+                me.statements.push((region, statement));
                 me.statement = self.statements.len() as u32;
                 self.statements.push(instance(statement));
             }
@@ -390,10 +395,16 @@ impl Recorder {
     fn exit(&mut self, thread: ThreadId, region: RegionId) {
         let at = self.nodes.len() as NodeId;
         let me = &mut self.threads[thread.index()];
+        if let Some((_, outer)) = me.statements.pop_if(|s| s.0 == region) {
+            if let Some(instance) = self.statements.get_mut(me.statement as usize) {
+                instance.span.1 = at;
+            }
+            me.statement = outer;
+            return;
+        }
         let Some(open) = me.open.pop_if(|o| o.region == region) else { return };
         let left = match open.kind {
             RegionKind::Star => self.stars.get_mut(me.star as usize),
-            RegionKind::Statement => self.statements.get_mut(me.statement as usize),
             RegionKind::Task => {
                 me.marks.pop();
                 me.stretch = NONE;
@@ -406,12 +417,15 @@ impl Recorder {
                 }
                 None
             }
-            RegionKind::Commutes | RegionKind::Atomic | RegionKind::Deterministic => None,
+            RegionKind::Statement
+            | RegionKind::Commutes
+            | RegionKind::Atomic
+            | RegionKind::Deterministic => None,
         };
         if let Some(instance) = left {
             instance.span.1 = at;
         }
-        (me.star, me.statement, me.class) = (open.star, open.statement, open.class);
+        (me.star, me.class) = (open.star, open.class);
     }
 
     fn fork(&mut self, thread: ThreadId, child: ThreadId) {

@@ -23,7 +23,12 @@ pub struct Statement {
 impl Statement {
     /// Understands `FILE:FIRST-LAST FUNCTION`; the function may be missing.
     pub fn parse(label: &str) -> Option<Statement> {
-        let (place, function) = label.split_once(' ').unwrap_or((label, ""));
+        // The name of a file may have spaces in it, the name of a function has none.
+        let named = label.rsplit_once(' ').and_then(|(place, name)| Statement::of(place, name));
+        named.or_else(|| Statement::of(label, ""))
+    }
+
+    fn of(place: &str, function: &str) -> Option<Statement> {
         let (file, lines) = place.rsplit_once(':')?;
         let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
         let (first_line, last_line) = (first.parse().ok()?, last.parse().ok()?);
@@ -119,6 +124,28 @@ impl Source {
             of.push(statement);
         }
         Ok(of)
+    }
+
+    /// The statements inside of these lines of a function, as runs of the outermost levels there.
+    pub fn inside(&self, lines: &Statement) -> Vec<Run> {
+        let is_inside = |statement: u32| {
+            let s = &self.statements[statement as usize];
+            s.file == lines.file
+                && s.function == lines.function
+                && lines.first_line <= s.first_line
+                && s.last_line <= lines.last_line
+        };
+        let outermost = |statement: u32| {
+            let parent = self.parents[statement as usize];
+            is_inside(statement) && (parent == NONE || !is_inside(parent))
+        };
+        let levels = self.levels.iter().enumerate();
+        let run = |(level, list): (usize, &Vec<u32>)| {
+            let from = list.iter().position(|&s| outermost(s))? as u32;
+            let to = list.iter().rposition(|&s| outermost(s))? as u32;
+            Some(Run { level: level as u32, from, to })
+        };
+        levels.filter_map(run).collect()
     }
 
     fn intern(&mut self, statement: Statement) -> u32 {

@@ -2,6 +2,7 @@
 
 pub(crate) mod determinism;
 pub(crate) mod discipline;
+mod edits;
 pub(crate) mod ndseq;
 mod observed;
 mod paste;

@@ -2,9 +2,11 @@
 //!
 //! | module | what lives there |
 //! | --- | --- |
+//! | [`ndseq`] | has each execution a sequential twin? |
 //! | [`predict`] | native runs and controlled executions become predictions |
 //! | [`ranks`] | the same for jobs of MPI ranks |
 
+pub(crate) mod ndseq;
 mod predict;
 pub(crate) mod ranks;
 
@@ -37,6 +39,9 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
         return ranks::run(args);
     }
     refuse_unknown(&args.command)?;
+    if args.ndseq.ndseq {
+        return ndseq::run(args);
+    }
     let suppressions = Suppressions::load(&args.suppressions)?;
     let program = ControlledProgram::find(&args.command, args.budget.patience())?;
     let program = program.ensuring(&args.ensure)?;

@@ -63,6 +63,7 @@ fn setup(job: &Job, args: &Test) -> Setup {
         patience: u64::try_from(args.budget.patience().as_millis()).unwrap_or(u64::MAX),
         build: builds(&job.arguments, &job.directory),
         ensure: Vec::new(),
+        focus: Vec::new(),
     }
 }
 

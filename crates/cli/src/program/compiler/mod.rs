@@ -6,6 +6,7 @@
 //! unobserved, and no message would say so.
 
 mod arguments;
+mod flow;
 pub(crate) mod mpi;
 mod plan;
 mod record;
@@ -73,12 +74,17 @@ pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failu
     let (own, args): (Vec<OsString>, Vec<OsString>) =
         args.into_iter().partition(|a| a.to_string_lossy().starts_with(OPTION));
     let chosen = own.last().map(|a| OsString::from(&a.to_string_lossy()[OPTION.len()..]));
+    let (flow, args) = flow::wanted(args);
+    let chosen = chosen.or_else(|| if flow { a_clang(driver) } else { None });
     let compiler = Compiler::choose(driver, chosen)?;
     let arguments = Arguments::parse(&args);
     if arguments.stage == Stage::Question {
         return Ok(code(compiler.call(&args)?));
     }
     let toolbox = Toolbox::unpack()?;
+    if flow {
+        return flow::run(&compiler, &arguments, &toolbox);
+    }
     let plan = Plan::new(&arguments, compiler.family, &toolbox)?;
     for step in &plan.before {
         let status = compiler.call(step)?;
@@ -98,6 +104,15 @@ pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failu
         record.add_to(&record::objects(&arguments));
     }
     Ok(code(status))
+}
+
+/// A clang of this machine, if the user has named no compiler.
+fn a_clang(driver: Driver) -> Option<OsString> {
+    if std::env::var_os(driver.variable()).is_some_and(|v| !v.is_empty()) {
+        return None;
+    }
+    let names = flow::compilers(driver == Driver::Cxx);
+    names.map(OsString::from).find(|name| search(name).is_some())
 }
 
 /// Fails if our runtime does not come before the C library in an executable: it would run unobserved.

@@ -10,12 +10,32 @@ use super::arguments::{Arguments, Item, ItemKind, Stage};
 use crate::exit::Failure;
 use crate::program::toolbox::Toolbox;
 
-/// The calls to make. Dropping the plan deletes the objects that one call makes for another.
+/// The calls to make.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) before: Vec<Vec<OsString>>,
     pub(super) last: Vec<OsString>,
-    scratch: Option<PathBuf>,
+    /// Kept until the calls were made.
+    #[cfg_attr(not(test), expect(dead_code, reason = "dropping it deletes what calls have made"))]
+    scratch: Option<Scratch>,
+}
+
+/// A directory for what one call makes for another. Dropping it deletes it.
+#[derive(Debug)]
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(super) fn new() -> Result<Scratch, Failure> {
+        let path = std::env::temp_dir().join(format!("selvedge-cc-{}", std::process::id()));
+        match std::fs::create_dir(&path) {
+            Ok(()) => Ok(Scratch(path)),
+            Err(error) => Err(Failure::Write { path, error }),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
 }
 
 impl Plan {
@@ -48,8 +68,8 @@ impl Plan {
     ) -> Result<Plan, Failure> {
         let stubs = Stubs::for_library(library)
             .map_err(|error| Failure::Open { path: library.to_owned(), error })?;
-        let scratch = scratch_directory()?;
-        let (source, object) = (scratch.join("stubs.s"), scratch.join("stubs.o"));
+        let scratch = Scratch::new()?;
+        let (source, object) = (scratch.path().join("stubs.s"), scratch.path().join("stubs.o"));
         std::fs::write(&source, &stubs.assembly)
             .map_err(|error| Failure::Write { path: source.clone(), error })?;
         let mut last = link(arguments, &arguments.items, family, toolbox);
@@ -60,12 +80,12 @@ impl Plan {
     }
 
     fn split(arguments: &Arguments, toolbox: &Toolbox) -> Result<Plan, Failure> {
-        let scratch = scratch_directory()?;
+        let scratch = Scratch::new()?;
         let (mut before, mut linked, mut language) = (Vec::new(), Vec::new(), None);
         for item in &arguments.items {
             match item.kind {
                 ItemKind::Source => {
-                    let object = scratch.join(object_name(&item.words[0], before.len()));
+                    let object = scratch.path().join(object_name(&item.words[0], before.len()));
                     before.push(compile_one(arguments, item, language, &object, toolbox));
                     linked.push(Item { words: vec![object.into()], kind: ItemKind::Linked });
                 }
@@ -79,11 +99,9 @@ impl Plan {
     }
 }
 
-impl Drop for Plan {
+impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Some(scratch) = &self.scratch {
-            let _ = std::fs::remove_dir_all(scratch);
-        }
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -180,7 +198,7 @@ fn compile_one(
     let mut args = instrumentation(Family::Gcc, toolbox);
     let options = arguments.items.iter().filter(|i| i.kind == ItemKind::Option);
     args.extend(options.flat_map(|i| i.words.clone()));
-    args.extend(dependencies(arguments, &source.words[0]));
+    args.extend(dependencies(arguments, &source.words[0], arguments.output()));
     args.extend(overriding(arguments));
     args.extend(language.into_iter().flat_map(|l| l.words.clone()));
     args.extend(["-c".into(), source.words[0].clone(), "-o".into(), object.into()]);
@@ -188,7 +206,7 @@ fn compile_one(
 }
 
 /// The options about dependencies, with the names that gcc would have chosen for an executable.
-fn dependencies(arguments: &Arguments, source: &OsStr) -> Vec<OsString> {
+pub(super) fn dependencies(arguments: &Arguments, source: &OsStr, output: &Path) -> Vec<OsString> {
     let wanted: Vec<&Item> =
         arguments.items.iter().filter(|i| i.kind == ItemKind::Dependencies).collect();
     if wanted.is_empty() {
@@ -198,12 +216,14 @@ fn dependencies(arguments: &Arguments, source: &OsStr) -> Vec<OsString> {
     let has =
         |option: &str| wanted.iter().any(|i| i.words[0].to_string_lossy().starts_with(option));
     let stem = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let output = arguments.output();
     if !has("-MF") {
-        let beside = output.with_file_name(format!(
-            "{}-{stem}.d",
-            output.file_name().unwrap_or_default().to_string_lossy()
-        ));
+        let beside = match arguments.stage {
+            Stage::Compile => output.with_extension("d"),
+            _ => output.with_file_name(format!(
+                "{}-{stem}.d",
+                output.file_name().unwrap_or_default().to_string_lossy()
+            )),
+        };
         args.extend(["-MF".into(), beside.into()]);
     }
     if !has("-MT") && !has("-MQ") {
@@ -212,7 +232,12 @@ fn dependencies(arguments: &Arguments, source: &OsStr) -> Vec<OsString> {
     args
 }
 
-fn link(arguments: &Arguments, items: &[Item], family: Family, toolbox: &Toolbox) -> Vec<OsString> {
+pub(super) fn link(
+    arguments: &Arguments,
+    items: &[Item],
+    family: Family,
+    toolbox: &Toolbox,
+) -> Vec<OsString> {
     let mut args: Vec<OsString> = Vec::new();
     if family == Family::Clang {
         args.extend(instrumentation(family, toolbox));
@@ -290,14 +315,6 @@ fn object_name(source: &OsStr, number: usize) -> String {
     format!("{number}-{stem}.o")
 }
 
-fn scratch_directory() -> Result<PathBuf, Failure> {
-    let path = std::env::temp_dir().join(format!("selvedge-cc-{}", std::process::id()));
-    match std::fs::create_dir(&path) {
-        Ok(()) => Ok(path),
-        Err(error) => Err(Failure::Write { path, error }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,7 +338,8 @@ mod tests {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let plan = Plan::new(&Arguments::parse(&args), family, &toolbox());
         let plan = plan.map_err(|e| e.to_string())?;
-        let scratch = plan.scratch.as_ref().map(|s| s.display().to_string()).unwrap_or_default();
+        let scratch =
+            plan.scratch.as_ref().map(|s| s.path().display().to_string()).unwrap_or_default();
         let shown = |call: &Vec<OsString>| {
             let words: Vec<_> = call.iter().map(|w| w.to_string_lossy()).collect();
             let line = words.join(" ");

@@ -21,6 +21,7 @@ use crate::regions;
 use crate::sys;
 use crate::thread::{self, Busy, Thread};
 
+pub mod flow;
 pub mod ops;
 pub mod seen;
 pub mod server;
@@ -175,11 +176,20 @@ fn log(c: &Control, phase: Phase, thread: usize, record: &Record, callers: Calle
     at
 }
 
+/// The thread's words of data flow since its last record.
+pub fn words(t: &Thread, at: usize, len: usize) {
+    if let Some(c) = of(t) {
+        let record = Record::new(0, RecordKind::Flow, 0, 0, at as u64, len as u64);
+        log(c, Phase::Event, number(t), &record, NO_CALLERS);
+    }
+}
+
 /// This has happened. Memory that comes and goes matters only where accesses are looked at.
 pub fn happened(t: &Thread, record: &Record) {
     let Some(c) = control() else { return };
     let memory = matches!(record.kind(), Some(RecordKind::Alloc | RecordKind::Free));
-    if !memory || c.flags.load(Relaxed) & wire::ACCESSES != 0 {
+    if !memory || c.flags.load(Relaxed) & (wire::ACCESSES | wire::FLOW) != 0 {
+        flow::name_words(t);
         let slot = &c.slots[number(t)];
         seen::finish(c, slot);
         let at = log(c, Phase::Event, number(t), record, callers(t));
@@ -310,6 +320,11 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
 
 /// A number below `below` that the host chooses; 0 if nothing is controlled.
 pub fn chosen_number(below: u32) -> u32 {
+    chosen_number_at(below, 0)
+}
+
+/// The same, for a place in the program.
+pub fn chosen_number_at(below: u32, place: usize) -> u32 {
     let Some((c, t)) = me() else { return 0 };
     let me = number(t);
     if c.slots[me].status.load(Ordering::Acquire) != status::RUNNING {
@@ -317,6 +332,7 @@ pub fn chosen_number(below: u32) -> u32 {
         point(c, t, &Want::new(RecordKind::Yield, 0, 0, 0));
     }
     c.number.store(below, Relaxed);
+    c.number_place.store(place as u64, Relaxed);
     let _busy = Busy::new(t);
     ask(c, me, request::NUMBER);
     wait_for_turn(c, t);
@@ -357,6 +373,7 @@ pub fn cancelled(thread: u32) {
 fn state(c: &Control, t: &Thread, want: &Want) {
     let me = number(t);
     let slot = &c.slots[me];
+    flow::name_words(t);
     log(c, Phase::Pending, me, &want.record, callers(t));
     let Record { a, b, .. } = want.record;
     let Some(kind) = want.record.kind() else { return };
@@ -389,6 +406,18 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 #[cold]
 pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     let Some((c, t)) = me() else { return };
+    plain(c, t, (addr, len), write, pc);
+    flow::range(c, addr, len, write);
+}
+
+/// The same, without words of data flow.
+pub fn plain(
+    c: &'static Control,
+    t: &mut Thread,
+    (addr, len): (usize, usize),
+    write: bool,
+    pc: usize,
+) {
     INSTRUMENTED.store(true, Relaxed);
     seen::finish(c, &c.slots[number(t)]);
     if write {

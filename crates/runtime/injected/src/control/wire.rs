@@ -14,7 +14,7 @@ use crate::wire::{Phase, Record, RecordKind, SHARED, TRY};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -41,6 +41,14 @@ pub const RELEASES: u32 = 2;
 pub const ACCESSES: u32 = 4;
 /// Flag: what accesses find and leave in memory is kept.
 pub const VALUES: u32 = 8;
+
+/// Flag: how data flows is recorded.
+pub const FLOW: u32 = 16;
+/// Flag: the host chooses which stars are executed.
+pub const STARS: u32 = 32;
+
+/// Parts of the focus that the host may name.
+pub const FOCUS: usize = 64;
 
 /// [`Control::turn`] while the host decides.
 pub const HOST: u32 = u32::MAX;
@@ -245,7 +253,7 @@ pub struct Control {
     pub magic: AtomicU64,
     /// [`VERSION`].
     pub version: AtomicU32,
-    /// [`FORK`], [`RELEASES`], [`ACCESSES`], [`VALUES`].
+    /// [`FORK`], [`RELEASES`], [`ACCESSES`], [`VALUES`], [`FLOW`], [`STARS`].
     pub flags: AtomicU32,
     /// Process that attached, 0 before.
     pub program: AtomicU32,
@@ -269,6 +277,12 @@ pub struct Control {
     pub turn: AtomicU32,
     /// See [`request::NUMBER`].
     pub number: AtomicU32,
+    /// Entries of `focus`.
+    pub focus_len: AtomicU32,
+    /// For which place in the program; 0 if that does not matter.
+    pub number_place: AtomicU64,
+    /// Memory that is part of the result when the program ends: address and length.
+    pub focus: [(AtomicU64, AtomicU64); FOCUS],
     /// Slots in use.
     pub threads: AtomicU32,
     /// Number of the execution.

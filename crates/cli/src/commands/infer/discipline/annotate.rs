@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use selvedge_specs::discipline::merge::Line;
 
+use super::super::edits::Source;
 use super::attribute::{Guard, MemberForm, is_local};
-use super::edits::Source;
 use super::text;
 use crate::exit::Failure;
 use crate::program::symbolize::Declarations;

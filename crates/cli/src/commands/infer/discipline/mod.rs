@@ -6,7 +6,6 @@
 mod annotate;
 mod attribute;
 mod controlled;
-mod edits;
 mod native;
 mod show;
 mod text;

@@ -1,17 +1,20 @@
-//! `selvedge infer ndseq`: the fewest stars with which recorded executions have sequential twins.
+//! `selvedge infer ndseq`: the fewest stars with which executions have sequential twins.
 
-use std::collections::BTreeSet;
+mod annotate;
+mod executed;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use selvedge_model::{Op, Symbols};
-use selvedge_report::escape;
+use selvedge_report::{Remark, escape, words};
 use selvedge_specs::ndseq::graph::Reason;
 use selvedge_specs::ndseq::infer::{Inferred, Placement, Study};
 use selvedge_specs::ndseq::runs::Statement;
-use selvedge_specs::ndseq::{Circle, Execution, Recorder};
+use selvedge_specs::ndseq::{Circle, Execution, Recorder, Specification};
 use serde::Serialize;
 
 use crate::args::{InferFormat, InferNdseq};
@@ -22,7 +25,7 @@ use crate::input::Input;
 #[derive(Serialize)]
 struct Json<'a> {
     satisfiable: bool,
-    executions: usize,
+    executions: u64,
     events: u64,
     stars: Vec<Star<'a>>,
     seconds: f64,
@@ -39,34 +42,53 @@ struct Star<'a> {
 /// The sites of both sides of each conflict of a circle.
 type Conflicts = Vec<(String, String)>;
 
-/// Everything that was read.
+/// The executions to infer from.
 #[derive(Default)]
-struct Traces {
+struct Recorded {
     study: Study,
+    /// Of each execution that is studied.
     symbols: Vec<Symbols>,
     focus: BTreeSet<String>,
+    executions: u64,
+    /// Those that did not come to their result.
+    cut_off: u64,
     events: u64,
+    /// Code that was not followed, and how often it was called.
+    unknown: BTreeMap<String, u64>,
+    root: PathBuf,
+    program: PathBuf,
 }
 
 /// Infers and prints.
 pub(crate) fn run(args: &InferNdseq) -> Result<Exit, Failure> {
     let begun = Instant::now();
     let not = args.not.iter().map(|text| excluded(text)).collect::<Result<Vec<_>, _>>()?;
-    let mut traces = Traces::default();
+    let mut recorded = Recorded::default();
     for path in &args.traces {
-        traces.read(path)?;
+        recorded.read(path)?;
     }
-    let Traces { study, symbols, focus, events } = traces;
-    let executions = study.executions().len();
+    if !args.command.is_empty() {
+        executed::observe(args, &mut recorded)?;
+    }
+    recorded.remark();
+    let Recorded { study, symbols, focus, executions, events, root, program, .. } = recorded;
     let sites: Vec<Vec<String>> =
         study.executions().zip(&symbols).map(|(e, s)| sites(e, s)).collect();
     let inferred = study.infer(&not);
     let stars: &[Placement] = inferred.stars.as_deref().unwrap_or_default();
     if let Some(path) = &args.emit {
         let wrong = |error| Failure::Write { path: path.clone(), error };
-        fs::write(path, specification(&focus, stars)).map_err(wrong)?;
+        fs::write(path, specification(focus, stars).to_string()).map_err(wrong)?;
     }
     let mut out = io::stdout().lock();
+    let conflicts = |found: &Option<(usize, Circle)>| {
+        found.as_ref().map(|(number, circle)| conflicts(circle, &sites[*number]))
+    };
+    if args.annotate {
+        write!(out, "{}", annotate::diff(stars, &root, &program)?)?;
+        show(&mut io::stderr().lock(), &inferred, executions, conflicts)?;
+        return Ok(if inferred.stars.is_some() { Exit::Clean } else { Exit::Findings });
+    }
     match args.format {
         InferFormat::Json => {
             let json = Json {
@@ -79,16 +101,27 @@ pub(crate) fn run(args: &InferNdseq) -> Result<Exit, Failure> {
             writeln!(out, "{}", serde_json::to_string(&json).map_err(io::Error::other)?)?;
         }
         InferFormat::Text => {
-            let conflicts = |found: &Option<(usize, Circle)>| {
-                found.as_ref().map(|(number, circle)| conflicts(circle, &sites[*number]))
-            };
             show(&mut out, &inferred, executions, conflicts)?;
         }
     }
     Ok(if inferred.stars.is_some() { Exit::Clean } else { Exit::Findings })
 }
 
-impl Traces {
+impl Recorded {
+    /// Says what the answer does not know of.
+    fn remark(&self) {
+        if self.cut_off > 0 {
+            anstream::eprintln!(
+                "note: {} executions failed or were cut off, and say nothing",
+                self.cut_off
+            );
+        }
+        if !self.unknown.is_empty() {
+            let calls = self.unknown.iter().map(|(name, times)| (name.clone(), *times));
+            anstream::eprintln!("note: {}", words::remark(&Remark::NotFollowed(calls.collect())));
+        }
+    }
+
     fn read(&mut self, path: &Path) -> Result<(), Failure> {
         let mut input = Input::open(path)?;
         let (mut recorder, mut batch) = (Recorder::default(), Vec::new());
@@ -127,6 +160,7 @@ impl Traces {
             ))
         })?;
         self.symbols.push(symbols);
+        self.executions += 1;
         Ok(())
     }
 }
@@ -159,19 +193,18 @@ fn star(placement: &Placement) -> Star<'_> {
     }
 }
 
-fn specification(focus: &BTreeSet<String>, stars: &[Placement]) -> String {
-    let focus = focus.iter().map(|name| format!("focus {name}\n"));
-    let stars = stars.iter().map(|placement| {
-        let Star { file, first_line, last_line, function } = star(placement);
-        format!("star {file}:{first_line}-{last_line} in {function}\n")
-    });
-    focus.chain(stars).collect()
+fn specification(focus: BTreeSet<String>, stars: &[Placement]) -> Specification {
+    let star = |placement: &Placement| Statement {
+        last_line: placement.last.last_line,
+        ..placement.first.clone()
+    };
+    Specification { focus: focus.into_iter().collect(), stars: stars.iter().map(star).collect() }
 }
 
 fn show(
     out: &mut impl Write,
     inferred: &Inferred,
-    executions: usize,
+    executions: u64,
     conflicts: impl Fn(&Option<(usize, Circle)>) -> Option<Conflicts>,
 ) -> io::Result<()> {
     let explain = |out: &mut dyn Write, circle: Option<Conflicts>| {

@@ -1,0 +1,372 @@
+//! `selvedge test --ndseq`: has each execution a sequential twin?
+//!
+//! Executions under many schedules record how their data flows. One whose conflicts can be undone is as if sequential
+//! by its data flow; the others are judged by running the sequential executions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use selvedge_analyses::ndseq::finding;
+use selvedge_engine::executor::execute;
+use selvedge_engine::{Ask, Execution, Executor, Noted, Outcome, Twin, Twins};
+use selvedge_explore::sequential::Tasks;
+use selvedge_explore::{Plan, Rng, Strategy};
+use selvedge_model::{Finding, Schedule, Site, SiteId, Status, Symbols, Verdict};
+use selvedge_report::{Case, Control, Effort, How, Parallelism, Remark, Report};
+use selvedge_runtime::Controlled;
+use selvedge_runtime::control::WatchList;
+use selvedge_runtime::flow::Tables;
+use selvedge_specs::ndseq::check::{check_with, strict};
+use selvedge_specs::ndseq::graph::Reason;
+use selvedge_specs::ndseq::{self, Check, Circle, Specification, Stars, execution};
+
+use crate::args::Test;
+use crate::commands::explore;
+use crate::control::cases;
+use crate::control::flow::{self, Sharing, Shown, recorded, shared, shown};
+use crate::control::program::{ControlledProgram, Native};
+use crate::deadline::Deadline;
+use crate::exit::{Exit, Failure};
+use crate::program::suppress::Suppressions;
+use crate::progress::Schedules;
+use crate::store::Journal;
+
+/// Tests and reports.
+pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
+    let mut program = ControlledProgram::find(&args.command, args.budget.patience())?;
+    let tables = flow::tables(&program)?;
+    let spec = args.ndseq.spec.as_deref().map(|path| flow::specification(path, &tables));
+    let spec = spec.transpose()?;
+    program.setup.focus.clone_from(&args.ndseq.focus);
+    program.setup.focus.extend(spec.iter().flat_map(|s| s.focus.clone()));
+    let focus = flow::focus(&program)?;
+    let suppressions = Suppressions::load(&args.suppressions)?;
+    let deadline = Deadline::new(Some(args.budget.time))?;
+    let mut journal = explore::begin(&program);
+    let mut native = Native::new(&program, &deadline).following_flow(focus);
+    if spec.is_some() {
+        native = native.with_statements();
+    }
+    let mut testing = Testing {
+        executor: native.executor()?,
+        tables,
+        spec,
+        sharing: Sharing::default(),
+        twins: None,
+        sequential: 0,
+        judged: Judged::default(),
+        report: Report::default(),
+        seen: BTreeSet::new(),
+        failures: BTreeSet::new(),
+    };
+    let result = testing.all(args, &deadline, (&suppressions, &mut journal));
+    if let Err(failure) = result {
+        journal.finish("could not be followed", &testing.report.stats);
+        return Err(failure);
+    }
+    let ended = testing.judged.executions > 0;
+    testing.conclude(args, &deadline);
+    journal.finish("tested", &testing.report.stats);
+    let answer = explore::Answer { ended, undecided: testing.judged.own_error.is_some() };
+    explore::conclude((&testing.report, answer), &args.output, &program, &deadline)
+}
+
+/// How executions were judged.
+#[derive(Default)]
+struct Judged {
+    executions: u64,
+    /// Numbers for the report.
+    counts: Parallelism,
+    /// The places of circles if everything mattered, and of those that do.
+    strict: BTreeSet<Vec<SiteId>>,
+    circles: BTreeSet<Vec<SiteId>>,
+    own_error: Option<u64>,
+    unknown: BTreeMap<String, u64>,
+    events: u64,
+    threads: usize,
+}
+
+impl Judged {
+    fn measure(&mut self, flow: &ndseq::Execution, check: &Check) {
+        let nodes = flow.nodes().len() as u64;
+        if nodes > self.counts.nodes {
+            let matters = (0..flow.nodes().len() as u32).filter(|&n| check.relevance.has(n));
+            (self.counts.nodes, self.counts.irrelevant) = (nodes, nodes - matters.count() as u64);
+        }
+        self.strict.extend(strict(flow).iter().map(|c| places(flow, c)));
+    }
+}
+
+/// The places of the conflicts of a circle, wherever it begins.
+fn places(flow: &ndseq::Execution, circle: &Circle) -> Vec<SiteId> {
+    let site = |node: u32| flow.nodes()[node as usize].site;
+    let of = |reason: Reason| match reason {
+        Reason::Conflict(a, b) => vec![site(a), site(b)],
+        Reason::Order => Vec::new(),
+    };
+    let sites: BTreeSet<SiteId> = circle.edges.iter().flat_map(|e| of(e.reason)).collect();
+    sites.into_iter().collect()
+}
+
+struct Testing {
+    executor: Controlled,
+    tables: Tables,
+    /// Says where stars are, instead of the program.
+    spec: Option<Specification>,
+    sharing: Sharing,
+    /// The sequential executions with these scheduling points.
+    twins: Option<(Twins<Shown>, WatchList)>,
+    /// The most sequential executions that were run.
+    sequential: u64,
+    judged: Judged,
+    report: Report,
+    /// The places of findings.
+    seen: BTreeSet<(bool, Vec<SiteId>)>,
+    /// How executions failed that no sequential execution fails like.
+    failures: BTreeSet<String>,
+}
+
+impl Testing {
+    fn all(
+        &mut self,
+        args: &Test,
+        deadline: &Deadline,
+        (suppressions, journal): (&Suppressions, &mut Journal),
+    ) -> Result<(), Failure> {
+        let mut progress = Schedules::new("as if sequential", args.budget.schedules);
+        let mut strategy = Plan::default().strategy();
+        for number in 0..args.budget.schedules {
+            if deadline.stopped().is_some() {
+                break;
+            }
+            progress.advance(number, self.report.cases.len(), deadline);
+            if !self.one((args, deadline), number, &mut *strategy, (suppressions, journal))? {
+                break;
+            }
+        }
+        progress.clear();
+        Ok(())
+    }
+
+    /// One execution; false if there are no more.
+    fn one(
+        &mut self,
+        (args, deadline): (&Test, &Deadline),
+        number: u64,
+        strategy: &mut dyn Strategy,
+        (suppressions, journal): (&Suppressions, &mut Journal),
+    ) -> Result<bool, Failure> {
+        let seed = args.budget.seed;
+        let ask =
+            Ask { seed, noted: Noted::Flow, points: self.sharing.list.clone(), ..Ask::default() };
+        let rng = Rng::of_execution(seed, number);
+        let Some(execution) = execute(&mut self.executor, strategy, rng, &ask)? else {
+            return Ok(false);
+        };
+        if let Some(why) = &self.executor.flowed().broken {
+            return Err(flow::broken(why));
+        }
+        let Some(result) = shown(&mut self.executor, &execution) else { return Ok(true) };
+        self.judged.executions += 1;
+        for (name, times) in &self.executor.flowed().unknown {
+            let known = self.judged.unknown.entry(name.clone()).or_default();
+            *known = (*known).max(*times);
+        }
+        let symbols = Executor::named(&mut self.executor, &execution);
+        let points = self.sharing.list.clone();
+        let sites = shared(&execution.events).into_iter().map(|s| symbols.site(s)).collect();
+        self.sharing.watch(sites, &self.tables);
+        let flow = recorded(&execution)?;
+        if let Outcome::Failed(failure) = &execution.outcome {
+            // It ended early, so its data flow says nothing: only a sequential execution that fails alike explains it.
+            if !matches!(self.twin((args, deadline), &flow, &result)?, Twin::Found(_)) {
+                self.failed(number, failure, (&execution, &symbols, points), journal)?;
+            }
+            return Ok(true);
+        }
+        self.judged.counts.tasks = self.judged.counts.tasks.max(flow.task_count() as u64);
+        self.judged.events += flow.nodes().len() as u64;
+        let (flow, stars) = self.starred(flow, &symbols)?;
+        let check = check_with(&flow, &stars);
+        self.judged.measure(&flow, &check);
+        let twin = self.twin((args, deadline), &flow, &result)?;
+        match (check.circles.first(), twin) {
+            (None, Twin::None) if self.runs_all() => {
+                self.judged.counts.serializable += 1;
+                self.judged.own_error.get_or_insert(number);
+            }
+            (None, _) => self.judged.counts.serializable += 1,
+            (Some(_), Twin::Found(_)) => self.judged.counts.twins += 1,
+            (Some(circle), Twin::None | Twin::Unknown) => {
+                let all = twin == Twin::None && self.runs_all();
+                self.judged.circles.extend(check.circles.iter().map(|c| places(&flow, c)));
+                let found = Found { flow: &flow, circle, execution: &execution, symbols: &symbols };
+                self.found(number, &found, (all, points), suppressions, journal)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the sequential executions that are run are all there are: a star of a specification cannot be left out
+    /// by running the program.
+    fn runs_all(&self) -> bool {
+        self.spec.as_ref().is_none_or(|s| s.stars.is_empty())
+    }
+
+    fn starred(
+        &self,
+        flow: ndseq::Execution,
+        symbols: &Symbols,
+    ) -> Result<(ndseq::Execution, Stars), Failure> {
+        match &self.spec {
+            Some(spec) => spec.place(flow, symbols).map_err(Failure::Undecided),
+            None => {
+                let stars = Stars::marked(&flow);
+                Ok((flow, stars))
+            }
+        }
+    }
+
+    /// What the sequential executions say. Where a thread outside of tasks shares memory, its accesses have to be
+    /// scheduling points, or not every order would be tried; if such accesses turn up, the search begins again.
+    fn twin(
+        &mut self,
+        (args, deadline): (&Test, &Deadline),
+        flow: &ndseq::Execution,
+        result: &Shown,
+    ) -> Result<Twin, Failure> {
+        let tasks = match flow.tasks() {
+            execution::Tasks::Threads => Tasks::Threads,
+            execution::Tasks::Marked => Tasks::Marked,
+        };
+        loop {
+            let (seed, points) = (args.budget.seed, self.sharing.list.clone());
+            if self.twins.as_ref().is_none_or(|(_, before)| *before != points) {
+                self.twins = Some((Twins::new(tasks, args.ndseq.sequential), points.clone()));
+            }
+            let Some((twins, _)) = &mut self.twins else { return Ok(Twin::Unknown) };
+            let ask = Ask { seed, noted: Noted::Flow, points, ..Ask::default() };
+            let mut sites: BTreeSet<SiteId> = BTreeSet::new();
+            let run = |executor: &mut Controlled, execution: &Execution| {
+                sites.extend(shared(&execution.events));
+                shown(executor, execution)
+            };
+            let found = twins
+                .find(&mut self.executor, result, &ask, run, || deadline.stopped().is_some())?;
+            self.sequential = self.sequential.max(twins.executions);
+            let symbols = self.executor.symbols.clone();
+            let sites: Vec<Site> = sites.into_iter().map(|s| symbols.site(s)).collect();
+            if !self.sharing.watch(sites, &self.tables) || found != Twin::None {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn found(
+        &mut self,
+        number: u64,
+        found: &Found<'_>,
+        (all, points): (bool, WatchList),
+        suppressions: &Suppressions,
+        journal: &mut Journal,
+    ) -> Result<(), Failure> {
+        let mut finding = finding(found.flow, found.circle);
+        let sites = finding.places.iter().map(|p| p.site).collect();
+        if !self.seen.insert((all, sites)) {
+            return Ok(());
+        }
+        if all {
+            (finding.status, finding.verdict) = (Status::Observed, Some(Verdict::Harmful));
+        }
+        let case = Case::new(&finding, found.symbols);
+        let case = self.shown_again(number, case, &found.execution.schedule, &points)?;
+        if let Some(case) = suppressions.pass(case, &[], &mut self.report.stats) {
+            journal.add(&case);
+            self.report.add(case);
+        }
+        Ok(())
+    }
+
+    /// An execution failed, and no sequential execution fails like that.
+    fn failed(
+        &mut self,
+        number: u64,
+        failure: &Finding,
+        (execution, symbols, points): (&Execution, &Symbols, WatchList),
+        journal: &mut Journal,
+    ) -> Result<(), Failure> {
+        if self.failures.insert(format!("{:?}", failure.kind)) {
+            let case = Case::new(failure, symbols);
+            let case = self.shown_again(number, case, &execution.schedule, &points)?;
+            journal.add(&case);
+            self.report.add(case);
+        }
+        Ok(())
+    }
+
+    /// The case with its schedule and the interleaving of its replay.
+    fn shown_again(
+        &mut self,
+        number: u64,
+        mut case: Case,
+        schedule: &Schedule,
+        points: &WatchList,
+    ) -> Result<Case, Failure> {
+        let critical = case.critical();
+        let ask = Ask { noted: Noted::Events, points: points.clone(), ..Ask::default() };
+        let sought = selvedge_engine::Sought::default();
+        let ask = ask.following(schedule);
+        let replayed =
+            selvedge_engine::replay::follow(&mut self.executor, schedule, &sought, &ask)?;
+        case.control = Some(Control {
+            schedule: Some(schedule.to_string()),
+            after: Some(number + 1),
+            watched: cases::accesses(points),
+            how: Some(How::Rows(cases::interleaving(&replayed, &critical))),
+            ..Control::default()
+        });
+        Ok(case)
+    }
+
+    fn conclude(&mut self, args: &Test, deadline: &Deadline) {
+        let judged = &self.judged;
+        let sequential = self.sequential;
+        let mut remarks: Vec<Remark> = explore::limits(&self.sharing.list).into_iter().collect();
+        let parallelism = Parallelism {
+            sequential,
+            all: self.twins.as_ref().is_some_and(|(twins, _)| twins.is_complete()),
+            strict: judged.strict.len() as u64,
+            circles: judged.circles.len() as u64,
+            ..judged.counts
+        };
+        remarks.push(Remark::AsIfSequential(parallelism));
+        if !judged.unknown.is_empty() {
+            let unknown = judged.unknown.iter().map(|(name, times)| (name.clone(), *times));
+            remarks.push(Remark::NotFollowed(unknown.collect()));
+        }
+        remarks.extend(
+            judged.own_error.map(|execution| Remark::OwnError { execution: execution + 1 }),
+        );
+        remarks.extend(deadline.stopped().map(Remark::Stopped));
+        let stats = &mut self.report.stats;
+        stats.traces = usize::try_from(judged.executions).unwrap_or(usize::MAX);
+        stats.events = judged.events;
+        stats.analyses = vec!["ndseq".to_owned()];
+        stats.threads = judged.threads;
+        stats.parallelism = Some(parallelism);
+        stats.control = Some(Effort {
+            schedules: judged.executions + sequential,
+            seconds: deadline.elapsed().as_secs_f64(),
+            seed: args.budget.seed,
+            complete: false,
+            remarks,
+        });
+    }
+}
+
+/// An execution with a circle.
+struct Found<'a> {
+    flow: &'a ndseq::Execution,
+    circle: &'a Circle,
+    execution: &'a Execution,
+    symbols: &'a Symbols,
+}

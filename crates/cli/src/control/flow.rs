@@ -1,0 +1,213 @@
+//! Programs that say how their data flows: what `test --ndseq`, `infer ndseq` and `replay` share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use selvedge_engine::{Execution, Outcome, Points};
+use selvedge_model::{Event, Op, Range, RegionId, RegionKind, Site, SiteId, ThreadId};
+use selvedge_runtime::Controlled;
+use selvedge_runtime::control::{Global, WatchList, Watched};
+use selvedge_runtime::flow::Tables;
+use selvedge_specs::ndseq::runs::Statement;
+use selvedge_specs::ndseq::{self, Recorder, Specification};
+
+use crate::control::program::ControlledProgram;
+use crate::exit::Failure;
+use crate::program::elf;
+
+/// What an execution shows: its focus or, without one, what it prints and its exit code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Shown {
+    Focus(BTreeMap<String, Vec<Vec<u8>>>),
+    Output(Vec<u8>, i32),
+    /// It failed, in this way.
+    Failed(String),
+}
+
+/// What the execution that ran last shows; nothing if it was cut off.
+pub(crate) fn shown(executor: &mut Controlled, execution: &Execution) -> Option<Shown> {
+    let code = match &execution.outcome {
+        Outcome::Undecided(_) => return None,
+        Outcome::Failed(failed) => return Some(Shown::Failed(format!("{:?}", failed.kind))),
+        Outcome::Exited(code) => *code,
+    };
+    let focus = executor.flowed().focus.clone();
+    if focus.is_empty() {
+        return Some(Shown::Output(execution.output.clone(), code));
+    }
+    let mut parts: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+    for (site, bytes) in focus {
+        parts.entry(executor.symbols.site(site).to_string()).or_default().push(bytes);
+    }
+    Some(Shown::Focus(parts))
+}
+
+/// The words of the program do not fit its tables.
+pub(crate) fn broken(why: &str) -> Failure {
+    Failure::Undecided(format!(
+        "the data flow of the program could not be followed ({why}); functions that are left by longjmp or exceptions are not supported"
+    ))
+}
+
+/// The tables of a program that was built for data flow.
+pub(crate) fn tables(program: &ControlledProgram) -> Result<Tables, Failure> {
+    let path = &program.setup.program;
+    let wrong = |why: String| Failure::Undecided(format!("{}: {why}", path.display()));
+    let tables = Tables::read(path, &program.root).map_err(|e| wrong(e.to_string()))?;
+    tables.ok_or_else(|| {
+        wrong("this program does not say how its data flows; build it with `selvedge cc --selvedge-flow`, or with `SELVEDGE_FLOW=1 make CC=\"selvedge cc\"`".to_owned())
+    })
+}
+
+/// The specification in a file, if it is one of the program with these tables.
+pub(crate) fn specification(path: &Path, tables: &Tables) -> Result<Specification, Failure> {
+    let text =
+        fs::read_to_string(path).map_err(|error| Failure::Open { path: path.to_owned(), error })?;
+    let wrong = |why: String| Failure::Usage(format!("{}: {why}", path.display()));
+    let spec = Specification::parse(&text).map_err(|e| wrong(e.to_string()))?;
+    for Statement { file, first_line, last_line, function } in &spec.stars {
+        let star = format!("star {file}:{first_line}-{last_line} in {function}");
+        if !tables.has_function(file, function) {
+            return Err(wrong(format!(
+                "`{star}`: the program has no function {function} in {file}; is this the specification of another program?"
+            )));
+        }
+        if !tables.has_run(file, function, (*first_line, *last_line)) {
+            return Err(wrong(format!(
+                "`{star}`: these are not the lines of whole statements any more; the function has changed, so infer the specification again"
+            )));
+        }
+    }
+    Ok(spec)
+}
+
+/// The globals that are the result.
+pub(crate) fn focus(program: &ControlledProgram) -> Result<Vec<Global>, Failure> {
+    let names = &program.setup.focus;
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let globals = elf::globals(&program.setup.program).map_err(Failure::Program)?;
+    let find = |name: &String| match globals.get(name) {
+        Some(global) => Ok(global.clone()),
+        None => {
+            let near = nearest(name, globals.keys());
+            let near = if near.is_empty() { "there is none".to_owned() } else { near.join(", ") };
+            Err(Failure::Usage(format!(
+                "--focus {name}: the program has no global of that name; the nearest names are: {near}"
+            )))
+        }
+    };
+    names.iter().map(find).collect()
+}
+
+/// The three names that are most like one.
+fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut all: Vec<(usize, &String)> = all
+        .filter(|n| !n.starts_with("__") && !n.starts_with("selvedge"))
+        .map(|n| (distance(name.as_bytes(), n.as_bytes()), n))
+        .collect();
+    all.sort();
+    all.into_iter().take(3).map(|(_, n)| n.clone()).collect()
+}
+
+/// How many bytes have to be inserted, deleted or replaced to make one text of another.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let replaced = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = replaced.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The accesses to shared memory that are scheduling points: those that executions have shown so far.
+#[derive(Default)]
+pub(crate) struct Sharing {
+    pub(crate) list: WatchList,
+    known: BTreeSet<String>,
+}
+
+impl Sharing {
+    /// Makes the accesses at these sites scheduling points; whether some are new.
+    pub(crate) fn watch(&mut self, sites: Vec<Site>, tables: &Tables) -> bool {
+        let new: Vec<Site> =
+            sites.into_iter().filter(|s| self.known.insert(s.to_string())).collect();
+        if new.is_empty() {
+            return false;
+        }
+        let accesses = tables.accesses_at(&new).into_iter();
+        let watched = accesses.map(|(code, site)| Watched { code, site }).collect();
+        self.list.add(&WatchList::new(watched));
+        true
+    }
+}
+
+/// The data flow of an execution. What it shows is in focus, and not all of its memory.
+pub(crate) fn recorded(execution: &Execution) -> Result<ndseq::Execution, Failure> {
+    let mut recorder = Recorder::default();
+    let mut stars: FxHashMap<ThreadId, Vec<RegionId>> = FxHashMap::default();
+    for event in &execution.events {
+        let open = stars.entry(event.thread).or_default();
+        if let Op::RegionEnter(region, RegionKind::Star) = event.op {
+            open.push(region);
+        } else if let Op::RegionExit(region) = event.op {
+            open.pop_if(|star| *star == region);
+        } else if matches!(event.op, Op::Fork(_)) && !open.is_empty() {
+            return Err(Failure::Usage(
+                "a star is around code that starts threads; put it around less".to_owned(),
+            ));
+        }
+        recorder.on_event(event);
+    }
+    let shown = Op::Focus(Range { start: 0, len: 0 });
+    recorder.on_event(&Event { thread: ThreadId(0), site: SiteId(0), op: shown });
+    if recorder.threads() < 2 {
+        return Err(Failure::Undecided(
+            "nothing ran in parallel: the program started no threads".to_owned(),
+        ));
+    }
+    Ok(recorder.finish())
+}
+
+/// The sites of plain accesses to memory that several threads use while more than one is there, one of them to write.
+pub(crate) fn shared(events: &[Event]) -> BTreeSet<SiteId> {
+    #[derive(Default)]
+    struct Granule {
+        threads: BTreeSet<ThreadId>,
+        written: bool,
+        sites: BTreeSet<SiteId>,
+    }
+    const GRANULE: u64 = 8;
+    const LONGEST: u64 = 512;
+    let mut memory: FxHashMap<u64, Granule> = FxHashMap::default();
+    let mut alive: BTreeSet<ThreadId> = BTreeSet::from([ThreadId(0)]);
+    for event in events {
+        if let Op::Fork(child) = event.op {
+            alive.insert(child);
+        } else if event.op == Op::End {
+            alive.remove(&event.thread);
+        }
+        let (Op::Read(access) | Op::Write(access)) = event.op else { continue };
+        let writes = matches!(event.op, Op::Write(_));
+        if alive.len() < 2 {
+            continue;
+        }
+        let range = access.range();
+        let end = range.end().min(range.start + LONGEST * GRANULE);
+        for granule in range.start / GRANULE..=(end - 1) / GRANULE {
+            let granule = memory.entry(granule).or_default();
+            granule.threads.insert(event.thread);
+            granule.written |= writes;
+            granule.sites.insert(event.site);
+        }
+    }
+    let shared = memory.into_values().filter(|g| g.written && g.threads.len() > 1);
+    shared.flat_map(|g| g.sites).collect()
+}

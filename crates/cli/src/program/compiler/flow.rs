@@ -1,0 +1,200 @@
+//! `selvedge cc --selvedge-flow`: a program that says how its data flows.
+//!
+//! Each source is compiled to bitcode without optimisation, `selvedge_instrument` rewrites it, and clang compiles the
+//! result with optimisation. Clang is also asked for the statements of the source, around which stars may be put. Objects are linked with our runtime as always. Assembly is compiled as it is.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use selvedge_instrument::statements::{Statements, statements};
+use selvedge_instrument::{Error, Library};
+
+use super::arguments::{Arguments, Item, ItemKind, Stage};
+use super::plan::{Scratch, dependencies, link};
+use super::{Compiler, Family, check, code};
+use crate::exit::Failure;
+use crate::program::toolbox::Toolbox;
+
+/// The option, and the variable that says the same.
+pub(super) const OPTION: &str = "--selvedge-flow";
+const VARIABLE: &str = "SELVEDGE_FLOW";
+
+/// Whether a command line asks for data flow, without the option.
+pub(super) fn wanted(args: Vec<OsString>) -> (bool, Vec<OsString>) {
+    let by_variable = std::env::var_os(VARIABLE).is_some_and(|v| !v.is_empty() && v != "0");
+    let before = args.len();
+    let rest: Vec<OsString> = args.into_iter().filter(|a| a != OPTION).collect();
+    (by_variable || rest.len() < before, rest)
+}
+
+/// The names under which clang may be installed, if the user names no compiler.
+pub(super) fn compilers(cxx: bool) -> impl Iterator<Item = String> {
+    let name = if cxx { "clang++" } else { "clang" };
+    let versions = (14..=30).rev().map(move |v| format!("{name}-{v}"));
+    [name.to_owned()].into_iter().chain(versions)
+}
+
+/// Compiles or links.
+pub(super) fn run(
+    compiler: &Compiler,
+    arguments: &Arguments,
+    toolbox: &Toolbox,
+) -> Result<ExitCode, Failure> {
+    if compiler.family != Family::Clang {
+        return Err(Failure::Undecided(format!(
+            "{OPTION} needs clang; on Debian or Ubuntu: sudo apt-get install clang, and name it with SELVEDGE_CC"
+        )));
+    }
+    if arguments.stage == Stage::Compile && is_text(arguments) {
+        return Ok(code(compiler.call(&plain(arguments, toolbox))?));
+    }
+    let scratch = Scratch::new()?;
+    let building = Building { compiler, arguments, toolbox, scratch: &scratch };
+    let mut linked = Vec::new();
+    let mut language = None;
+    for item in &arguments.items {
+        match item.kind {
+            ItemKind::Source => {
+                let object = building.object(item, linked.len());
+                if let Err(failed) = building.compile(item, language, &object)? {
+                    return Ok(failed);
+                }
+                linked.push(Item { words: vec![object.into()], kind: ItemKind::Linked });
+            }
+            ItemKind::Language => language = Some(item),
+            ItemKind::Dependencies | ItemKind::Header => {}
+            _ => linked.push(item.clone()),
+        }
+    }
+    if arguments.stage == Stage::Compile {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let status = compiler.call(&link(arguments, &linked, Family::Clang, toolbox))?;
+    if status.success() && arguments.stage == Stage::Link {
+        check(arguments.output())?;
+    }
+    Ok(code(status))
+}
+
+/// Whether the output is text: nothing is instrumented.
+fn is_text(arguments: &Arguments) -> bool {
+    ["-E", "-S", "-M", "-MM", "-fsyntax-only"].iter().any(|o| arguments.has(o))
+}
+
+/// What every source sees.
+fn seen(toolbox: &Toolbox) -> Vec<OsString> {
+    let mut options: Vec<OsString> =
+        ["-g", "-DSELVEDGE=1", "-D__SELVEDGE_FLOW__=1", "-idirafter"].map(OsString::from).to_vec();
+    options.push(toolbox.include.clone().into());
+    options
+}
+
+fn plain(arguments: &Arguments, toolbox: &Toolbox) -> Vec<OsString> {
+    let words = arguments.items.iter().flat_map(|i| i.words.clone());
+    seen(toolbox).into_iter().chain(words).collect()
+}
+
+struct Building<'a> {
+    compiler: &'a Compiler,
+    arguments: &'a Arguments,
+    toolbox: &'a Toolbox,
+    scratch: &'a Scratch,
+}
+
+impl Building<'_> {
+    /// Where the object of a source goes.
+    fn object(&self, source: &Item, number: usize) -> PathBuf {
+        let stem = Path::new(&source.words[0]).file_stem().unwrap_or_default().to_owned();
+        if self.arguments.stage != Stage::Compile {
+            let mut name = OsString::from(format!("{number}-"));
+            name.push(&stem);
+            name.push(".o");
+            return self.scratch.path().join(name);
+        }
+        let named = self.arguments.items.iter().any(|i| i.kind == ItemKind::Output);
+        if named {
+            self.arguments.output().to_owned()
+        } else {
+            Path::new(&stem).with_extension("o")
+        }
+    }
+
+    /// The user's options that a stage takes.
+    fn options(&self, wanted: impl Fn(&str) -> bool) -> Vec<OsString> {
+        let options = self.arguments.items.iter().filter(|i| i.kind == ItemKind::Option);
+        let options = options.filter(|i| wanted(&i.words[0].to_string_lossy()));
+        options.flat_map(|i| i.words.clone()).collect()
+    }
+
+    /// Compiles a source to an instrumented object; the exit code if the compiler fails.
+    fn compile(
+        &self,
+        source: &Item,
+        language: Option<&Item>,
+        object: &Path,
+    ) -> Result<Result<(), ExitCode>, Failure> {
+        let stage = |o: &str| o == "-c" || o.starts_with("-O") || o.starts_with("-flto");
+        let mut args = seen(self.toolbox);
+        args.extend(self.options(|o| !stage(o)));
+        let language: Vec<OsString> = language.into_iter().flat_map(|l| l.words.clone()).collect();
+        let parsed: Vec<OsString> = [&args[..], &language, &source.words[..1]].concat();
+        args.extend(dependencies(self.arguments, &source.words[0], object));
+        args.extend(language);
+        args.extend(["-c".into(), source.words[0].clone(), "-o".into()]);
+        let name = source.words[0].to_string_lossy();
+        if name.ends_with(".s") || name.ends_with(".S") {
+            args.push(object.into());
+            let status = self.compiler.call(&args)?;
+            return Ok(if status.success() { Ok(()) } else { Err(code(status)) });
+        }
+        let bitcode = self.scratch.path().join("module.bc");
+        args.push(bitcode.clone().into());
+        let unoptimised = ["-O0", "-Xclang", "-disable-O0-optnone", "-fno-builtin", "-emit-llvm"]
+            .map(OsString::from);
+        args.extend(unoptimised);
+        let status = self.compiler.call(&args)?;
+        if !status.success() {
+            return Ok(Err(code(status)));
+        }
+        let library = Library::of_compiler(&self.compiler.words).map_err(failure)?;
+        let statements = self.statements(&parsed)?;
+        selvedge_instrument::flow(&library, &bitcode, &statements).map_err(failure)?;
+        let machine =
+            |o: &str| !stage(o) && (o.starts_with("-f") || o.starts_with("-m") || o == "-pthread");
+        let mut args = self.options(machine);
+        let rest = [
+            "-Wno-unused-command-line-argument",
+            "-Wno-override-module",
+            "-O2",
+            "-g",
+            "-x",
+            "ir",
+            "-c",
+        ];
+        args.extend(rest.map(OsString::from));
+        args.extend([bitcode.into(), "-o".into(), object.into()]);
+        let status = self.compiler.call(&args)?;
+        Ok(if status.success() { Ok(()) } else { Err(code(status)) })
+    }
+
+    /// The statements of a source that the compiler has compiled.
+    fn statements(&self, args: &[OsString]) -> Result<Statements, Failure> {
+        let words = &self.compiler.words;
+        let output = Command::new(&words[0])
+            .args(&words[1..])
+            .args(args)
+            .args(["-w", "-fsyntax-only", "-Xclang", "-ast-dump=json"])
+            .output()
+            .map_err(|error| Failure::Open { path: (&words[0]).into(), error })?;
+        Ok(statements(&String::from_utf8_lossy(&output.stdout)))
+    }
+}
+
+/// What stands in the way is either the source or what is installed.
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Refused(refused) => Failure::Usage(refused.to_string()),
+        other => Failure::Undecided(format!("{OPTION}: {other}")),
+    }
+}

@@ -1,0 +1,96 @@
+/* Figure 6.7 of Burnim's thesis: a stack with a version number, whose pair is compared and exchanged at once. The
+ * results are what is popped and what is left. With -DSTAR the two attempts are stars. With -DWRONG the version is not
+ * compared, and a node that is popped and pushed again meanwhile is taken for the same. */
+#include <pthread.h>
+#include <selvedge.h>
+
+struct node {
+    int value;
+    struct node *next;
+};
+
+static struct node nodes[2] = {{10, 0}, {20, 0}};
+static struct node *top;
+static int version;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int cas2(struct node *old, int old_version, struct node *new) {
+    int same;
+    pthread_mutex_lock(&lock);
+    same = top == old;
+#ifndef WRONG
+    same = same && version == old_version;
+#endif
+    if (same) {
+        top = new;
+        version = version + 1;
+    }
+    pthread_mutex_unlock(&lock);
+    return same;
+}
+
+static void look(struct node **t, int *v) {
+    pthread_mutex_lock(&lock);
+    *t = top;
+    *v = version;
+    pthread_mutex_unlock(&lock);
+}
+
+#ifdef STAR
+#define ATTEMPT SELVEDGE_STAR_BLOCK("attempt")
+#else
+#define ATTEMPT
+#endif
+
+static void push(struct node *n) {
+    while (1) {
+        struct node *local_top;
+        int local_v;
+        look(&local_top, &local_v);
+        n->next = local_top;
+        ATTEMPT
+        {
+            if (cas2(local_top, local_v, n))
+                return;
+        }
+    }
+}
+
+static int pop(void) {
+    while (1) {
+        struct node *local_top;
+        int local_v;
+        look(&local_top, &local_v);
+        ATTEMPT
+        {
+            if (!local_top)
+                return -1;
+            struct node *n = local_top->next;
+            if (cas2(local_top, local_v, n))
+                return local_top->value;
+        }
+    }
+}
+
+static int popped;
+
+static void *pusher(void *number) {
+    push(&nodes[(long)number]);
+    return 0;
+}
+
+static void *popper(void *nothing) {
+    popped = pop();
+    SELVEDGE_FOCUS(&popped, sizeof popped);
+    return nothing;
+}
+
+int main(void) {
+    pthread_t threads[3];
+    pthread_create(&threads[0], 0, pusher, (void *)0);
+    pthread_create(&threads[1], 0, pusher, (void *)1);
+    pthread_create(&threads[2], 0, popper, 0);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    for (struct node *n = top; n; n = n->next) SELVEDGE_FOCUS(&n->value, sizeof n->value);
+    return 0;
+}

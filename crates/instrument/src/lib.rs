@@ -1,0 +1,79 @@
+//! The compile-time half: what a program records about itself beyond what compilers instrument.
+//!
+//! A module of LLVM bitcode is read into a small [representation](ir), decisions are made there in plain Rust, and
+//! calls of our runtime are written back. The LLVM is the compiler's own, loaded when it is needed; nothing of LLVM is
+//! linked into `selvedge`.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`library`] | which libLLVM belongs to a compiler |
+//! | [`ffi`] | that library: reads a module, inserts calls, writes it. All unsafe code of this crate |
+//! | [`ir`] | a module, as far as decisions need it |
+//! | [`dominance`] | which blocks a block dominates |
+//! | [`flow`] | decides what is recorded of the flow of data, and what the static table says |
+//! | [`statements`] | the statements of functions, around which stars may be put |
+//! | [`table`] | the static table: what the blocks of a function do, for the host that rebuilds the flow |
+//! | [`hooks`] | the calls to insert |
+
+#![deny(unsafe_code)]
+
+pub mod dominance;
+#[allow(unsafe_code)]
+pub mod ffi;
+pub mod flow;
+pub mod hooks;
+pub mod ir;
+pub mod library;
+pub mod statements;
+pub mod table;
+
+use std::path::Path;
+
+pub use library::Library;
+use statements::Statements;
+
+/// Why a module could not be instrumented.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum Error {
+    /// No library fits the compiler.
+    #[error(
+        "{compiler} has no libLLVM that could be loaded (looked for {wanted}); install the package libllvm{version} that belongs to it"
+    )]
+    NoLibrary { compiler: String, version: u32, wanted: String },
+    /// The compiler does not say what it is.
+    #[error("{0} does not say its version: {1}")]
+    NoVersion(String, String),
+    /// Something is missing in the library.
+    #[error("{path} has no function {name}; install the libLLVM that belongs to the compiler")]
+    NoFunction { path: String, name: &'static str },
+    /// LLVM refuses to read the module.
+    #[error("{path}: {message}")]
+    Bitcode { path: String, message: String },
+    /// A file cannot be read or written.
+    #[error("{path}: {error}")]
+    File { path: String, error: std::io::Error },
+    /// What was written back is not a module.
+    #[error("{path}: the instrumented module is not valid: {message}")]
+    Invalid { path: String, message: String },
+    /// Something in the source cannot be followed.
+    #[error("{0}")]
+    Refused(flow::Refused),
+}
+
+/// Instruments a file of bitcode for data flow, in place. Returns what the static table says. Functions have these
+/// statements.
+pub fn flow(
+    library: &Library,
+    path: &Path,
+    statements: &Statements,
+) -> Result<table::Table, Error> {
+    let module = ffi::Module::read(library, path)?;
+    let mut decided = flow::decide(&module.ir()).map_err(Error::Refused)?;
+    for function in &mut decided.table.functions {
+        function.statements = statements.get(&function.name).cloned().unwrap_or_default();
+    }
+    module.insert(&decided)?;
+    module.write(path)?;
+    Ok(decided.table)
+}

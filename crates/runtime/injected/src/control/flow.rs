@@ -1,0 +1,255 @@
+//! How data flows: what code that was compiled with `selvedge cc --selvedge-flow` says of itself.
+//!
+//! The compiler's half (`crates/instrument`) has put calls of these functions into the program. Under control they make
+//! accesses that the host asked for scheduling points, and atomic operations always. If the host asked for the flow,
+//! they write words into the memory for values: which blocks are executed, which addresses are accessed, where calls
+//! leave. A [`RecordKind::Flow`] names the words that a thread wrote since its last record, and comes before its next
+//! one; so the log has everything in its order.
+//!
+//! Ground rules:
+//! - Words are written only by the thread whose turn it is; the cursor is that of the process.
+//! - A word for an access is written behind its scheduling point: what comes before it has happened.
+//! - Where nothing is controlled, these functions do nothing.
+
+#![allow(missing_docs)] // The names are the interface of `crates/instrument`.
+
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::{self as control, wire};
+use crate::arch::with_pc;
+use crate::interpose;
+use crate::rings;
+use crate::thread;
+use crate::wire::{self as shared_wire, RecordKind};
+use crate::word;
+
+/// Bytes that are taken from the memory for values at a time.
+const PIECE: u64 = 1 << 20;
+
+/// Where the next word goes, where the piece ends, and where the words begin that no record names yet.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+static END: AtomicUsize = AtomicUsize::new(0);
+static UNNAMED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the host asked for the flow.
+#[inline]
+fn is_recorded(c: &wire::Control) -> bool {
+    c.flags.load(Relaxed) & wire::FLOW != 0
+}
+
+/// Writes a word, if the host asked for the flow.
+#[inline]
+fn put(c: &wire::Control, tag: u64, payload: usize) {
+    if !is_recorded(c) {
+        return;
+    }
+    if NEXT.load(Relaxed) == END.load(Relaxed) && !refill() {
+        return;
+    }
+    let at = NEXT.load(Relaxed);
+    let word = tag << word::SHIFT | payload as u64 & word::PAYLOAD;
+    // SAFETY: eight bytes of a piece of shared memory that is ours, aligned.
+    unsafe { (at as *mut u64).write_volatile(word) };
+    NEXT.store(at + 8, Relaxed);
+}
+
+/// Takes the next piece; false if there is no room.
+#[cold]
+fn refill() -> bool {
+    if let Some((_, t)) = control::me() {
+        name_words(t);
+    }
+    let Some(shared) = rings::shared() else { return false };
+    let at = shared.header.values_len.fetch_add(PIECE, Relaxed);
+    if at + PIECE > shared_wire::VALUES as u64 {
+        shared.header.values_len.store(shared_wire::VALUES as u64, Relaxed);
+        return false;
+    }
+    let start = (&raw const shared.values) as usize + at as usize;
+    for place in [&NEXT, &UNNAMED] {
+        place.store(start, Relaxed);
+    }
+    END.store(start + PIECE as usize, Relaxed);
+    true
+}
+
+/// Names the words that no record names yet. To be called before the thread's next record.
+#[inline]
+pub fn name_words(t: &thread::Thread) {
+    let (from, to) = (UNNAMED.load(Relaxed), NEXT.load(Relaxed));
+    if from != to {
+        UNNAMED.store(to, Relaxed);
+        let Some(shared) = rings::shared() else { return };
+        let at = from - (&raw const shared.values) as usize;
+        control::words(t, at, to - from);
+    }
+}
+
+/// A range of memory is accessed by code that says so itself: a function of the C library, or one that was compiled
+/// without data flow.
+pub fn range(c: &wire::Control, addr: usize, len: usize, write: bool) {
+    put(c, if write { word::WRITES } else { word::READS }, addr);
+    put(c, word::NUMBER, len);
+}
+
+#[inline]
+fn access(place: usize, addr: usize, len: usize, write: bool) {
+    let Some((c, t)) = control::me() else { return };
+    control::plain(c, t, (addr, len), write, place);
+    put(c, word::ADDRESS, addr);
+}
+
+#[inline]
+fn atomic(place: usize, addr: usize, len: usize, order: usize, kind: RecordKind) {
+    let Some((c, t)) = control::me() else { return };
+    let want = control::Want::with(kind, order as u8, place, addr, len);
+    control::atomic(c, t, &want, |t| {
+        // Otherwise the words say the same.
+        if !is_recorded(c) {
+            rings::record(t, kind, order as u8, place, addr, len);
+        }
+        ((), kind != RecordKind::Load)
+    });
+    put(c, word::ADDRESS, addr);
+}
+
+macro_rules! hooks {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) $(-> $result:ty)? $body:block)*) => {$(
+        $(#[$doc])*
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) $(-> $result)? $body
+    )*};
+}
+
+hooks! {
+    /// A function begins.
+    fn selvedge_flow_enter(place: usize) {
+        if let Some((c, _)) = control::me() {
+            if !interpose::instrumented(place) {
+                interpose::add_module(place);
+            }
+            put(c, word::ENTER, place);
+        }
+    }
+
+    /// A block begins.
+    fn selvedge_flow_block(place: usize) {
+        if let Some((c, _)) = control::me() {
+            put(c, word::BLOCK, place);
+        }
+    }
+
+    fn selvedge_flow_read(place: usize, addr: usize, len: usize) {
+        access(place, addr, len, false);
+    }
+
+    fn selvedge_flow_write(place: usize, addr: usize, len: usize) {
+        access(place, addr, len, true);
+    }
+
+    fn selvedge_flow_load(place: usize, addr: usize, len: usize, order: usize) {
+        atomic(place, addr, len, order, RecordKind::Load);
+    }
+
+    fn selvedge_flow_store(place: usize, addr: usize, len: usize, order: usize) {
+        atomic(place, addr, len, order, RecordKind::Store);
+    }
+
+    fn selvedge_flow_update(place: usize, addr: usize, len: usize, order: usize) {
+        atomic(place, addr, len, order, RecordKind::Update);
+    }
+
+    /// Whether a compare-exchange succeeded.
+    fn selvedge_flow_flag(flag: usize) {
+        if let Some((c, _)) = control::me() {
+            put(c, word::NUMBER, flag);
+        }
+    }
+
+    fn selvedge_flow_copy(place: usize, to: usize, from: usize, len: usize) {
+        if let Some((c, t)) = control::me() {
+            control::plain(c, t, (from, len), false, place);
+            put(c, word::ADDRESS, to);
+            put(c, word::ADDRESS, from);
+            put(c, word::NUMBER, len);
+        }
+    }
+
+    fn selvedge_flow_fill(place: usize, to: usize, len: usize) {
+        if let Some((c, t)) = control::me() {
+            control::plain(c, t, (to, len), true, place);
+            put(c, word::ADDRESS, to);
+            put(c, word::NUMBER, len);
+        }
+    }
+
+    /// A call leaves what is followed.
+    fn selvedge_flow_leave(place: usize) {
+        if let Some((c, _)) = control::me() {
+            put(c, word::LEAVE, place);
+        }
+    }
+
+    fn selvedge_flow_back() {
+        if let Some((c, _)) = control::me() {
+            put(c, word::BACK, 0);
+        }
+    }
+
+    /// Whether a star is executed. Only a sequential execution leaves one out.
+    fn selvedge_star_enter(name: *const c_char) -> c_int {
+        let Some((c, _)) = control::me() else { return 1 };
+        if c.flags.load(Relaxed) & wire::STARS == 0 {
+            return 1;
+        }
+        c_int::from(control::chosen_number_at(2, name as usize) == 0)
+    }
+
+    /// The value of a starred condition.
+    fn selvedge_star_value(value: c_int) -> c_int {
+        if let Some((c, _)) = control::me() {
+            put(c, word::NUMBER, usize::from(value != 0));
+        }
+        value
+    }
+}
+
+/// Bytes of one part of the focus that are compared.
+const FOCUS: usize = 1 << 30;
+
+unsafe extern "C" fn focus(at: *const u8, len: usize, pc: usize) {
+    let Some((c, t)) = control::me() else { return };
+    put(c, word::FOCUS, at as usize);
+    put(c, word::NUMBER, len);
+    let Some(shared) = rings::shared() else { return };
+    let len = len.min(FOCUS);
+    let room = (len as u64).next_multiple_of(8);
+    let place = shared.header.values_len.fetch_add(room, Relaxed);
+    if place + room > shared_wire::VALUES as u64 {
+        shared.header.values_len.store(shared_wire::VALUES as u64, Relaxed);
+        return;
+    }
+    // SAFETY: a part of the shared memory that was given to us alone; the program says that it has these bytes.
+    unsafe {
+        let to = ((&raw const shared.values) as *mut u8).add(place as usize);
+        core::ptr::copy_nonoverlapping(at, to, len);
+    }
+    rings::record(t, RecordKind::Focus, 0, pc, place as usize, len);
+}
+
+with_pc! {
+    selvedge_focus => focus, 2;
+}
+
+/// The program ends: the memory that the user named is part of the result, and the last words are named.
+pub fn at_end() {
+    let Some((c, t)) = control::me() else { return };
+    let len = c.focus_len.load(Relaxed) as usize;
+    for part in c.focus.iter().take(len) {
+        let (at, len) = (part.0.load(Relaxed), part.1.load(Relaxed));
+        // SAFETY: a global of the program, as its symbol table says.
+        unsafe { focus(at as *const u8, len as usize, 0) };
+    }
+    name_words(t);
+}
