@@ -84,7 +84,8 @@ fn the_same_seed_gives_the_same_executions_and_another_seed_gives_others() {
     }
     for ((name, mut a), (_, mut b)) in every_strategy(7, 12).into_iter().zip(every_strategy(9, 12))
     {
-        if !["dfs", "dpor"].contains(&name) {
+        // These enumerate executions in an order of their own.
+        if !["dfs", "dpor", "sequential"].contains(&name) {
             assert_ne!(run_all(&program, &mut a), run_all(&program, &mut b), "{name}");
         }
     }
