@@ -2,7 +2,7 @@
 //!
 //! Recorded are which blocks are executed, the addresses of loads and stores, ranges of copies, whether a
 //! compare-exchange succeeded, and where calls leave the module. Everything else follows from the static
-//! [table](crate::table): which values an operation uses.
+//! [`table`](mod@crate::table): which values an operation uses.
 //!
 //! A variable whose address is not taken is a local: its loads and stores stand in the table and cost nothing. A value
 //! that is used only in its block, and that few locals flow into, has no operation of its own: whoever uses it uses

@@ -10,7 +10,7 @@
 //! | [`ffi`] | that library: reads a module, inserts calls, writes it. All unsafe code of this crate |
 //! | [`ir`] | a module, as far as decisions need it |
 //! | [`dominance`] | which blocks a block dominates |
-//! | [`flow`] | decides what is recorded of the flow of data, and what the static table says |
+//! | [`flow`](mod@flow) | decides what is recorded of the flow of data, and what the static table says |
 //! | [`statements`] | the statements of functions, around which stars may be put |
 //! | [`table`] | the static table: what the blocks of a function do, for the host that rebuilds the flow |
 //! | [`hooks`] | the calls to insert |
