@@ -16,7 +16,7 @@ fn found(project: &Project, kind: Option<&str>) -> String {
         let confirmed = findings.iter().filter(|f| f["status"] == "confirmed");
         confirmed.filter(|f| f["kind"] == kind).find_map(|f| f["id"].as_str()).map(str::to_owned)
     };
-    let kinds = ["assertion", "crash", "deadlock", "hang", "data-race"];
+    let kinds = ["assertion", "crash", "deadlock", "hang", "misuse", "data-race"];
     let id = match kind {
         Some(kind) => of(kind),
         None => kinds.into_iter().find_map(of),

@@ -180,36 +180,24 @@ void shmem_free(void *at) {
     LEAVE;
 }
 
-#define QUIET(NAME, PARAMETERS, CALL, CONTEXT)                                                                         \
-    void NAME PARAMETERS {                                                                                             \
-        ENTER;                                                                                                         \
-        if (outer)                                                                                                     \
-            sv_hold(SV_FLUSH, context_of(CONTEXT), -1);                                                                \
-        CALL;                                                                                                          \
-        if (outer)                                                                                                     \
-            sv_quiet(context_of(CONTEXT));                                                                             \
-        LEAVE;                                                                                                         \
-    }
-
-QUIET(shmem_quiet, (void), pshmem_quiet(), SHMEM_CTX_DEFAULT)
-QUIET(shmem_ctx_quiet, (shmem_ctx_t ctx), pshmem_ctx_quiet(ctx), ctx)
-QUIET(shmem_ctx_destroy, (shmem_ctx_t ctx), pshmem_ctx_destroy(ctx), ctx)
-
 /* What was put before a fence has arrived where a flag that is put after it has, so it no longer counts as in flight
-   when pairs are tested. */
-#define FENCE(NAME, PARAMETERS, CALL, CONTEXT)                                                                         \
+   when pairs are tested, as after a quiet. */
+#define COMPLETES(NAME, PARAMETERS, CALL, CONTEXT, DONE)                                                               \
     void NAME PARAMETERS {                                                                                             \
         ENTER;                                                                                                         \
         if (outer)                                                                                                     \
             sv_hold(SV_FLUSH, context_of(CONTEXT), -1);                                                                \
         CALL;                                                                                                          \
         if (outer)                                                                                                     \
-            sv_fence(context_of(CONTEXT));                                                                             \
+            DONE(context_of(CONTEXT));                                                                                 \
         LEAVE;                                                                                                         \
     }
 
-FENCE(shmem_fence, (void), pshmem_fence(), SHMEM_CTX_DEFAULT)
-FENCE(shmem_ctx_fence, (shmem_ctx_t ctx), pshmem_ctx_fence(ctx), ctx)
+COMPLETES(shmem_quiet, (void), pshmem_quiet(), SHMEM_CTX_DEFAULT, sv_quiet)
+COMPLETES(shmem_ctx_quiet, (shmem_ctx_t ctx), pshmem_ctx_quiet(ctx), ctx, sv_quiet)
+COMPLETES(shmem_ctx_destroy, (shmem_ctx_t ctx), pshmem_ctx_destroy(ctx), ctx, sv_quiet)
+COMPLETES(shmem_fence, (void), pshmem_fence(), SHMEM_CTX_DEFAULT, sv_fence)
+COMPLETES(shmem_ctx_fence, (shmem_ctx_t ctx), pshmem_ctx_fence(ctx), ctx, sv_fence)
 
 void shmem_set_lock(volatile long *lock) {
     ENTER;
