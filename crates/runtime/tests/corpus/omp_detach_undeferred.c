@@ -1,4 +1,5 @@
 // The thread that makes an undeferred detached task goes on when its event was fulfilled, by another task.
+// gcc only: LLVM's library (19) goes on at once, so that the fixed program has the race there, too.
 #include <stdint.h>
 #include "omp_corpus.h"
 static atomic_uintptr_t handle;
