@@ -89,26 +89,23 @@ macro_rules! map {
     };
 }
 
-map!(
-    Skip,
-    crossbeam_skiplist::SkipMap<u32, u32>,
-    |m, k, v| *m.insert(k, v).value(),
-    m.get(&k).map(|e| *e.value()),
-    m.remove(&k).map(|e| *e.value()),
-    m.len(),
-    m.iter().map(|e| (*e.key(), *e.value())).collect(),
-    m.pop_front().map(|e| *e.key())
-);
-map!(
-    SkipMended,
-    crossbeam_skiplist_mended::SkipMap<u32, u32>,
-    |m, k, v| *m.insert(k, v).value(),
-    m.get(&k).map(|e| *e.value()),
-    m.remove(&k).map(|e| *e.value()),
-    m.len(),
-    m.iter().map(|e| (*e.key(), *e.value())).collect(),
-    m.pop_front().map(|e| *e.key())
-);
+macro_rules! skip_map {
+    ($name:ident, $type:ty) => {
+        map!(
+            $name,
+            $type,
+            |m, k, v| *m.insert(k, v).value(),
+            m.get(&k).map(|e| *e.value()),
+            m.remove(&k).map(|e| *e.value()),
+            m.len(),
+            m.iter().map(|e| (*e.key(), *e.value())).collect(),
+            m.pop_front().map(|e| *e.key())
+        );
+    };
+}
+
+skip_map!(Skip, crossbeam_skiplist::SkipMap<u32, u32>);
+skip_map!(SkipMended, crossbeam_skiplist_mended::SkipMap<u32, u32>);
 map!(
     Dash,
     dashmap::DashMap<u32, u32>,
