@@ -77,6 +77,35 @@ pub struct Seen {
     pub locks: Vec<LockId>,
 }
 
+/// Accesses that a front end did not show, because they change nothing but when the last one was.
+///
+/// An access of the thread that made the last one to the same bytes, under the same locks, may be held back if
+/// it reads or if that thread has written since another one had access: the phase that goes on stays what it
+/// may be, and there is nothing new that the access must follow. Before the next access to these bytes is
+/// shown, atomic ones and freeing included, the last write that was held back and the last read after it have to
+/// be told here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldBack {
+    /// Who made them.
+    pub thread: ThreadId,
+    /// The bytes.
+    pub bytes: Range,
+    /// Whether they are writes.
+    pub write: bool,
+    /// The [moment](Hominy::reached) of the last synchronization of the thread before the last of them.
+    pub moment: u64,
+    /// Where the last one was, if that is known.
+    pub site: Option<SiteId>,
+}
+
+/// One moment of a front end has fewer events than this.
+const EVENTS: u64 = 8;
+
+/// The clock and the stamp that accesses have between a moment and the next one.
+fn end_of(moment: u64) -> u64 {
+    moment * EVENTS + EVENTS - 1
+}
+
 /// The inference.
 #[derive(Debug)]
 pub struct Hominy {
@@ -227,6 +256,28 @@ impl Hominy {
         self.memory.pages()
     }
 
+    /// The front end counts synchronization events itself, and may hold accesses back: those so far go up to
+    /// `moment`, and the last one was this thread's.
+    pub fn reached(&mut self, thread: ThreadId, moment: u64) {
+        self.order.reached(thread, end_of(moment));
+        self.inference.devices.reached(end_of(moment));
+    }
+
+    /// Takes in what the front end has held back, see [`HeldBack`].
+    pub fn held_back(&mut self, last: &HeldBack) {
+        let Hominy { order, memory, .. } = self;
+        let epoch = order.epoch_at(last.thread, end_of(last.moment));
+        let point = Point { thread: last.thread, stamp: end_of(last.moment) };
+        memory.visit(last.bytes, |_, cell| {
+            if cell.last.is_none() {
+                return;
+            }
+            let renewed = |mark: Mark| Mark { epoch, site: last.site.unwrap_or(mark.site), ..mark };
+            cell.accesses.renew(epoch.slot(), last.write, renewed);
+            cell.follow(last.write, point);
+        });
+    }
+
     #[inline]
     fn access(&mut self, event: &Event, access: Access, write: bool) {
         let Hominy { order, held, memory, races, inference, .. } = self;
@@ -307,7 +358,7 @@ impl Hominy {
         };
         self.order.release(event);
         if self.inference.devices.on_event(event) {
-            self.inference.log.push(event);
+            self.inference.log.push(self.inference.devices.now(), event);
         }
         role
     }
@@ -381,8 +432,13 @@ impl Cell {
     fn remember(&mut self, now: Now, point: Point) {
         let wrote = now.write || self.last.is_some_and(|l| l.epoch == now.epoch && l.wrote);
         self.last = Some(Last { epoch: now.epoch, site: now.site, locks: now.locks, wrote });
+        self.follow(now.write, point);
+    }
+
+    /// There was an access that later ones may have to follow.
+    fn follow(&mut self, write: bool, point: Point) {
         let past = Past { point, number: self.count };
-        if now.write {
+        if write {
             self.write = Some(past);
             self.reads = None;
             return;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use selvedge_analyses::Analysis;
-use selvedge_analyses::hominy::{Hominy, Instance};
-use selvedge_model::{Event, Findings, Op, Range, SiteId, Subject, Symbols};
+use selvedge_analyses::hominy::{HeldBack, Hominy, Instance};
+use selvedge_model::{Event, Findings, Op, Range, SiteId, Subject, Symbols, ThreadId};
 use selvedge_report::{Bound, Case, Memory};
-use selvedge_runtime::{Form, Modules, Object, Observe, Options, Session};
+use selvedge_runtime::{Form, Modules, Object, Observe, Options, Session, decode};
 
 use super::{Seen, traces};
 use crate::commands::run::signals;
@@ -48,7 +48,7 @@ pub(super) fn infer(
     if quiet {
         command.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
     }
-    let options = Options { accesses: true, races: false, ..Options::default() };
+    let options = Options { accesses: true, hold_back: true, races: false, ..Options::default() };
     let signals = signals::hold().map_err(Failure::Output)?;
     let session = Session::start(command, form, &toolbox.libraries, options)?;
     signals.forward_to(session.pid());
@@ -183,6 +183,15 @@ impl Observe for Inferring<'_> {
             self.take(symbols);
             self.names.heap.freed(range);
         }
+    }
+
+    fn reached(&mut self, thread: ThreadId, moment: u64) {
+        self.hominy.reached(thread, moment);
+    }
+
+    fn held_back(&mut self, last: &decode::HeldBack) {
+        let &decode::HeldBack { thread, bytes, write, moment, site } = last;
+        self.hominy.held_back(&HeldBack { thread, bytes, write, moment, site });
     }
 
     fn object(&mut self, object: Object, addr: u64, site: SiteId) {
