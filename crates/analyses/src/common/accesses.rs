@@ -135,6 +135,16 @@ impl<M: Mark> Accesses<M> {
         seen
     }
 
+    /// Whether the last plain access has the same mark, and is no read if this one writes.
+    #[inline]
+    pub(crate) fn repeats(&self, mark: &M, write: bool) -> bool {
+        match &self.reads {
+            Reads::Last(read) if read.epoch() == Epoch::ZERO => self.write == *mark,
+            Reads::Last(read) => !write && read == mark,
+            Reads::OfEach(_) => false,
+        }
+    }
+
     /// The thread that made the last access has made it again: its mark becomes another one, of a later epoch.
     pub(crate) fn renew(&mut self, slot: Slot, write: bool, renewed: impl Fn(M) -> M) {
         let is_own = |mark: &M| mark.epoch() != Epoch::ZERO && mark.epoch().slot() == slot;
