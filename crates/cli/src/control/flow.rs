@@ -1,14 +1,14 @@
 //! Programs that say how their data flows: what `test --ndseq`, `infer ndseq` and `replay` share.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
-use selvedge_engine::{Execution, Outcome, Points};
-use selvedge_model::{Event, Op, Range, RegionId, RegionKind, Site, SiteId, ThreadId};
+use selvedge_engine::{Execution, Outcome};
+use selvedge_model::{Event, Op, Range, RegionId, RegionKind, SiteId, ThreadId};
 use selvedge_runtime::Controlled;
-use selvedge_runtime::control::{Global, WatchList, Watched};
+use selvedge_runtime::control::Global;
 use selvedge_runtime::flow::Tables;
 use selvedge_specs::ndseq::runs::Statement;
 use selvedge_specs::ndseq::{self, Recorder, Specification};
@@ -127,28 +127,6 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
     row[b.len()]
 }
 
-/// The accesses to shared memory that are scheduling points: those that executions have shown so far.
-#[derive(Default)]
-pub(crate) struct Sharing {
-    pub(crate) list: WatchList,
-    known: BTreeSet<String>,
-}
-
-impl Sharing {
-    /// Makes the accesses at these sites scheduling points; whether some are new.
-    pub(crate) fn watch(&mut self, sites: Vec<Site>, tables: &Tables) -> bool {
-        let new: Vec<Site> =
-            sites.into_iter().filter(|s| self.known.insert(s.to_string())).collect();
-        if new.is_empty() {
-            return false;
-        }
-        let accesses = tables.accesses_at(&new).into_iter();
-        let watched = accesses.map(|(code, site)| Watched { code, site }).collect();
-        self.list.add(&WatchList::new(watched));
-        true
-    }
-}
-
 /// The data flow of an execution. What it shows is in focus, and not all of its memory.
 pub(crate) fn recorded(execution: &Execution) -> Result<ndseq::Execution, Failure> {
     let mut recorder = Recorder::default();
@@ -174,40 +152,4 @@ pub(crate) fn recorded(execution: &Execution) -> Result<ndseq::Execution, Failur
         ));
     }
     Ok(recorder.finish())
-}
-
-/// The sites of plain accesses to memory that several threads use while more than one is there, one of them to write.
-pub(crate) fn shared(events: &[Event]) -> BTreeSet<SiteId> {
-    #[derive(Default)]
-    struct Granule {
-        threads: BTreeSet<ThreadId>,
-        written: bool,
-        sites: BTreeSet<SiteId>,
-    }
-    const GRANULE: u64 = 8;
-    const LONGEST: u64 = 512;
-    let mut memory: FxHashMap<u64, Granule> = FxHashMap::default();
-    let mut alive: BTreeSet<ThreadId> = BTreeSet::from([ThreadId(0)]);
-    for event in events {
-        if let Op::Fork(child) = event.op {
-            alive.insert(child);
-        } else if event.op == Op::End {
-            alive.remove(&event.thread);
-        }
-        let (Op::Read(access) | Op::Write(access)) = event.op else { continue };
-        let writes = matches!(event.op, Op::Write(_));
-        if alive.len() < 2 {
-            continue;
-        }
-        let range = access.range();
-        let end = range.end().min(range.start + LONGEST * GRANULE);
-        for granule in range.start / GRANULE..=(end - 1) / GRANULE {
-            let granule = memory.entry(granule).or_default();
-            granule.threads.insert(event.thread);
-            granule.written |= writes;
-            granule.sites.insert(event.site);
-        }
-    }
-    let shared = memory.into_values().filter(|g| g.written && g.threads.len() > 1);
-    shared.flat_map(|g| g.sites).collect()
 }
