@@ -6,7 +6,8 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use selvedge_engine::{Execution, Outcome};
-use selvedge_model::{Event, Op, Range, RegionId, RegionKind, SiteId, ThreadId};
+use selvedge_model::{Event, Op, Range, RegionId, RegionKind, Site, SiteId, Symbols, ThreadId};
+use selvedge_report::escape;
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::Global;
 use selvedge_runtime::flow::Tables;
@@ -128,21 +129,27 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
 }
 
 /// The data flow of an execution. What it shows is in focus, and not all of its memory.
-pub(crate) fn recorded(execution: &Execution) -> Result<ndseq::Execution, Failure> {
+pub(crate) fn recorded(
+    execution: &Execution,
+    symbols: &Symbols,
+) -> Result<ndseq::Execution, Failure> {
     let mut recorder = Recorder::default();
-    let mut stars: FxHashMap<ThreadId, Vec<RegionId>> = FxHashMap::default();
+    let mut marks = Marks { symbols, threads: FxHashMap::default() };
     for event in &execution.events {
-        let open = stars.entry(event.thread).or_default();
-        if let Op::RegionEnter(region, RegionKind::Star) = event.op {
-            open.push(region);
-        } else if let Op::RegionExit(region) = event.op {
-            open.pop_if(|star| *star == region);
-        } else if matches!(event.op, Op::Fork(_)) && !open.is_empty() {
-            return Err(Failure::Usage(
-                "a star is around code that starts threads; put it around less".to_owned(),
-            ));
-        }
+        marks.check(event)?;
         recorder.on_event(event);
+    }
+    if let Some(wrong) = &execution.blocks.wrong {
+        return Err(Failure::Usage(wrong.to_string()));
+    }
+    if let Outcome::Exited(_) = execution.outcome {
+        let left = execution.blocks.open_tasks.first();
+        let left = left.map(|task| named(&task.block, &task.site));
+        if let Some(task) = left.or_else(|| marks.left_open()) {
+            return Err(Failure::Usage(format!(
+                "{task} never ends; end it with SELVEDGE_REGION_END() on every way out of it"
+            )));
+        }
     }
     let shown = Op::Focus(Range { start: 0, len: 0 });
     recorder.on_event(&Event { thread: ThreadId(0), site: SiteId(0), op: shown });
@@ -152,4 +159,71 @@ pub(crate) fn recorded(execution: &Execution) -> Result<ndseq::Execution, Failur
         ));
     }
     Ok(recorder.finish())
+}
+
+/// Whether the marks of stars and tasks are where they can be.
+struct Marks<'a> {
+    symbols: &'a Symbols,
+    threads: FxHashMap<ThreadId, Marked>,
+}
+
+#[derive(Default)]
+struct Marked {
+    /// The stars and tasks that the thread is in.
+    open: Vec<(RegionId, RegionKind, SiteId)>,
+    /// The task in which another thread started it.
+    inside: Option<(RegionId, SiteId)>,
+}
+
+impl Marked {
+    fn task(&self) -> Option<(RegionId, SiteId)> {
+        let own = self.open.iter().rev().find(|o| o.1 == RegionKind::Task);
+        own.map(|o| (o.0, o.2)).or(self.inside)
+    }
+}
+
+impl Marks<'_> {
+    fn check(&mut self, event: &Event) -> Result<(), Failure> {
+        let me = self.threads.entry(event.thread).or_default();
+        match event.op {
+            Op::RegionEnter(region, kind @ (RegionKind::Star | RegionKind::Task)) => {
+                if let (RegionKind::Task, Some((outer, site))) = (kind, me.inside) {
+                    let inner = self.named(region, event.site);
+                    let outer = self.named(outer, site);
+                    return Err(Failure::Usage(format!(
+                        "{inner} begins inside {outer} of another thread, with which it is one; mark only one of them"
+                    )));
+                }
+                me.open.push((region, kind, event.site));
+            }
+            Op::RegionExit(region) => _ = me.open.pop_if(|o| o.0 == region),
+            Op::Fork(child) => {
+                if me.open.iter().any(|o| o.1 == RegionKind::Star) {
+                    return Err(Failure::Usage(
+                        "a star is around code that starts threads; put it around less".to_owned(),
+                    ));
+                }
+                let inside = me.task();
+                self.threads.entry(child).or_default().inside = inside;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A task that is still open: all that follows would be in it.
+    fn left_open(&self) -> Option<String> {
+        let mut open = self.threads.values().flat_map(|t| &t.open);
+        let &(region, _, site) = open.find(|o| o.1 == RegionKind::Task)?;
+        Some(self.named(region, site))
+    }
+
+    fn named(&self, region: RegionId, site: SiteId) -> String {
+        let name = self.symbols.region(region).map_or("", |r| &*r.name);
+        named(name, &self.symbols.site(site))
+    }
+}
+
+fn named(task: &str, site: &Site) -> String {
+    format!("the task {:?} ({site})", escape::visible(task))
 }

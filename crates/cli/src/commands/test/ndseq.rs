@@ -168,7 +168,7 @@ impl Testing {
         let symbols = Executor::named(&mut self.executor, &execution);
         let sites = shared(&execution.events).into_iter().map(|s| symbols.site(s)).collect();
         self.sequentials.watch(sites);
-        let flow = recorded(&execution)?;
+        let flow = recorded(&execution, &symbols)?;
         if let Outcome::Failed(failure) = &execution.outcome {
             // It ended early, so its data flow says nothing: only a sequential execution that fails alike explains it.
             if !matches!(self.twin(deadline, &flow, &result)?, Twin::Found(_)) {

@@ -111,7 +111,7 @@ pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<Executed
             *known = (*known).max(*times);
         }
         let result = shown(&mut executor, &execution);
-        let flow = recorded(&execution)?;
+        let flow = recorded(&execution, &symbols)?;
         if !conforms_with(&flow, &Stars::marked(&flow)) {
             into.study.add(flow, &symbols).map_err(Failure::Undecided)?;
             into.symbols.push(symbols);
