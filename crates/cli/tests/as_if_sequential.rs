@@ -144,9 +144,51 @@ fn the_examples_of_chapter_6_conform_and_their_wrong_twins_do_not() {
 }
 
 #[test]
-fn the_stack_of_figure_6_7_conforms() {
+fn the_stack_of_figure_6_7_conforms_and_its_wrong_twin_does_not() {
     let project = Project::new("flow-figure-6-7");
-    judged(&project, "figure_6_7.c", &[(&["-DSTAR"], true)]);
+    let recycled = (&["-DSTAR", "-DRECYCLE"][..], true);
+    judged(&project, "figure_6_7.c", &[(&["-DSTAR"], true), recycled]);
+    build(&project, "figure_6_7.c", &["-DSTAR", "-DRECYCLE", "-DWRONG"]);
+    let output = tested(&project, &["--schedules", "1000"]);
+    let document = json(&output);
+    assert!(!violations(&document).is_empty(), "{document:#}\n{}", stderr(&output));
+    assert!(violations(&document).iter().all(|v| v["status"] == "observed"), "{document:#}");
+}
+
+#[test]
+fn tasks_of_one_thread_can_have_tasks_of_others_between_them() {
+    let project = Project::new("flow-tasks-apart");
+    judged(&project, "tasks_apart.c", &[(&[], true), (&["-DSPLIT"], false)]);
+}
+
+#[test]
+fn work_that_is_taken_from_a_counter_needs_no_stars() {
+    let project = Project::new("flow-counter");
+    build(&project, "counter.c", &[]);
+    let output = inferred(&project, &["--format", "json"]);
+    assert!(stars(&output).is_empty(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("a sequential execution has the same result"));
+    build(&project, "counter.c", &["-DBUG"]);
+    let output = inferred(&project, &["--format", "json"]);
+    assert_eq!(json(&output)["satisfiable"], false, "{}", stderr(&output));
+    assert!(stderr(&output).contains("sequential executions (all) has"), "{}", stderr(&output));
+}
+
+#[test]
+fn code_that_was_built_without_data_flow_is_named() {
+    let project = Project::new("flow-mixed");
+    project.source("flow/mixed.c");
+    project.source("flow/unseen.c");
+    let ours = env!("CARGO_BIN_EXE_selvedge");
+    project.call(ours, &["cc", "--selvedge-flow", "-g", "-c", "mixed.c"]);
+    project.call("cc", &["-g", "-c", "unseen.c"]);
+    let link = ["cc", "--selvedge-flow", "mixed.o", "unseen.o", "-pthread", "-o", "program"];
+    project.call(ours, &link);
+    let output = tested(&project, &["--schedules", "20"]);
+    let said = format!("{:#}", json(&output)["stats"]);
+    for name in ["twice", "unseen_worker"] {
+        assert!(said.contains(name), "{said}\n{}", stderr(&output));
+    }
 }
 
 #[test]
@@ -283,6 +325,15 @@ fn bad_use_says_what_to_do() {
     let project = Project::new("flow-bad-use");
     build(&project, "bad_use.c", &["-DSTAR_AROUND_THREADS"]);
     usage(&project, &[], 2, "a star is around code that starts threads");
+    build(&project, "bad_use.c", &["-DNEVER_ENDS"]);
+    usage(&project, &[], 2, "the task \"open\" (bad_use.c:24:5) never ends");
+    build(&project, "bad_use.c", &["-DSTRAY_END"]);
+    usage(&project, &[], 2, "bad_use.c:27:5");
+    build(&project, "bad_use.c", &["-DTASK_IN_TASK"]);
+    usage(&project, &[], 2, "the task \"inner\" (bad_use.c:16:5) begins inside the task \"outer\"");
+    // Too many to be run in the time for one execution.
+    build(&project, "bad_use.c", &["-DMANY=100000"]);
+    usage(&project, &["--patience", "300ms", "--schedules", "1"], 3, "--patience");
     build(&project, "bad_use.c", &["-DENDLESS"]);
     usage(&project, &["--patience", "300ms", "--schedules", "3"], 3, "--patience");
 }

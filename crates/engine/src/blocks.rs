@@ -17,6 +17,8 @@ pub struct Blocks {
     pub executions: Vec<BlockExecution<Site>>,
     /// Those that were begun and not ended.
     pub unclosed: Vec<Unclosed<Site>>,
+    /// Tasks of a parallel program in which threads ended.
+    pub open_tasks: Vec<Unclosed<Site>>,
     /// What ended the execution, if blocks were not used as they should be.
     pub wrong: Option<Wrong>,
     /// How many conflicts `determinism` saw in blocks that ensure something.

@@ -27,6 +27,8 @@ pub struct Ran<R> {
     pub order: Vec<ThreadId>,
     /// How many stars were left out.
     pub left_out: usize,
+    /// Runs it again, once. Its schedule alone would not do: a task may run on for longer than others may.
+    pub again: Sequential,
 }
 
 /// What sequential executions say of an execution.
@@ -75,8 +77,8 @@ impl<R: PartialEq> Twins<R> {
         self.exhausted && self.cut_off == 0
     }
 
-    /// Looks for one that shows the same. `shown` says what an execution showed; nothing if it was cut off. No
-    /// more are run once it is `stopped`.
+    /// Looks for one that shows the same; stars are left out if that is asked for. `shown` says what an execution
+    /// showed; nothing if it was cut off. No more are run once it is `stopped`.
     pub fn find<X: Executor>(
         &mut self,
         executor: &mut X,
@@ -85,7 +87,6 @@ impl<R: PartialEq> Twins<R> {
         mut shown: impl FnMut(&mut X, &Execution) -> Option<R>,
         stopped: impl Fn() -> bool,
     ) -> Result<Twin, X::Error> {
-        let ask = Ask { stars: true, ..ask.clone() };
         loop {
             if let Some(found) = self.ran.iter().position(|r| r.shown == *wanted) {
                 return Ok(Twin::Found(found));
@@ -100,7 +101,7 @@ impl<R: PartialEq> Twins<R> {
                 self.exhausted = true;
                 continue;
             }
-            let execution = executor.run(&mut self.strategy, &ask)?;
+            let execution = executor.run(&mut self.strategy, ask)?;
             self.executions += 1;
             self.exhausted = self.strategy.coverage() == Coverage::Complete;
             self.take(executor, execution, &mut shown);
@@ -137,6 +138,7 @@ impl<R: PartialEq> Twins<R> {
                 schedule: execution.schedule,
                 order: self.strategy.order().to_vec(),
                 left_out,
+                again: self.strategy.again(),
             });
         }
     }

@@ -22,6 +22,8 @@ pub struct BlocksSeen {
     pub executions: Vec<BlockExecution<SiteId>>,
     /// The blocks that have not.
     pub unclosed: Vec<Unclosed<SiteId>>,
+    /// The tasks in which threads have ended.
+    pub open_tasks: Vec<Unclosed<SiteId>>,
     /// Where the program uses blocks as it must not.
     pub misuses: Vec<Misuse<SiteId>>,
     /// The atomic blocks, and what was observed.
@@ -47,6 +49,7 @@ impl BlocksSeen {
         engine::Blocks {
             executions: self.executions.into_iter().map(|e| e.map(place)).collect(),
             unclosed: self.unclosed.into_iter().map(unclosed).collect(),
+            open_tasks: self.open_tasks.into_iter().map(unclosed).collect(),
             wrong: misuse.or(atomic).or(lost),
             atomic: self.atomic.map(place),
             ..engine::Blocks::default()
@@ -105,9 +108,13 @@ impl Blocks {
             }
             Op::RegionExit(region) if self.abandoning.remove(&event.thread) => {
                 self.atomic.abandon(event.thread);
-                let kind = symbols.region(region).map(|r| r.kind);
+                let region = symbols.region(region);
+                let kind = region.map(|r| r.kind);
                 if kind == Some(RegionKind::Deterministic) {
                     self.recorder.abandon(event.thread);
+                } else if kind == Some(RegionKind::Task) {
+                    let block = region.map_or("", |r| &r.name).into();
+                    self.seen.open_tasks.push(Unclosed { block, site: event.site });
                 }
             }
             Op::RegionExit(region) => {

@@ -1,14 +1,15 @@
 //! Programs that say how their data flows: what `test --ndseq`, `infer ndseq` and `replay` share.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
-use selvedge_engine::{Execution, Outcome, Points};
-use selvedge_model::{Event, Op, Range, RegionId, RegionKind, Site, SiteId, ThreadId};
+use selvedge_engine::{Execution, Outcome};
+use selvedge_model::{Event, Op, Range, RegionId, RegionKind, Site, SiteId, Symbols, ThreadId};
+use selvedge_report::escape;
 use selvedge_runtime::Controlled;
-use selvedge_runtime::control::{Global, WatchList, Watched};
+use selvedge_runtime::control::Global;
 use selvedge_runtime::flow::Tables;
 use selvedge_specs::ndseq::runs::Statement;
 use selvedge_specs::ndseq::{self, Recorder, Specification};
@@ -127,44 +128,28 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
     row[b.len()]
 }
 
-/// The accesses to shared memory that are scheduling points: those that executions have shown so far.
-#[derive(Default)]
-pub(crate) struct Sharing {
-    pub(crate) list: WatchList,
-    known: BTreeSet<String>,
-}
-
-impl Sharing {
-    /// Makes the accesses at these sites scheduling points; whether some are new.
-    pub(crate) fn watch(&mut self, sites: Vec<Site>, tables: &Tables) -> bool {
-        let new: Vec<Site> =
-            sites.into_iter().filter(|s| self.known.insert(s.to_string())).collect();
-        if new.is_empty() {
-            return false;
-        }
-        let accesses = tables.accesses_at(&new).into_iter();
-        let watched = accesses.map(|(code, site)| Watched { code, site }).collect();
-        self.list.add(&WatchList::new(watched));
-        true
-    }
-}
-
 /// The data flow of an execution. What it shows is in focus, and not all of its memory.
-pub(crate) fn recorded(execution: &Execution) -> Result<ndseq::Execution, Failure> {
+pub(crate) fn recorded(
+    execution: &Execution,
+    symbols: &Symbols,
+) -> Result<ndseq::Execution, Failure> {
     let mut recorder = Recorder::default();
-    let mut stars: FxHashMap<ThreadId, Vec<RegionId>> = FxHashMap::default();
+    let mut marks = Marks { symbols, threads: FxHashMap::default() };
     for event in &execution.events {
-        let open = stars.entry(event.thread).or_default();
-        if let Op::RegionEnter(region, RegionKind::Star) = event.op {
-            open.push(region);
-        } else if let Op::RegionExit(region) = event.op {
-            open.pop_if(|star| *star == region);
-        } else if matches!(event.op, Op::Fork(_)) && !open.is_empty() {
-            return Err(Failure::Usage(
-                "a star is around code that starts threads; put it around less".to_owned(),
-            ));
-        }
+        marks.check(event)?;
         recorder.on_event(event);
+    }
+    if let Some(wrong) = &execution.blocks.wrong {
+        return Err(Failure::Usage(wrong.to_string()));
+    }
+    if let Outcome::Exited(_) = execution.outcome {
+        let left = execution.blocks.open_tasks.first();
+        let left = left.map(|task| named(&task.block, &task.site));
+        if let Some(task) = left.or_else(|| marks.left_open()) {
+            return Err(Failure::Usage(format!(
+                "{task} never ends; end it with SELVEDGE_REGION_END() on every way out of it"
+            )));
+        }
     }
     let shown = Op::Focus(Range { start: 0, len: 0 });
     recorder.on_event(&Event { thread: ThreadId(0), site: SiteId(0), op: shown });
@@ -176,38 +161,69 @@ pub(crate) fn recorded(execution: &Execution) -> Result<ndseq::Execution, Failur
     Ok(recorder.finish())
 }
 
-/// The sites of plain accesses to memory that several threads use while more than one is there, one of them to write.
-pub(crate) fn shared(events: &[Event]) -> BTreeSet<SiteId> {
-    #[derive(Default)]
-    struct Granule {
-        threads: BTreeSet<ThreadId>,
-        written: bool,
-        sites: BTreeSet<SiteId>,
+/// Whether the marks of stars and tasks are where they can be.
+struct Marks<'a> {
+    symbols: &'a Symbols,
+    threads: FxHashMap<ThreadId, Marked>,
+}
+
+#[derive(Default)]
+struct Marked {
+    /// The stars and tasks that the thread is in.
+    open: Vec<(RegionId, RegionKind, SiteId)>,
+    /// The task in which another thread started it.
+    inside: Option<(RegionId, SiteId)>,
+}
+
+impl Marked {
+    fn task(&self) -> Option<(RegionId, SiteId)> {
+        let own = self.open.iter().rev().find(|o| o.1 == RegionKind::Task);
+        own.map(|o| (o.0, o.2)).or(self.inside)
     }
-    const GRANULE: u64 = 8;
-    const LONGEST: u64 = 512;
-    let mut memory: FxHashMap<u64, Granule> = FxHashMap::default();
-    let mut alive: BTreeSet<ThreadId> = BTreeSet::from([ThreadId(0)]);
-    for event in events {
-        if let Op::Fork(child) = event.op {
-            alive.insert(child);
-        } else if event.op == Op::End {
-            alive.remove(&event.thread);
+}
+
+impl Marks<'_> {
+    fn check(&mut self, event: &Event) -> Result<(), Failure> {
+        let me = self.threads.entry(event.thread).or_default();
+        match event.op {
+            Op::RegionEnter(region, kind @ (RegionKind::Star | RegionKind::Task)) => {
+                if let (RegionKind::Task, Some((outer, site))) = (kind, me.inside) {
+                    let inner = self.named(region, event.site);
+                    let outer = self.named(outer, site);
+                    return Err(Failure::Usage(format!(
+                        "{inner} begins inside {outer} of another thread, with which it is one; mark only one of them"
+                    )));
+                }
+                me.open.push((region, kind, event.site));
+            }
+            Op::RegionExit(region) => _ = me.open.pop_if(|o| o.0 == region),
+            Op::Fork(child) => {
+                if me.open.iter().any(|o| o.1 == RegionKind::Star) {
+                    return Err(Failure::Usage(
+                        "a star is around code that starts threads; put it around less".to_owned(),
+                    ));
+                }
+                let inside = me.task();
+                self.threads.entry(child).or_default().inside = inside;
+            }
+            _ => {}
         }
-        let (Op::Read(access) | Op::Write(access)) = event.op else { continue };
-        let writes = matches!(event.op, Op::Write(_));
-        if alive.len() < 2 {
-            continue;
-        }
-        let range = access.range();
-        let end = range.end().min(range.start + LONGEST * GRANULE);
-        for granule in range.start / GRANULE..=(end - 1) / GRANULE {
-            let granule = memory.entry(granule).or_default();
-            granule.threads.insert(event.thread);
-            granule.written |= writes;
-            granule.sites.insert(event.site);
-        }
+        Ok(())
     }
-    let shared = memory.into_values().filter(|g| g.written && g.threads.len() > 1);
-    shared.flat_map(|g| g.sites).collect()
+
+    /// A task that is still open: all that follows would be in it.
+    fn left_open(&self) -> Option<String> {
+        let mut open = self.threads.values().flat_map(|t| &t.open);
+        let &(region, _, site) = open.find(|o| o.1 == RegionKind::Task)?;
+        Some(self.named(region, site))
+    }
+
+    fn named(&self, region: RegionId, site: SiteId) -> String {
+        let name = self.symbols.region(region).map_or("", |r| &*r.name);
+        named(name, &self.symbols.site(site))
+    }
+}
+
+fn named(task: &str, site: &Site) -> String {
+    format!("the task {:?} ({site})", escape::visible(task))
 }

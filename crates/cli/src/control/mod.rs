@@ -10,6 +10,8 @@
 //! | [`host`] | stores findings and shows progress while a campaign runs |
 //! | [`margin`] | `--margin`: how likely a finding is from each row of its interleaving on |
 //! | [`meeting`] | `--meet`: makes threads meet at lines of the source |
+//! | [`sharing`] | which plain accesses are scheduling points of programs that say how their data flows |
+//! | [`twins`] | the sequential executions of such programs |
 //! | [`debug`] | `--gdb`: the interleaving of a finding under gdb |
 
 pub(crate) mod again;
@@ -24,3 +26,5 @@ pub(crate) mod meeting;
 pub(crate) mod program;
 #[cfg(test)]
 mod replays;
+pub(crate) mod sharing;
+pub(crate) mod twins;

@@ -45,6 +45,18 @@ const FIRST: ThreadId = ThreadId(0);
 struct Taken {
     options: u32,
     taken: u32,
+    /// The other options are not taken.
+    once: bool,
+}
+
+impl Taken {
+    fn first(options: u32) -> Taken {
+        Taken { options, taken: 0, once: false }
+    }
+
+    fn is_last(self) -> bool {
+        self.once || self.taken + 1 == self.options
+    }
 }
 
 /// Every sequential execution, one after the other.
@@ -82,11 +94,22 @@ impl Sequential {
         Sequential { tasks, ..Sequential::default() }
     }
 
-    /// The same, in which a thread gives way only after very many steps that change nothing: tasks may be long. Their
-    /// schedules can be replayed only if no task takes that many.
+    /// The same, in which a thread gives way only after very many steps that change nothing: tasks may be long.
+    /// [`Sequential::again`] repeats such an execution; its schedule need not.
     #[must_use]
     pub fn patient(self) -> Sequential {
         Sequential { patient: true, ..self }
+    }
+
+    /// The execution that ran last, once more and no other.
+    #[must_use]
+    pub fn again(&self) -> Sequential {
+        Sequential {
+            tasks: self.tasks,
+            patient: self.patient,
+            path: self.path.iter().map(|t| Taken { once: true, ..*t }).collect(),
+            ..Sequential::default()
+        }
     }
 
     /// Whether the execution was not sequential after all: a task had to wait for another.
@@ -113,9 +136,9 @@ impl Sequential {
             Some(_) => {
                 self.diverged = true;
                 self.path.truncate(self.at);
-                self.path.push(Taken { options, taken: 0 });
+                self.path.push(Taken::first(options));
             }
-            None => self.path.push(Taken { options, taken: 0 }),
+            None => self.path.push(Taken::first(options)),
         }
         self.at += 1;
         self.path[self.at - 1].taken
@@ -170,7 +193,7 @@ fn is_silent(pending: &Pending) -> bool {
 impl Strategy for Sequential {
     fn begin(&mut self, _: Rng) -> bool {
         if self.begun {
-            while self.path.last().is_some_and(|t| t.taken + 1 == t.options) {
+            while self.path.last().is_some_and(|t| t.is_last()) {
                 self.path.pop();
             }
             if let Some(last) = self.path.last_mut() {
@@ -312,8 +335,7 @@ impl Strategy for Sequential {
     }
 
     fn coverage(&self) -> Coverage {
-        let exhausted =
-            self.begun && !self.running && self.path.iter().all(|t| t.taken + 1 == t.options);
+        let exhausted = self.begun && !self.running && self.path.iter().all(|t| t.is_last());
         Coverage::of_search(exhausted && !self.diverged)
     }
 }

@@ -6,6 +6,7 @@
 use core::ffi::{c_char, c_int};
 
 use crate::arch::with_pc;
+use crate::control;
 use crate::primitives;
 use crate::regions;
 use crate::report;
@@ -259,6 +260,9 @@ unsafe extern "C" fn region_enter(name: *const u8, kind: c_int, pc: usize) {
         // SAFETY: a string constant of the program.
         while len < 4096 && unsafe { name.add(len).read() } != 0 {
             len += 1;
+        }
+        if kind as u8 & wire::TASK != 0 {
+            control::task_begins(t, pc);
         }
         regions::enter_marked(t, name as usize, len, kind as u8 & wire::MARKED, pc);
     }

@@ -1,5 +1,6 @@
 //! One execution: from letting the process go to its end.
 
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering;
@@ -96,10 +97,11 @@ pub(super) fn execute(
     (schedule.seed, schedule.releases) = (seed, releases);
     let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
     let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
+    let unknown = unknown(program, &history);
     program.last = history.objects;
     program.contents = contents::read(program.memory.control(), &history.seen);
     program.flowed = Flowed {
-        unknown: history.flow.unknown,
+        unknown,
         broken: history.flow.broken.or_else(|| program.too_many_words()),
         words: history.flow.words,
         focus: history.focus,
@@ -134,6 +136,22 @@ pub(super) fn execute(
         stdout,
         stderr,
     })
+}
+
+/// Calls of code that was not followed, by name, with the functions that threads began in and that were not.
+fn unknown(program: &Controlled, history: &History) -> BTreeMap<String, u64> {
+    let mut unknown = history.flow.unknown.clone();
+    if program.settings.flow {
+        for (i, &site) in history.objects.begins.iter().enumerate().skip(1) {
+            if !history.flow.has_entered(ThreadId(i as u32)) {
+                let site = program.symbols.site(site);
+                let function = site.frame().map_or("", |f| &*f.function);
+                let name = if function.is_empty() { site.to_string() } else { function.into() };
+                *unknown.entry(name).or_default() += 1;
+            }
+        }
+    }
+    unknown
 }
 
 impl Run<'_> {

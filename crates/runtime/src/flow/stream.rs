@@ -51,6 +51,8 @@ pub struct Flow {
 
 #[derive(Debug)]
 struct Thread {
+    /// It came to a function that is followed.
+    entered: bool,
     frames: Vec<Frame>,
     /// Numbers that the next operation needs.
     have: Vec<u64>,
@@ -64,7 +66,14 @@ struct Thread {
 
 impl Default for Thread {
     fn default() -> Thread {
-        Thread { frames: Vec::new(), have: Vec::new(), range: None, next: OWN, site: SiteId(0) }
+        Thread {
+            entered: false,
+            frames: Vec::new(),
+            have: Vec::new(),
+            range: None,
+            next: OWN,
+            site: SiteId(0),
+        }
     }
 }
 
@@ -97,6 +106,11 @@ struct Left {
 }
 
 impl Flow {
+    /// Whether a thread came to a function that is followed.
+    pub fn has_entered(&self, thread: ThreadId) -> bool {
+        self.threads.get(thread.index()).is_some_and(|t| t.entered)
+    }
+
     /// The next words of a thread.
     pub fn read(&mut self, thread: ThreadId, words: impl Iterator<Item = u64>, out: Writing<'_>) {
         if self.threads.len() <= thread.index() {
@@ -159,6 +173,7 @@ impl Following<'_, '_> {
     fn enter(&mut self, addr: u64) -> Step {
         let (id, _) = self.place(addr)?;
         let function = self.out.tables.function(id);
+        self.thread.entered = true;
         let base = self.thread.next;
         self.thread.next += function.locals;
         let returns = self.bind(id, base);

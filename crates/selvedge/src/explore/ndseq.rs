@@ -154,7 +154,7 @@ impl Check {
                 let Some(result) = returned(&slot, &execution) else { continue };
                 let symbols = worker.named(&execution);
                 let shown = |_: &mut _, execution: &Execution| returned(&slot, execution);
-                let quick = Ask { noted: Noted::Ending, ..ask.clone() };
+                let quick = Ask { noted: Noted::Ending, stars: true, ..ask.clone() };
                 let Ok(twin) = twins.find(worker, &result, &quick, shown, expired);
                 match twin {
                     Twin::Found(_) => {}

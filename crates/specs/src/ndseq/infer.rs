@@ -10,7 +10,9 @@
 //! 7.6. Of equally many stars, one is replaced by the shortest run of its level that is *closed*: the value of the
 //! statement before it is also used elsewhere.
 //!
-//! *Guarantee*: the number of stars is the smallest. If there is no set, no stars make all executions conform.
+//! *Guarantee*: the number of stars is the smallest. If there is no set, no stars make all executions conform by their
+//! data flow. Whoever can run the program asks for the [`Settled::unbroken`] executions first, and
+//! [excuses](Settled::excuse) those that have a sequential twin: they conform by definition 17, with any stars.
 
 use rustsat::encodings::card::{BoundUpper, Totalizer};
 use rustsat::instances::{BasicVarManager, Cnf, ManageVars};
@@ -67,21 +69,64 @@ impl Study {
         self.recorded.iter().map(|(execution, _)| execution)
     }
 
-    /// Infers stars, none of them around the statements from `not.0` to `not.1` of a file.
-    pub fn infer(mut self, not: &[(String, u32, u32)]) -> Inferred {
+    /// Settles where stars may be: none around the statements from `not.1` to `not.2` of a file `not.0`.
+    pub fn settle(mut self, not: &[(String, u32, u32)]) -> Settled {
         let placed = self.source.settle();
-        let recorded = std::mem::take(&mut self.recorded);
         let observed: Vec<Observed> =
-            recorded.into_iter().map(|(e, of)| Observed::new(e, &of, &placed)).collect();
+            self.recorded.into_iter().map(|(e, of)| Observed::new(e, &of, &placed)).collect();
         let ruled_out = |run: &Run| {
             let (first, last) = self.source.ends(*run);
             not.iter().any(|(file, from, to)| {
                 *file == *first.file && (*from, *to) == (first.first_line, last.last_line)
             })
         };
-        let mut all = runs(&self.source, &observed);
-        all.retain(|run| !ruled_out(run));
-        let search = Search::new(&observed, all);
+        let mut runs = runs(&self.source, &observed);
+        runs.retain(|run| !ruled_out(run));
+        let excused = vec![false; observed.len()];
+        Settled { source: self.source, observed, runs, excused }
+    }
+
+    /// Infers stars from data flow alone.
+    pub fn infer(self, not: &[(String, u32, u32)]) -> Inferred {
+        self.settle(not).infer()
+    }
+}
+
+/// Executions, and where stars may be.
+#[derive(Debug)]
+pub struct Settled {
+    source: Source,
+    observed: Vec<Observed>,
+    runs: Vec<Run>,
+    /// By execution, whether it is known to conform without stars.
+    excused: Vec<bool>,
+}
+
+impl Settled {
+    /// The executions whose circles no stars break.
+    pub fn unbroken(&self) -> Vec<usize> {
+        let search = self.search();
+        let fails = |o: &Observed| !conforms_with(&o.execution, &o.stars(&search.candidates));
+        search.failing.iter().filter(|(_, o)| fails(o)).map(|(number, _)| *number).collect()
+    }
+
+    /// An execution by its number.
+    pub fn execution(&self, number: usize) -> &Execution {
+        &self.observed[number].execution
+    }
+
+    /// This execution conforms without stars, as a sequential execution with the same result has shown.
+    pub fn excuse(&mut self, number: usize) {
+        self.excused[number] = true;
+    }
+
+    fn search(&self) -> Search<'_> {
+        Search::new(&self.observed, &self.excused, self.runs.clone())
+    }
+
+    /// Infers stars.
+    pub fn infer(&self) -> Inferred {
+        let search = self.search();
         let Some(chosen) = search.fewest() else {
             let every = |o: &Observed| o.stars(&search.candidates);
             return Inferred {
@@ -112,10 +157,10 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(observed: &'a [Observed], mut candidates: Vec<Run>) -> Search<'a> {
+    fn new(observed: &'a [Observed], excused: &[bool], mut candidates: Vec<Run>) -> Search<'a> {
         let fails = |o: &Observed| !conforms_with(&o.execution, &o.stars(&[]));
         let failing: Vec<(usize, &Observed)> =
-            observed.iter().enumerate().filter(|(_, o)| fails(o)).collect();
+            observed.iter().enumerate().filter(|(i, o)| !excused[*i] && fails(o)).collect();
         let clean: Vec<Vec<bool>> = failing
             .iter()
             .map(|(_, o)| {

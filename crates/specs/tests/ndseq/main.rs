@@ -1,5 +1,6 @@
 //! The check and the inference of NDSeq specifications against naive ones and against running the program.
 
+mod constraints;
 mod naive;
 mod program;
 
@@ -167,8 +168,7 @@ mod inference {
     use selvedge_specs::ndseq::infer::Study;
     use std::collections::BTreeSet;
 
-    /// A run of statements of a block: the block, the first and the last statement.
-    type Candidate = (u32, usize, usize);
+    use crate::constraints::{self, Candidate};
 
     fn overlap(a: Candidate, b: Candidate) -> bool {
         let meet = a.0 == b.0 && a.1 <= b.2 && b.1 <= a.2;
@@ -206,18 +206,21 @@ mod inference {
         serializable(run, &relevant(run, &program.focus, &around(run, set)))
     }
 
-    /// The size of a smallest set of runs with which all executions conform, by trying all.
-    fn fewest(program: &Program, executions: &[Run]) -> Option<usize> {
+    /// All runs of statements that were executed.
+    fn candidates(executions: &[Run]) -> Vec<Candidate> {
         let mut blocks: BTreeSet<(u32, usize)> = BTreeSet::new();
         for run in executions {
             blocks.extend(run.steps.iter().flat_map(|s| &s.path).map(|&(_, b, i)| (b, i)));
         }
-        let candidates: Vec<Candidate> = blocks
-            .iter()
-            .flat_map(|&(b, i)| {
-                blocks.iter().filter(move |s| s.0 == b && s.1 >= i).map(move |s| (b, i, s.1))
-            })
-            .collect();
+        let from = |&(b, i): &(u32, usize)| {
+            blocks.iter().filter(move |s| s.0 == b && s.1 >= i).map(move |s| (b, i, s.1))
+        };
+        blocks.iter().flat_map(from).collect()
+    }
+
+    /// The size of a smallest set of runs with which all executions conform, by trying all.
+    fn fewest(program: &Program, executions: &[Run]) -> Option<usize> {
+        let candidates = candidates(executions);
         let all = |set: &[Candidate]| executions.iter().all(|run| conforms(program, run, set));
         let mut sets: Vec<Vec<Candidate>> = vec![Vec::new()];
         for size in 0..=3 {
@@ -269,6 +272,20 @@ mod inference {
                 Some(usize::MAX) => prop_assert!(found.is_some_and(|n| n > 3)),
                 _ => prop_assert_eq!(found, expected, "{:?}", program),
             }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_number_of_stars_is_that_of_constraints_7_1_to_7_10(seed: u64) {
+            let mut rng = Rng(seed);
+            let program = Program::random(&mut rng, false, 5);
+            let executions: Vec<Run> = (0..3).map(|_| program.run(&mut rng)).collect();
+            let all = candidates(&executions);
+            let expected = constraints::fewest(&executions, &program.focus, &all, overlap);
+            prop_assert_eq!(inferred(&executions), expected, "{:?}", program);
         }
     }
 

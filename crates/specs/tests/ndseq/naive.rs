@@ -42,7 +42,7 @@ pub(crate) fn relevant(run: &Run, focus: &[usize], around: &Around) -> Vec<bool>
 }
 
 /// Pairs of a step and one that depends on it, by D1 and D2.
-fn dependences(run: &Run) -> Vec<(usize, usize)> {
+pub(crate) fn dependences(run: &Run) -> Vec<(usize, usize)> {
     let steps = &run.steps;
     let mut pairs = Vec::new();
     for (j, step) in steps.iter().enumerate() {

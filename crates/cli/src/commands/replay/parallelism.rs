@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
-use selvedge_engine::replay::follow;
+use selvedge_engine::replay::{follow, watch};
 use selvedge_engine::{Ask, Noted, Sought, Twin, Twins};
+use selvedge_explore::Rng;
 use selvedge_explore::sequential::Tasks;
 use selvedge_model::{Op, RegionKind};
 use selvedge_report::words;
@@ -36,7 +37,7 @@ pub(super) fn run(args: &Replay, again: Again, deadline: &Deadline) -> Result<Ex
         .iter()
         .any(|e| matches!(e.op, Op::RegionEnter(_, RegionKind::Task)));
     let mut twins = Twins::new(if marked { Tasks::Marked } else { Tasks::Threads }, SEQUENTIAL);
-    let quick = Ask { noted: Noted::Ending, ..ask.clone() };
+    let quick = Ask { noted: Noted::Ending, stars: true, ..ask.clone() };
     let twin = match &result {
         Some(result) => twins
             .find(&mut executor, result, &quick, flow::shown, || deadline.stopped().is_some())?,
@@ -50,13 +51,19 @@ pub(super) fn run(args: &Replay, again: Again, deadline: &Deadline) -> Result<Ex
             )));
         };
         let ask = Ask { stars: true, ..ask };
-        let schedule = twins.ran[number].schedule.clone();
-        let sequential =
-            follow(&mut executor, &schedule, &Sought::default(), &ask.following(&schedule))?;
+        let ran = &twins.ran[number];
+        let (again, rng) = (ran.again.clone(), Rng::new(ask.seed));
+        let (sequential, again) = watch(&mut executor, again, rng, &Sought::default(), &ask)?;
+        if again.interrupted() || flow::shown(&mut executor, &sequential.execution) != result {
+            return Err(Failure::Undecided(
+                "a sequential execution showed the same, and shows something else when it is run again; does the program depend on time or on other programs?".to_owned(),
+            ));
+        }
         std::io::stdout().write_all(&sequential.execution.output)?;
         anstream::eprintln!(
-            "a sequential execution shows the same, with {} stars left out: {schedule}",
-            twins.ran[number].left_out
+            "a sequential execution shows the same, with {} stars left out: {}",
+            ran.left_out,
+            ran.schedule
         );
         show(&cases::interleaving(&sequential, &case.critical()), &program.root);
         return Ok(Exit::Clean);

@@ -7,25 +7,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_analyses::ndseq::finding;
 use selvedge_engine::executor::execute;
-use selvedge_engine::{Ask, Execution, Executor, Noted, Outcome, Twin, Twins};
-use selvedge_explore::sequential::Tasks;
+use selvedge_engine::{Ask, Execution, Executor, Noted, Outcome, Twin};
 use selvedge_explore::{Plan, Rng, Strategy};
-use selvedge_model::{Finding, Schedule, Site, SiteId, Status, Symbols, Verdict};
+use selvedge_model::{Finding, Schedule, SiteId, Status, Symbols, Verdict};
 use selvedge_report::{Case, Control, Effort, How, Parallelism, Remark, Report};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::WatchList;
-use selvedge_runtime::flow::Tables;
 use selvedge_specs::ndseq::check::{check_with, strict};
 use selvedge_specs::ndseq::graph::Reason;
-use selvedge_specs::ndseq::{self, Check, Circle, Specification, Stars, execution};
+use selvedge_specs::ndseq::{self, Check, Circle, Specification, Stars};
 
 use crate::args::Test;
 use crate::commands::explore;
 use crate::control::cases;
-use crate::control::flow::{self, Sharing, Shown, recorded, shared, shown};
+use crate::control::flow::{self, Shown, recorded, shown};
 use crate::control::program::{ControlledProgram, Native};
+use crate::control::sharing::shared;
+use crate::control::twins::Sequentials;
 use crate::deadline::Deadline;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, unless_interrupted};
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::Journal;
@@ -48,11 +48,8 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     }
     let mut testing = Testing {
         executor: native.executor()?,
-        tables,
+        sequentials: Sequentials::new(tables, args.budget.seed, args.ndseq.sequential, true),
         spec,
-        sharing: Sharing::default(),
-        twins: None,
-        sequential: 0,
         judged: Judged::default(),
         report: Report::default(),
         seen: BTreeSet::new(),
@@ -109,14 +106,9 @@ fn places(flow: &ndseq::Execution, circle: &Circle) -> Vec<SiteId> {
 
 struct Testing {
     executor: Controlled,
-    tables: Tables,
+    sequentials: Sequentials,
     /// Says where stars are, instead of the program.
     spec: Option<Specification>,
-    sharing: Sharing,
-    /// The sequential executions with these scheduling points.
-    twins: Option<(Twins<Shown>, WatchList)>,
-    /// The most sequential executions that were run.
-    sequential: u64,
     judged: Judged,
     report: Report,
     /// The places of findings.
@@ -139,7 +131,9 @@ impl Testing {
                 break;
             }
             progress.advance(number, self.report.cases.len(), deadline);
-            if !self.one((args, deadline), number, &mut *strategy, (suppressions, journal))? {
+            let one = self.one((args, deadline), number, &mut *strategy, (suppressions, journal));
+            // What the time limit ends in the middle says nothing; the executions before it do.
+            if !unless_interrupted(one)?.unwrap_or(false) {
                 break;
             }
         }
@@ -156,8 +150,8 @@ impl Testing {
         (suppressions, journal): (&Suppressions, &mut Journal),
     ) -> Result<bool, Failure> {
         let seed = args.budget.seed;
-        let ask =
-            Ask { seed, noted: Noted::Flow, points: self.sharing.list.clone(), ..Ask::default() };
+        let points = self.sequentials.sharing.list.clone();
+        let ask = Ask { seed, noted: Noted::Flow, points: points.clone(), ..Ask::default() };
         let rng = Rng::of_execution(seed, number);
         let Some(execution) = execute(&mut self.executor, strategy, rng, &ask)? else {
             return Ok(false);
@@ -172,13 +166,12 @@ impl Testing {
             *known = (*known).max(*times);
         }
         let symbols = Executor::named(&mut self.executor, &execution);
-        let points = self.sharing.list.clone();
         let sites = shared(&execution.events).into_iter().map(|s| symbols.site(s)).collect();
-        self.sharing.watch(sites, &self.tables);
-        let flow = recorded(&execution)?;
+        self.sequentials.watch(sites);
+        let flow = recorded(&execution, &symbols)?;
         if let Outcome::Failed(failure) = &execution.outcome {
             // It ended early, so its data flow says nothing: only a sequential execution that fails alike explains it.
-            if !matches!(self.twin((args, deadline), &flow, &result)?, Twin::Found(_)) {
+            if !matches!(self.twin(deadline, &flow, &result)?, Twin::Found(_)) {
                 self.failed(number, failure, (&execution, &symbols, points), journal)?;
             }
             return Ok(true);
@@ -188,7 +181,7 @@ impl Testing {
         let (flow, stars) = self.starred(flow, &symbols)?;
         let check = check_with(&flow, &stars);
         self.judged.measure(&flow, &check);
-        let twin = self.twin((args, deadline), &flow, &result)?;
+        let twin = self.twin(deadline, &flow, &result)?;
         match (check.circles.first(), twin) {
             (None, Twin::None) if self.runs_all() => {
                 self.judged.counts.serializable += 1;
@@ -226,39 +219,13 @@ impl Testing {
         }
     }
 
-    /// What the sequential executions say. Where a thread outside of tasks shares memory, its accesses have to be
-    /// scheduling points, or not every order would be tried; if such accesses turn up, the search begins again.
     fn twin(
         &mut self,
-        (args, deadline): (&Test, &Deadline),
+        deadline: &Deadline,
         flow: &ndseq::Execution,
         result: &Shown,
     ) -> Result<Twin, Failure> {
-        let tasks = match flow.tasks() {
-            execution::Tasks::Threads => Tasks::Threads,
-            execution::Tasks::Marked => Tasks::Marked,
-        };
-        loop {
-            let (seed, points) = (args.budget.seed, self.sharing.list.clone());
-            if self.twins.as_ref().is_none_or(|(_, before)| *before != points) {
-                self.twins = Some((Twins::new(tasks, args.ndseq.sequential), points.clone()));
-            }
-            let Some((twins, _)) = &mut self.twins else { return Ok(Twin::Unknown) };
-            let ask = Ask { seed, noted: Noted::Flow, points, ..Ask::default() };
-            let mut sites: BTreeSet<SiteId> = BTreeSet::new();
-            let run = |executor: &mut Controlled, execution: &Execution| {
-                sites.extend(shared(&execution.events));
-                shown(executor, execution)
-            };
-            let found = twins
-                .find(&mut self.executor, result, &ask, run, || deadline.stopped().is_some())?;
-            self.sequential = self.sequential.max(twins.executions);
-            let symbols = self.executor.symbols.clone();
-            let sites: Vec<Site> = sites.into_iter().map(|s| symbols.site(s)).collect();
-            if !self.sharing.watch(sites, &self.tables) || found != Twin::None {
-                return Ok(found);
-            }
-        }
+        self.sequentials.twin(&mut self.executor, deadline, flow.tasks(), result)
     }
 
     fn found(
@@ -329,11 +296,12 @@ impl Testing {
 
     fn conclude(&mut self, args: &Test, deadline: &Deadline) {
         let judged = &self.judged;
-        let sequential = self.sequential;
-        let mut remarks: Vec<Remark> = explore::limits(&self.sharing.list).into_iter().collect();
+        let sequential = self.sequentials.executions;
+        let mut remarks: Vec<Remark> =
+            explore::limits(&self.sequentials.sharing.list).into_iter().collect();
         let parallelism = Parallelism {
             sequential,
-            all: self.twins.as_ref().is_some_and(|(twins, _)| twins.is_complete()),
+            all: self.sequentials.are_all(),
             strict: judged.strict.len() as u64,
             circles: judged.circles.len() as u64,
             ..judged.counts

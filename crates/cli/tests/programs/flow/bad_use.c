@@ -1,4 +1,4 @@
-/* Wrong uses, one for each macro. */
+/* Wrong uses, one for each macro; -DMANY=N marks N tasks, which is no wrong use. */
 #include <pthread.h>
 #include <selvedge.h>
 #include <stdio.h>
@@ -6,17 +6,42 @@
 int number;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void *work(void *nothing) {
-#ifdef ENDLESS
-    while (1) {
-        pthread_mutex_lock(&lock);
-        number = number + 1;
-        pthread_mutex_unlock(&lock);
-    }
-#endif
+static void add(void) {
     pthread_mutex_lock(&lock);
     number = number + 1;
     pthread_mutex_unlock(&lock);
+}
+
+static void *inner(void *nothing) {
+    SELVEDGE_TASK_BEGIN("inner");
+    add();
+    SELVEDGE_REGION_END();
+    return nothing;
+}
+
+static void *work(void *nothing) {
+#ifdef NEVER_ENDS
+    SELVEDGE_TASK_BEGIN("open");
+#endif
+#ifdef STRAY_END
+    SELVEDGE_REGION_END();
+#endif
+#ifdef TASK_IN_TASK
+    pthread_t thread;
+    SELVEDGE_TASK_BEGIN("outer");
+    pthread_create(&thread, 0, inner, 0);
+    pthread_join(thread, 0);
+    SELVEDGE_REGION_END();
+#endif
+#ifdef MANY
+    for (int i = 0; i < MANY / 2; i++) inner(0);
+#endif
+#ifdef ENDLESS
+    while (1) {
+        add();
+    }
+#endif
+    add();
     return nothing;
 }
 

@@ -318,6 +318,13 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
     }
 }
 
+/// A marked task is about to begin. Another may come first, also one of a thread that has just ended one itself.
+pub fn task_begins(t: &mut Thread, pc: usize) {
+    if let Some(c) = of(t) {
+        point(c, t, &Want::new(RecordKind::Yield, 0, pc, 0));
+    }
+}
+
 /// A number below `below` that the host chooses; 0 if nothing is controlled.
 pub fn chosen_number(below: u32) -> u32 {
     chosen_number_at(below, 0)

@@ -1,23 +1,76 @@
 //! Executions of a program that says how its data flows, to infer stars from.
 //!
-//! Only executions that do not conform by themselves say where stars are needed; the others are counted.
+//! Only executions that do not conform by themselves say where stars are needed; the others are counted. Of an
+//! execution that no stars explain, data flow says only that its conflicts cannot be undone, so the sequential executions
+//! are run: if one shows the same without leaving anything out, the execution conforms with any stars.
 
 use selvedge_engine::executor::execute;
-use selvedge_engine::{Ask, Executor, Noted, Outcome};
+use selvedge_engine::{Ask, Executor, Noted, Outcome, Twin};
 use selvedge_explore::{Plan, Rng};
+use selvedge_runtime::Controlled;
 use selvedge_specs::ndseq::Stars;
 use selvedge_specs::ndseq::check::conforms_with;
+use selvedge_specs::ndseq::infer::Settled;
 
 use super::Recorded;
 use crate::args::InferNdseq;
-use crate::control::flow::{self, Sharing, recorded, shared};
+use crate::control::flow::{self, Shown, recorded, shown};
 use crate::control::program::{ControlledProgram, Native};
+use crate::control::sharing::shared;
+use crate::control::twins::Sequentials;
 use crate::deadline::Deadline;
-use crate::exit::Failure;
+use crate::exit::{Failure, unless_interrupted};
 use crate::progress::Schedules;
 
+/// The most sequential executions.
+const SEQUENTIAL: u64 = 1000;
+
+/// A program that was run, and can be run again to judge what it showed.
+pub(super) struct Executed {
+    executor: Controlled,
+    sequentials: Sequentials,
+    deadline: Deadline,
+    /// What each execution showed that is studied.
+    shown: Vec<Shown>,
+}
+
+/// How executions were judged that no stars explain.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Judged {
+    /// So many have a sequential twin.
+    pub(super) excused: usize,
+    /// So many have none among the sequential executions that were run.
+    pub(super) left: usize,
+    /// So many sequential executions were run.
+    pub(super) sequential: u64,
+    /// These are all there are.
+    pub(super) all: bool,
+}
+
+impl Executed {
+    /// Excuses executions whose circles no stars break, and that show what a sequential execution shows.
+    pub(super) fn judge(&mut self, settled: &mut Settled) -> Result<Judged, Failure> {
+        let mut judged = Judged::default();
+        for number in settled.unbroken() {
+            let (tasks, shown) = (settled.execution(number).tasks(), &self.shown[number]);
+            let twin = self.sequentials.twin(&mut self.executor, &self.deadline, tasks, shown)?;
+            if let Twin::Found(_) = twin {
+                settled.excuse(number);
+                judged.excused += 1;
+            } else {
+                judged.left += 1;
+            }
+        }
+        Ok(Judged {
+            sequential: self.sequentials.executions,
+            all: self.sequentials.are_all(),
+            ..judged
+        })
+    }
+}
+
 /// Runs the program under many schedules.
-pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<(), Failure> {
+pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<Executed, Failure> {
     let mut program = ControlledProgram::find(&args.command, args.patience)?;
     let tables = flow::tables(&program)?;
     program.setup.focus.clone_from(&args.focus);
@@ -25,17 +78,21 @@ pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<(), Fail
     let deadline = Deadline::new(Some(args.time))?;
     let native = Native::new(&program, &deadline).following_flow(focus).with_statements();
     let mut executor = native.executor()?;
-    let (mut sharing, mut strategy) = (Sharing::default(), Plan::default().strategy());
+    let mut strategy = Plan::default().strategy();
+    let mut sequentials = Sequentials::new(tables, args.seed, SEQUENTIAL, false);
+    let mut results = Vec::new();
     let mut progress = Schedules::new("executions to infer from", args.schedules);
     for number in 0..args.schedules {
-        if deadline.stopped().is_some() {
+        // The rest of the time is for sequential executions.
+        if deadline.ends_exploring() {
             break;
         }
         progress.advance(number, 0, &deadline);
-        let points = sharing.list.clone();
+        let points = sequentials.sharing.list.clone();
         let ask = Ask { seed: args.seed, noted: Noted::Flow, points, ..Ask::default() };
         let rng = Rng::of_execution(args.seed, number);
-        let Some(execution) = execute(&mut executor, &mut *strategy, rng, &ask)? else { break };
+        let execution = unless_interrupted(execute(&mut executor, &mut *strategy, rng, &ask))?;
+        let Some(execution) = execution.flatten() else { break };
         if let Some(why) = &executor.flowed().broken {
             return Err(flow::broken(why));
         }
@@ -46,17 +103,19 @@ pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<(), Fail
         }
         let symbols = Executor::named(&mut executor, &execution);
         let sites = shared(&execution.events).into_iter().map(|s| symbols.site(s)).collect();
-        sharing.watch(sites, &tables);
+        sequentials.watch(sites);
         into.executions += 1;
         into.events += execution.events.len() as u64;
         for (name, times) in &executor.flowed().unknown {
             let known = into.unknown.entry(name.clone()).or_default();
             *known = (*known).max(*times);
         }
-        let flow = recorded(&execution)?;
+        let result = shown(&mut executor, &execution);
+        let flow = recorded(&execution, &symbols)?;
         if !conforms_with(&flow, &Stars::marked(&flow)) {
             into.study.add(flow, &symbols).map_err(Failure::Undecided)?;
             into.symbols.push(symbols);
+            results.extend(result);
         }
     }
     progress.clear();
@@ -69,5 +128,5 @@ pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<(), Fail
             into.program.display()
         )));
     }
-    Ok(())
+    Ok(Executed { executor, sequentials, deadline, shown: results })
 }

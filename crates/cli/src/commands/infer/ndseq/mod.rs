@@ -17,6 +17,7 @@ use selvedge_specs::ndseq::runs::Statement;
 use selvedge_specs::ndseq::{Circle, Execution, Recorder, Specification};
 use serde::Serialize;
 
+use self::executed::Judged;
 use crate::args::{InferFormat, InferNdseq};
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
@@ -67,14 +68,16 @@ pub(crate) fn run(args: &InferNdseq) -> Result<Exit, Failure> {
     for path in &args.traces {
         recorded.read(path)?;
     }
-    if !args.command.is_empty() {
-        executed::observe(args, &mut recorded)?;
-    }
+    let executed =
+        if args.command.is_empty() { None } else { Some(executed::observe(args, &mut recorded)?) };
     recorded.remark();
     let Recorded { study, symbols, focus, executions, events, root, program, .. } = recorded;
     let sites: Vec<Vec<String>> =
         study.executions().zip(&symbols).map(|(e, s)| sites(e, s)).collect();
-    let inferred = study.infer(&not);
+    let mut settled = study.settle(&not);
+    let judged = executed.map(|mut e| e.judge(&mut settled)).transpose()?.unwrap_or_default();
+    remark_judged(judged);
+    let inferred = settled.infer();
     let stars: &[Placement] = inferred.stars.as_deref().unwrap_or_default();
     if let Some(path) = &args.emit {
         let wrong = |error| Failure::Write { path: path.clone(), error };
@@ -162,6 +165,22 @@ impl Recorded {
         self.symbols.push(symbols);
         self.executions += 1;
         Ok(())
+    }
+}
+
+/// Says what sequential executions have shown.
+fn remark_judged(judged: Judged) {
+    let Judged { excused, left, sequential, all } = judged;
+    if excused > 0 {
+        anstream::eprintln!(
+            "note: {excused} executions conform although their data flow does not show it: a sequential execution has the same result"
+        );
+    }
+    if left > 0 {
+        let all = if all { "all" } else { "there may be more" };
+        anstream::eprintln!(
+            "note: {left} executions have a result that none of {sequential} sequential executions ({all}) has"
+        );
     }
 }
 
