@@ -289,7 +289,8 @@ fn what_a_thread_does_again_stays_in_the_program() {
         let project = Project::new(&format!("discipline-sor-{iterations}"));
         let sizes = [("ROWS", SIDE), ("COLUMNS", SIDE), ("ITERATIONS", iterations)];
         let sizes = sizes.map(|(name, size)| format!("-D{name}={size}"));
-        let options: Vec<&str> = ["-pthread"].into_iter().chain(sizes.iter().map(|s| &**s)).collect();
+        let options: Vec<&str> =
+            ["-pthread"].into_iter().chain(sizes.iter().map(|s| &**s)).collect();
         project.build("discipline/sor.c", &options);
         let document = infer(&project, &[]);
         document["stats"]["events"].as_u64().expect("a number")

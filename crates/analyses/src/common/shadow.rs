@@ -96,8 +96,12 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
         let Some(&index) = self.by_number.get(&number) else { return };
         let page = &mut self.pages[index as usize];
         let first = number * PAGE / GRANULE;
-        for (i, granule) in page.iter_mut().enumerate() {
+        let from = (range.start / GRANULE).saturating_sub(first) as usize;
+        for (i, granule) in page.iter_mut().enumerate().skip(from) {
             let granule_number = first + i as u64;
+            if granule_number * GRANULE >= range.end() {
+                break;
+            }
             let mask = mask_of(range, granule_number);
             if granule.mask != 0 && mask != 0 {
                 granule.forget(mask, |part, state| visit(bytes_of(part, granule_number), state));

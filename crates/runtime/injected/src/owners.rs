@@ -55,7 +55,7 @@ pub const SETS: usize = 64;
 /// Places of accesses that a thread remembers.
 pub const PLACES: usize = 1 << 14;
 /// Memory within which a place counts once, in bits.
-const NEAR: u32 = 8;
+const NEAR: u32 = 12;
 
 /// Grows when a lock may give way to another one at its address.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
