@@ -4,68 +4,12 @@
 //! times. Every operation is an atomic block, its result is observed under its name unless it is `weak`, and so is what is
 //! left at the end.
 
+mod operations;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-#[derive(Clone, Copy)]
-enum Op {
-    Insert(u32, u32),
-    Get(u32),
-    Remove(u32),
-    Push(u32),
-    Pop,
-    Len,
-    /// All that is in it, by an iterator.
-    Content,
-    IsFull,
-    PopFirst,
-}
-
-impl Op {
-    fn name(self) -> &'static str {
-        match self {
-            Op::Insert(..) => "insert",
-            Op::Get(_) => "get",
-            Op::Remove(_) => "remove",
-            Op::Push(_) => "push",
-            Op::Pop => "pop",
-            Op::Len => "len",
-            Op::Content => "content",
-            Op::IsFull => "is_full",
-            Op::PopFirst => "pop_front",
-        }
-    }
-
-    fn parse(text: &str) -> Op {
-        let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("`{text}` is not a number"));
-        let (letter, rest) = text.split_at(1);
-        match letter {
-            "i" => {
-                let (key, value) = rest.split_once('=').expect("an insertion is iKEY=VALUE");
-                Op::Insert(number(key), number(value))
-            }
-            "g" => Op::Get(number(rest)),
-            "r" => Op::Remove(number(rest)),
-            "p" => Op::Push(number(rest)),
-            "o" => Op::Pop,
-            "l" => Op::Len,
-            "c" => Op::Content,
-            "f" => Op::IsFull,
-            "h" => Op::PopFirst,
-            _ => panic!("`{text}` is not an operation"),
-        }
-    }
-}
-
-/// The operations of one argument.
-fn ops(text: &str) -> Vec<Op> {
-    let repeated = |word: &str| {
-        let digits = word.chars().take_while(char::is_ascii_digit).count();
-        let count = word[..digits].parse().unwrap_or(1);
-        std::iter::repeat_n(Op::parse(&word[digits..]), count).collect::<Vec<_>>()
-    };
-    text.split_whitespace().flat_map(repeated).collect()
-}
+use operations::{Op, ops};
 
 trait Structure: Send + Sync {
     fn apply(&self, op: Op) -> String;
@@ -145,26 +89,23 @@ macro_rules! map {
     };
 }
 
-map!(
-    Skip,
-    crossbeam_skiplist::SkipMap<u32, u32>,
-    |m, k, v| *m.insert(k, v).value(),
-    m.get(&k).map(|e| *e.value()),
-    m.remove(&k).map(|e| *e.value()),
-    m.len(),
-    m.iter().map(|e| (*e.key(), *e.value())).collect(),
-    m.pop_front().map(|e| *e.key())
-);
-map!(
-    SkipMended,
-    crossbeam_skiplist_mended::SkipMap<u32, u32>,
-    |m, k, v| *m.insert(k, v).value(),
-    m.get(&k).map(|e| *e.value()),
-    m.remove(&k).map(|e| *e.value()),
-    m.len(),
-    m.iter().map(|e| (*e.key(), *e.value())).collect(),
-    m.pop_front().map(|e| *e.key())
-);
+macro_rules! skip_map {
+    ($name:ident, $type:ty) => {
+        map!(
+            $name,
+            $type,
+            |m, k, v| *m.insert(k, v).value(),
+            m.get(&k).map(|e| *e.value()),
+            m.remove(&k).map(|e| *e.value()),
+            m.len(),
+            m.iter().map(|e| (*e.key(), *e.value())).collect(),
+            m.pop_front().map(|e| *e.key())
+        );
+    };
+}
+
+skip_map!(Skip, crossbeam_skiplist::SkipMap<u32, u32>);
+skip_map!(SkipMended, crossbeam_skiplist_mended::SkipMap<u32, u32>);
 map!(
     Dash,
     dashmap::DashMap<u32, u32>,

@@ -4,11 +4,13 @@
 //! - how often plain runs show the bug, and how many schedules `selvedge test` needs until it has
 //!   confirmed it, beside strategies of `selvedge explore` by themselves: medians and means over seeds, the
 //!   geometric mean over the programs that all of them find, and what was confirmed in the fixed twins (nothing,
-//!   or this fails). A program that names sizes in its head is measured in each of them. `--schedules` measures
-//!   this table only;
+//!   or this fails), and where `test` takes more than twice the schedules of the best strategy. A program that names
+//!   sizes in its head is measured in each of them, with `--quick` in the least and the largest. `--schedules`
+//!   measures this table only;
 //! - as in section 6.4 of Park's *Active testing*: how likely each variant of DeadlockFuzzer creates the
 //!   predicted deadlocks, how often it thrashes, and what it costs;
-//! - schedules per second from the fork server, and with one `exec` per schedule.
+//! - schedules per second from the fork server, with one `exec` per schedule, and plain processes of the program
+//!   without Selvedge, for few and for many threads.
 
 mod schedules;
 mod speed;
@@ -25,12 +27,18 @@ type Result<T> = std::result::Result<T, String>;
 struct Effort {
     plain: u32,
     seeds: u64,
+    /// Seeds of the fixed twins.
+    twins: u64,
+    /// Whether programs are measured in every size.
+    sizes: bool,
     schedules: u64,
     executions: u64,
 }
 
-const FULL: Effort = Effort { plain: 1_000, seeds: 20, schedules: 300, executions: 100 };
-const QUICK: Effort = Effort { plain: 100, seeds: 5, schedules: 150, executions: 20 };
+const FULL: Effort =
+    Effort { plain: 1_000, seeds: 20, twins: 3, sizes: true, schedules: 300, executions: 100 };
+const QUICK: Effort =
+    Effort { plain: 20, seeds: 3, twins: 1, sizes: false, schedules: 100, executions: 20 };
 
 /// Where everything is.
 struct Workshop {
@@ -68,7 +76,7 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
 fn measure(effort: Effort, (names, sizes): (&[&str], Option<&[&str]>), only: bool) -> Result<bool> {
     let workshop = Workshop::new()?;
     let all: Vec<Program> =
-        programs(names)?.into_iter().flat_map(|program| program.in_sizes(sizes)).collect();
+        programs(names)?.into_iter().flat_map(|p| p.in_sizes(sizes, effort.sizes)).collect();
     let honest = schedules::measure(&workshop, &all, effort)?;
     if !only {
         variants::measure(&workshop, effort)?;
@@ -175,14 +183,19 @@ impl Workshop {
 }
 
 impl Program {
-    /// The program in every size that its head names, of those that are wanted.
-    fn in_sizes(self, wanted: Option<&[&str]>) -> Vec<Program> {
+    /// The program in every size that its head names, of those that are wanted; if `all` is not, in the least and the
+    /// largest.
+    fn in_sizes(self, wanted: Option<&[&str]>, all: bool) -> Vec<Program> {
         let text = std::fs::read_to_string(&self.source).unwrap_or_default();
         let Some(line) = text.lines().find_map(|line| line.strip_prefix("// Sizes: ")) else {
             return vec![self];
         };
         let sizes = line.split_whitespace().filter(|s| wanted.is_none_or(|w| w.contains(s)));
-        sizes.map(|size| Program { size: Some(size.to_owned()), ..self.clone() }).collect()
+        let sizes: Vec<&str> = sizes.collect();
+        let is_end = |at: usize| at == 0 || at + 1 == sizes.len();
+        let chosen = sizes.iter().enumerate().filter(|(at, _)| all || is_end(*at));
+        let sized = |size: &str| Program { size: Some(size.to_owned()), ..self.clone() };
+        chosen.map(|(_, size)| sized(size)).collect()
     }
 
     /// What it is called in a table.

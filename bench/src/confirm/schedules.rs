@@ -14,7 +14,7 @@ const FAILURES: [&str; 5] = ["assertion", "crash", "hang", "deadlock", "misuse"]
 
 /// Prints the table; whether every bug was confirmed, no twin was, and no plain run failed.
 pub(super) fn measure(workshop: &Workshop, programs: &[Program], effort: Effort) -> Result<bool> {
-    let Effort { plain, seeds, schedules, .. } = effort;
+    let Effort { plain, seeds, twins, schedules, .. } = effort;
     println!(
         "Schedules until the bug is confirmed: median and mean over {seeds} seeds, and how many of them found it \
          within {schedules}.\nplain: failures of {plain} runs without Selvedge. twin: findings confirmed in \
@@ -34,7 +34,7 @@ pub(super) fn measure(workshop: &Workshop, programs: &[Program], effort: Effort)
             cells.push(cell(seeds, once)?);
         }
         let fixed = workshop.instrumented(program, true)?;
-        let twin = (0..seeds.min(3))
+        let twin = (0..twins.min(seeds))
             .map(|seed| twin(workshop, (&fixed, program), seed, schedules))
             .sum::<Result<usize>>()?;
         honest &= failures == 0 && twin == 0 && cells[0].found > 0;
@@ -44,6 +44,7 @@ pub(super) fn measure(workshop: &Workshop, programs: &[Program], effort: Effort)
         rows.push(cells);
     }
     geometric_means(&rows, seeds);
+    worse_than_a_part(programs, &rows);
     println!(
         "\n(the command: cargo xtask bench confirm [--quick] [--seeds=N] [--sizes=N,…] [PROGRAM…])\n"
     );
@@ -63,6 +64,25 @@ fn geometric_means(rows: &[Vec<Cell>], seeds: u64) {
     };
     let means: String = (0..=STRATEGIES.len()).map(|c| format!(" {:>16.1}", mean(c))).collect();
     println!("geometric mean over {:<3}   {means}", common.len());
+}
+
+/// Names the programs on which `test` takes more than twice the schedules of the best strategy by itself.
+fn worse_than_a_part(programs: &[Program], rows: &[Vec<Cell>]) {
+    let medians = |row: &[Cell]| row.iter().filter_map(|c| c.median).min();
+    let mut worse = Vec::new();
+    for (program, row) in programs.iter().zip(rows) {
+        let Some(best) = medians(&row[1..]) else { continue };
+        match row[0].median {
+            Some(test) if test <= 2 * best => {}
+            Some(test) => worse.push(format!("{} ({test} against {best})", program.title())),
+            None => worse.push(format!("{} (never against {best})", program.title())),
+        }
+    }
+    if worse.is_empty() {
+        println!("`test` never takes more than twice the schedules of the best strategy by itself");
+    } else {
+        println!("more than twice the best strategy by itself: {}", worse.join(", "));
+    }
 }
 
 struct Cell {

@@ -1,26 +1,38 @@
 //! Schedules per second.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use selvedge_explore::{Budget, RandomWalk};
 use selvedge_runtime::{Controlled, Libraries, Settings};
 
-use super::{Effort, Result, Workshop, programs};
+use super::{Effort, Program, Result, Workshop, programs};
 
 const PROGRAMS: [&str; 4] = ["counter", "bluetooth", "three_locks", "string_buffer"];
 
+/// A program with any number of threads, and these numbers.
+const FAMILY: &str = "two_stage";
+const SIZES: [&str; 3] = ["3", "20", "100"];
+
 /// Prints the table.
 pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
-    println!("Schedules per second, random walk, one core.\n");
-    println!("{:16} {:>12} {:>12} {:>8}", "program", "fork server", "exec each", "ratio");
+    println!(
+        "Schedules per second, random walk, one core. plain: processes of the program without Selvedge, started one \
+         after the other; over plain: fork server over them.\n"
+    );
+    println!(
+        "{:16} {:>12} {:>12} {:>8} {:>10} {:>11}",
+        "program", "fork server", "exec each", "ratio", "plain", "over plain"
+    );
     let libraries = Libraries::install(&workshop.directory).map_err(|e| e.to_string())?;
-    for program in programs(&PROGRAMS)? {
+    let family = programs(&[FAMILY])?.into_iter().flat_map(|p| p.in_sizes(Some(&SIZES), true));
+    for program in programs(&PROGRAMS)?.into_iter().chain(family) {
         let file = workshop.instrumented(&program, true)?;
         let rate = |fork: bool, schedules: u64| -> Result<f64> {
-            let none: [&str; 0] = [];
             let settings = Settings { fork, ..Settings::default() };
-            let mut controlled =
-                Controlled::new(&file, none, &libraries, settings).map_err(|e| e.to_string())?;
+            let mut controlled = Controlled::new(&file, &program.size, &libraries, settings)
+                .map_err(|e| e.to_string())?;
             let (mut walk, mut budget) = (RandomWalk::default(), Budget::new(1, schedules + 1));
             let mut begin = Instant::now();
             while budget.begin(&mut walk) {
@@ -34,8 +46,26 @@ pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
         };
         let forked = rate(true, effort.executions * 10)?;
         let started = rate(false, effort.executions * 2)?;
-        println!("{:16} {forked:>12.0} {started:>12.0} {:>8.1}", program.name, forked / started);
+        let plain = plain(&workshop.plain(&program)?, &program, effort.executions * 2)?;
+        println!(
+            "{:16} {forked:>12.0} {started:>12.0} {:>8.1} {plain:>10.0} {:>11.2}",
+            program.title(),
+            forked / started,
+            forked / plain
+        );
     }
     println!();
     Ok(())
+}
+
+/// Plain processes per second.
+fn plain(file: &Path, program: &Program, runs: u64) -> Result<f64> {
+    let begin = Instant::now();
+    for _ in 0..runs {
+        let mut command = Command::new(file);
+        command.args(&program.size).stdin(Stdio::null()).stdout(Stdio::null());
+        // A program with a bug may fail; it is the process that is measured.
+        command.stderr(Stdio::null()).status().map_err(|e| e.to_string())?;
+    }
+    Ok(runs as f64 / begin.elapsed().as_secs_f64())
 }

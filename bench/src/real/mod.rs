@@ -9,6 +9,7 @@ mod atomicity;
 mod compressors;
 mod crates;
 mod determinism;
+mod lincheck;
 mod memcached;
 mod source;
 mod structures;
@@ -206,6 +207,7 @@ fn tasks() -> Vec<Task> {
     list.push(("structures, known errors".into(), Box::new(structures::known)));
     list.push(("structures of today".into(), Box::new(structures::today)));
     list.push(("structures, open".into(), Box::new(structures::open)));
+    list.push(("structures, known errors, by lincheck".into(), Box::new(lincheck::known)));
     list.push(("rayon sum".into(), Box::new(determinism::rayon_sum)));
     for (name, version) in crates::CRATES {
         list.push((name.into(), Box::new(move |w| crates::test(w, name, version))));

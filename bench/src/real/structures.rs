@@ -20,21 +20,21 @@ const SCENARIOS: u64 = 8;
 const FEWER: &str = "150";
 
 /// In which file of which crate which text becomes which other.
-struct Mend {
-    package: &'static str,
-    version: &'static str,
-    file: &'static str,
-    edits: &'static [(&'static str, &'static str)],
+pub(super) struct Edit {
+    pub(super) package: &'static str,
+    pub(super) version: &'static str,
+    pub(super) file: &'static str,
+    pub(super) texts: &'static [(&'static str, &'static str)],
 }
 
-const MENDS: [Mend; 2] = [
+pub(super) const MENDS: [Edit; 2] = [
     // Only who marks a node has removed it (pull request 1143), and a node is replaced by one that is already linked
     // (pull request 1101).
-    Mend {
+    Edit {
         package: "crossbeam-skiplist",
         version: "0.1.3",
         file: "src/base.rs",
-        edits: &[
+        texts: &[
             // Only dependencies from a registry may do what a lint denies.
             (
                 "//! A lock-free skip list. See [`SkipList`].\n",
@@ -65,11 +65,11 @@ const MENDS: [Mend; 2] = [
         ],
     },
     // A place that is taken but not yet left free is waited for (issue 583 has no fix in any version).
-    Mend {
+    Edit {
         package: "heapless",
         version: "0.9.3",
         file: "src/mpmc.rs",
-        edits: &[
+        texts: &[
             ("&self.dequeue_pos, self.mask()", "&self.dequeue_pos, &self.enqueue_pos, self.mask()"),
             (
                 "                &self.enqueue_pos,\n                self.mask(),\n",
@@ -103,20 +103,20 @@ const MENDS: [Mend; 2] = [
 ];
 
 /// Operations that are not atomic, by the scenario that shows it.
-struct Known {
-    what: &'static str,
+pub(super) struct Known {
+    pub(super) what: &'static str,
     /// The structure with the error.
-    wrong: &'static str,
+    pub(super) wrong: &'static str,
     /// Without it, if anything was mended.
-    mended: Option<&'static str>,
+    pub(super) mended: Option<&'static str>,
     strategy: &'static str,
-    scenario: &'static [&'static str],
+    pub(super) scenario: &'static [&'static str],
     /// The operation whose result no serial order gives.
     operation: &'static str,
 }
 
 /// Errors that users found.
-const KNOWN: [Known; 4] = [
+pub(super) const KNOWN: [Known; 4] = [
     Known {
         what: "skiplist 1143: both removes",
         wrong: "skiplist",
@@ -237,7 +237,8 @@ fn harness(workshop: &Workshop) -> Result<PathBuf> {
     let text = |e: std::io::Error| e.to_string();
     let directory = workshop.directory.join("structures");
     for mend in &MENDS {
-        mended(workshop, mend, &directory.join(mend.package))?;
+        let of = (mend.package, mend.version);
+        edited(workshop, of, [mend], &directory.join(mend.package))?;
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let selvedge = here.join("../crates/selvedge").canonicalize().map_err(text)?;
@@ -254,31 +255,42 @@ fn harness(workshop: &Workshop) -> Result<PathBuf> {
     );
     fs::create_dir_all(directory.join("src")).map_err(text)?;
     fs::write(directory.join("Cargo.toml"), manifest).map_err(text)?;
-    fs::copy(here.join("atomicity/structures.rs"), directory.join("src/main.rs")).map_err(text)?;
+    for (from, to) in [("structures.rs", "main.rs"), ("operations.rs", "operations.rs")] {
+        let from = here.join("atomicity").join(from);
+        fs::copy(from, directory.join("src").join(to)).map_err(text)?;
+    }
     let mut cargo = Command::new(workshop.selvedge.with_file_name("cargo-selvedge"));
     cargo.args(["selvedge", "build", "--quiet"]).current_dir(&directory);
     succeed(cargo.env_remove("CARGO").env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS"))?;
     Ok(directory.join("target/selvedge/x86_64-unknown-linux-gnu/debug/structures"))
 }
 
-/// A copy of a crate with its error mended.
-fn mended(workshop: &Workshop, mend: &Mend, to: &Path) -> Result<()> {
+/// A copy of a crate's source in which some texts are others.
+pub(super) fn edited<'a>(
+    workshop: &Workshop,
+    (package, version): (&str, &str),
+    edits: impl IntoIterator<Item = &'a Edit>,
+    to: &Path,
+) -> Result<()> {
     let text = |e: std::io::Error| e.to_string();
-    let original = vendored(workshop, mend.package, mend.version)?;
+    let original = vendored(workshop, package, version)?;
     if to.exists() {
         fs::remove_dir_all(to).map_err(text)?;
     }
     fs::create_dir_all(to.parent().ok_or("no directory")?).map_err(text)?;
     succeed(Command::new("cp").arg("-r").arg(&original).arg(to))?;
-    let file = to.join(mend.file);
-    let mut source = fs::read_to_string(&file).map_err(text)?;
-    for (before, after) in mend.edits {
-        if source.matches(before).count() != 1 {
-            return Err(format!("{}: `{before}` must occur exactly once", file.display()));
+    for edit in edits {
+        let file = to.join(edit.file);
+        let mut source = fs::read_to_string(&file).map_err(text)?;
+        for (before, after) in edit.texts {
+            if !source.contains(before) {
+                return Err(format!("{}: `{before}` does not occur", file.display()));
+            }
+            source = source.replace(before, after);
         }
-        source = source.replace(before, after);
+        fs::write(&file, source).map_err(text)?;
     }
-    fs::write(&file, source).map_err(text)
+    Ok(())
 }
 
 /// What `selvedge explore` reports of a scenario.

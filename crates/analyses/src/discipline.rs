@@ -131,7 +131,7 @@ impl Checker {
         }
         self.held.on_event(event);
         if self.devices.on_event(event) {
-            self.log.push(event);
+            self.log.push(self.devices.now(), event);
         }
         Vec::new()
     }

@@ -37,16 +37,14 @@
 //! dependencies since there was last one thread alone, and for each of them those stretches between
 //! forks and joins of its thread that may matter; not the length of the trace.
 
-mod cycles;
-
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use selvedge_model::{
-    Epoch, Event, Finding, Findings, Held, Kind, LockId, Mode, Op, Place, Role, SiteId, Status,
-    Subject, Target, ThreadId, VectorClock, Waiter,
+    Epoch, Event, Findings, Held, LockId, Mode, Op, SiteId, ThreadId, VectorClock,
 };
 
+use crate::common::cycles::{self, Dependency};
 use crate::common::held::{HeldLocks, LockSet};
 use crate::common::order::{Edges, Order};
 use crate::entry::{Accesses, Entry, Needs, Purpose};
@@ -65,22 +63,10 @@ pub struct Goodlock {
     lives: Lives,
     /// The current moment of each thread, once a dependency has asked for it.
     moments: Vec<Option<Arc<Moment>>>,
-    dependencies: Vec<Dependency>,
+    dependencies: Vec<Dependency<Arc<Moment>>>,
     numbers: FxHashMap<(ThreadId, LockSet, LockId, Mode, SiteId), usize>,
     max_steps: u64,
     cut_short: u64,
-}
-
-/// An element of the lock dependency relation.
-#[derive(Debug)]
-struct Dependency {
-    thread: ThreadId,
-    /// The locks held, with the sites of their acquisition.
-    holds: LockSet,
-    wants: Held,
-    /// When it occurred; occurrences that are ordered with more than another one is are left out.
-    // invariant: not empty, in the order of the thread.
-    moments: Vec<Arc<Moment>>,
 }
 
 /// A stretch of a thread's life between its forks and joins.
@@ -90,12 +76,14 @@ struct Moment {
     knows: VectorClock,
 }
 
-impl Moment {
-    /// Whether neither is ordered before the other by fork and join.
-    fn concurrent(&self, other: &Moment) -> bool {
+impl cycles::Moment for Arc<Moment> {
+    /// Whether neither is ordered before the other by fork and join. A thread is ordered with itself.
+    fn concurrent(&self, other: &Arc<Moment>) -> bool {
         !other.knows.contains(self.epoch) && !self.knows.contains(other.epoch)
     }
+}
 
+impl Moment {
     /// Whether what is concurrent with `earlier`, of the same thread, is concurrent with `self`: only
     /// forks lie between the two, so nothing more is ordered before.
     fn covers(&self, earlier: &Moment) -> bool {
@@ -172,38 +160,11 @@ impl Goodlock {
     /// Reports the cycles of the relation and empties it.
     fn report_cycles(&mut self, out: &mut Findings) {
         let complete = cycles::search(&self.dependencies, &self.held, self.max_steps, |cycle| {
-            out.report(self.finding(cycle));
+            out.report(cycles::finding(NAME, cycle, &self.held));
         });
         self.cut_short += u64::from(!complete);
         self.dependencies.clear();
         self.numbers.clear();
-    }
-
-    fn finding(&self, cycle: &[&Dependency]) -> Finding {
-        let waiters: Vec<Waiter> = cycle
-            .iter()
-            .map(|d| Waiter {
-                thread: d.thread,
-                holds: self.held.locks(d.holds).to_vec(),
-                wants: d.wants,
-            })
-            .collect();
-        let place = |w: &Waiter| Place {
-            thread: w.thread,
-            site: w.wants.site,
-            role: Role::Acquire(w.wants.lock),
-            held: w.holds.clone(),
-        };
-        Finding {
-            kind: Kind::Deadlock,
-            status: Status::Predicted,
-            verdict: None,
-            analyses: vec![NAME],
-            subject: Subject::Locks(waiters.iter().map(|w| w.wants.lock).collect()),
-            places: waiters.iter().map(place).collect(),
-            target: Some(Target::Deadlock(waiters)),
-            occurrences: 1,
-        }
     }
 }
 

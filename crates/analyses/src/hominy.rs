@@ -31,7 +31,7 @@
 mod tables;
 
 use selvedge_model::{
-    Access, AtomicOp, Epoch, Event, Findings, LockId, Op, Range, Role, SiteId, ThreadId,
+    Access, AtomicOp, Event, Findings, LockId, Op, Range, Role, SiteId, ThreadId,
 };
 use selvedge_specs::discipline::canon::{Folded, Open, SequenceId, Sequences};
 use selvedge_specs::discipline::{DeviceKind, Step};
@@ -45,7 +45,7 @@ use crate::common::paths::{Edge, Log};
 use crate::common::shadow::Shadow;
 use crate::fasttrack::{self, Mark, Race};
 use crate::{Analysis, Bound};
-use tables::{Places, Transitions};
+use tables::{Numbers, Places, Transitions};
 
 /// A discipline has at most so many steps.
 pub const STEPS: usize = 32;
@@ -67,6 +67,19 @@ pub struct Instance {
     pub accesses: u64,
 }
 
+/// An instance whose history has ended; [`Inference::instance`] says what is known of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub struct Ended {
+    pub bytes: Range,
+    pub story: StoryId,
+    pub accesses: u64,
+}
+
+/// All that is known of an instance, but for where it is and how often it was accessed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct StoryId(u32);
+
 /// An access of an instance.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
@@ -77,27 +90,68 @@ pub struct Seen {
     pub locks: Vec<LockId>,
 }
 
+/// Accesses that a front end did not show, because they change nothing but when the last one was.
+///
+/// An access of the thread that made the last one to the same bytes, under the same locks, may be held back if
+/// it reads or if that thread has written since another one had access: the phase that goes on stays what it
+/// may be, and there is nothing new that the access must follow. Before the next access to these bytes is
+/// shown, atomic ones and freeing included, the last write that was held back and the last read after it have to
+/// be told here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldBack {
+    /// Who made them.
+    pub thread: ThreadId,
+    /// The bytes.
+    pub bytes: Range,
+    /// Whether they are writes.
+    pub write: bool,
+    /// The [moment](Hominy::reached) of the last synchronization of the thread before the last of them.
+    pub moment: u64,
+    /// Where the last one was, if that is known.
+    pub site: Option<SiteId>,
+}
+
+/// One moment of a front end has fewer events than this.
+const EVENTS: u64 = 8;
+
+/// The clock and the stamp that accesses have between a moment and the next one.
+fn end_of(moment: u64) -> u64 {
+    moment * EVENTS + EVENTS - 1
+}
+
 /// The inference.
 #[derive(Debug)]
 pub struct Hominy {
     order: Order,
     held: HeldLocks,
-    memory: Shadow<Cell>,
+    /// Where nothing was accessed there is no cell: structures on the heap have gaps between them.
+    memory: Shadow<Option<Box<Cell>>>,
     races: Vec<Race>,
     inference: Inference,
-    finished: Vec<Instance>,
+    ended: Vec<Ended>,
 }
 
 /// What all variables share.
 #[derive(Debug, Default)]
-struct Inference {
+pub struct Inference {
     devices: Devices,
     log: Log,
     candidates: CandidateSets,
     sequences: Sequences<Raw>,
     transitions: Transitions,
     places: Places,
+    stories: Numbers<Story>,
     cut: u64,
+}
+
+/// What is known of some bytes, as far as many may have it in common.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+struct Story {
+    steps: SequenceId,
+    phase: Phase,
+    places: u32,
+    cut: bool,
+    race: Option<[SiteId; 2]>,
 }
 
 /// A step before locks are chosen.
@@ -114,47 +168,31 @@ enum Raw {
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Cell {
     accesses: Accesses<Mark>,
-    /// The last access: its epoch, whether it wrote, and where it was.
-    last: Option<Last>,
     /// The last write.
     write: Option<Past>,
     /// The last read since of each thread, by thread.
     #[allow(clippy::box_collection)] // One word in a cell, which has no use for three.
     reads: Option<Box<Vec<Past>>>,
-    steps: SequenceId,
-    phase: Phase,
-    places: u32,
+    story: StoryId,
     count: u32,
-    cut: bool,
-    race: Option<[SiteId; 2]>,
 }
 
 /// An access that others may have to follow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Past {
     point: Point,
-    /// The how manieth access it was.
-    number: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Last {
-    epoch: Epoch,
-    site: SiteId,
-    locks: LockSet,
-    wrote: bool,
+    /// Whether it came before the phase that goes on.
+    before: bool,
 }
 
 /// The phase that goes on: what it may still be.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Phase {
     thread: ThreadId,
     /// All accesses so far are of one thread; are reads; are guarded by the candidates.
     local: bool,
     reads: bool,
     guards: Candidates,
-    /// How many accesses came before it.
-    first: u32,
     /// Whether one of its accesses had to follow accesses of other threads from before it; then what
     /// ordered the first of these, and which locks did.
     entered: bool,
@@ -169,7 +207,6 @@ impl Default for Phase {
             local: false,
             reads: false,
             guards: Candidates::NONE,
-            first: 0,
             entered: false,
             before: Transitions::NONE,
             unless: Candidates::NONE,
@@ -189,9 +226,7 @@ impl Phase {
 struct Now {
     thread: ThreadId,
     write: bool,
-    epoch: Epoch,
-    site: SiteId,
-    locks: LockSet,
+    mark: Mark,
 }
 
 impl Default for Hominy {
@@ -202,7 +237,7 @@ impl Default for Hominy {
             memory: Shadow::default(),
             races: Vec::new(),
             inference: Inference::default(),
-            finished: Vec::new(),
+            ended: Vec::new(),
         }
     }
 }
@@ -211,14 +246,22 @@ impl Hominy {
     /// The instances whose memory has been freed or given to something else since the last call; after
     /// [`Analysis::finish`] also all others, by address.
     pub fn take_instances(&mut self) -> Vec<Instance> {
-        std::mem::take(&mut self.finished)
+        let ended = std::mem::take(&mut self.ended);
+        ended.iter().map(|ended| self.inference.instance(ended)).collect()
+    }
+
+    /// The same, with what is known of them, which many have in common.
+    pub fn take_ended(&mut self) -> (Vec<Ended>, &mut Inference) {
+        (std::mem::take(&mut self.ended), &mut self.inference)
     }
 
     /// The execution is over: shows all instances that are left, by address, without collecting them.
-    pub fn drain(&mut self, mut visit: impl FnMut(Instance)) {
+    pub fn drain(&mut self, mut visit: impl FnMut(Ended, &mut Inference)) {
         let Hominy { memory, inference, .. } = self;
         memory.each_with_bytes(|bytes, cell| {
-            inference.instance(bytes, cell).into_iter().for_each(&mut visit);
+            if let Some(ended) = ended(bytes, cell) {
+                visit(ended, inference);
+            }
         });
     }
 
@@ -227,22 +270,42 @@ impl Hominy {
         self.memory.pages()
     }
 
+    /// The front end counts synchronization events itself, and may hold accesses back: those so far go up to
+    /// `moment`, and the last one was this thread's.
+    pub fn reached(&mut self, thread: ThreadId, moment: u64) {
+        self.order.reached(thread, end_of(moment));
+        self.inference.devices.reached(end_of(moment));
+    }
+
+    /// Takes in what the front end has held back, see [`HeldBack`].
+    pub fn held_back(&mut self, last: &HeldBack) {
+        let Hominy { order, memory, .. } = self;
+        let epoch = order.epoch_at(last.thread, end_of(last.moment));
+        let point = Point { thread: last.thread, stamp: end_of(last.moment) };
+        memory.visit(last.bytes, |_, cell| {
+            let Some(cell) = cell.as_mut().filter(|cell| cell.count > 0) else { return };
+            let renewed = |mark: Mark| Mark { epoch, site: last.site.unwrap_or(mark.site), ..mark };
+            cell.accesses.renew(epoch.slot(), last.write, renewed);
+            cell.follow(last.write, point);
+        });
+    }
+
     #[inline]
     fn access(&mut self, event: &Event, access: Access, write: bool) {
         let Hominy { order, held, memory, races, inference, .. } = self;
         let thread = order.thread(event.thread);
         let locks = held.set(event.thread);
-        let epoch = thread.epoch();
-        let now = Now { thread: event.thread, write, epoch, site: event.site, locks };
+        let mark = Mark { epoch: thread.epoch(), site: event.site, locks };
+        let now = Now { thread: event.thread, write, mark };
         memory.visit(access.range(), |bytes, cell| {
+            let cell = &mut **cell.get_or_insert_default();
             if cell.has_seen(now) {
                 return;
             }
-            let mark = Mark { epoch, site: event.site, locks };
             let visit = Visit { mark, clock: thread.clock() };
             let check = if write { Accesses::on_write } else { Accesses::on_read };
             if let Some((earlier, earlier_role)) = check(&mut cell.accesses, visit) {
-                cell.race.get_or_insert([earlier.site, event.site]);
+                inference.raced(cell, [earlier.site, event.site]);
                 races.push(Race { bytes, earlier, earlier_role });
             }
             inference.take(cell, now, held);
@@ -250,15 +313,16 @@ impl Hominy {
     }
 
     fn atomic(&mut self, event: &Event, access: Access, op: AtomicOp) {
-        let Hominy { order, held, memory, races, .. } = self;
+        let Hominy { order, held, memory, races, inference, .. } = self;
         let thread = order.thread(event.thread);
         let locks = held.set(event.thread);
         let mark = Mark { epoch: thread.epoch(), site: event.site, locks };
         let visit = Visit { mark, clock: thread.clock() };
         let check = if op.writes() { Accesses::on_atomic_store } else { Accesses::on_atomic_load };
         memory.visit(access.range(), |bytes, cell| {
+            let cell = &mut **cell.get_or_insert_default();
             if let Some((earlier, earlier_role)) = check(&mut cell.accesses, visit) {
-                cell.race.get_or_insert([earlier.site, event.site]);
+                inference.raced(cell, [earlier.site, event.site]);
                 races.push(Race { bytes, earlier, earlier_role });
             }
         });
@@ -266,16 +330,19 @@ impl Hominy {
 
     /// Ends the instances in a range. To free memory is to write to it.
     fn end(&mut self, event: &Event, range: Range, frees: bool) {
-        let Hominy { order, memory, races, inference, finished, .. } = self;
+        let Hominy { order, memory, races, inference, ended: all, .. } = self;
         let thread = order.thread(event.thread);
         let mark = Mark { epoch: thread.epoch(), site: event.site, locks: LockSet::EMPTY };
         let visit = Visit { mark, clock: thread.clock() };
         memory.forget(range, |bytes, cell| {
-            if frees && let Some((earlier, earlier_role)) = cell.accesses.on_write(visit) {
-                cell.race.get_or_insert([earlier.site, event.site]);
+            if frees
+                && let Some(cell) = cell
+                && let Some((earlier, earlier_role)) = cell.accesses.on_write(visit)
+            {
+                inference.raced(cell, [earlier.site, event.site]);
                 races.push(Race { bytes, earlier, earlier_role });
             }
-            finished.extend(inference.instance(bytes, cell));
+            all.extend(ended(bytes, cell));
         });
     }
 
@@ -307,7 +374,7 @@ impl Hominy {
         };
         self.order.release(event);
         if self.inference.devices.on_event(event) {
-            self.inference.log.push(event);
+            self.inference.log.push(self.inference.devices.now(), event);
         }
         role
     }
@@ -340,8 +407,8 @@ impl Analysis for Hominy {
     }
 
     fn finish(&mut self, _: &mut Findings) {
-        let Hominy { memory, inference, finished, .. } = self;
-        memory.each_with_bytes(|bytes, cell| finished.extend(inference.instance(bytes, cell)));
+        let Hominy { memory, ended: all, .. } = self;
+        memory.each_with_bytes(|bytes, cell| all.extend(ended(bytes, cell)));
     }
 
     fn restart(&mut self) {
@@ -356,16 +423,11 @@ impl Analysis for Hominy {
 }
 
 impl Cell {
-    /// Whether an access changes nothing: the thread made the last one, since then it has released no lock,
-    /// and if it writes now, it wrote then.
+    /// Whether an access changes nothing: the thread made the last one at the same place, since then it has released
+    /// no lock, and if it writes now, it wrote then.
     #[inline]
     fn has_seen(&mut self, now: Now) -> bool {
-        let seen = self.last.is_some_and(|last| {
-            last.epoch == now.epoch
-                && last.site == now.site
-                && last.locks == now.locks
-                && (last.wrote || !now.write)
-        });
+        let seen = self.count > 0 && self.accesses.repeats(&now.mark, now.write);
         self.count += u32::from(seen && self.count < u32::MAX);
         seen
     }
@@ -374,15 +436,19 @@ impl Cell {
     fn must_follow(&self, now: Now) -> Vec<Point> {
         let reads = self.reads.iter().flat_map(|reads| reads.iter()).filter(|_| now.write);
         let all = self.write.iter().chain(reads);
-        let before = |past: &&Past| past.number <= self.phase.first;
-        all.filter(before).map(|p| p.point).filter(|p| p.thread != now.thread).collect()
+        all.filter(|past| past.before).map(|p| p.point).filter(|p| p.thread != now.thread).collect()
     }
 
-    fn remember(&mut self, now: Now, point: Point) {
-        let wrote = now.write || self.last.is_some_and(|l| l.epoch == now.epoch && l.wrote);
-        self.last = Some(Last { epoch: now.epoch, site: now.site, locks: now.locks, wrote });
-        let past = Past { point, number: self.count };
-        if now.write {
+    /// A phase begins.
+    fn begin_phase(&mut self) {
+        let reads = self.reads.iter_mut().flat_map(|reads| reads.iter_mut());
+        self.write.iter_mut().chain(reads).for_each(|past| past.before = true);
+    }
+
+    /// There was an access that later ones may have to follow.
+    fn follow(&mut self, write: bool, point: Point) {
+        let past = Past { point, before: false };
+        if write {
             self.write = Some(past);
             self.reads = None;
             return;
@@ -396,56 +462,70 @@ impl Cell {
 }
 
 impl Inference {
+    /// There was a race, perhaps not the first.
+    fn raced(&mut self, cell: &mut Cell, sites: [SiteId; 2]) {
+        let mut story = self.story(cell.story);
+        story.race.get_or_insert(sites);
+        cell.story = StoryId(self.stories.number(story));
+    }
+
+    fn story(&self, id: StoryId) -> Story {
+        self.stories.get(id.0)
+    }
+
     fn take(&mut self, cell: &mut Cell, now: Now, held: &HeldLocks) {
-        let guards = self.candidates.refine(None, now.locks, now.write, held);
-        cell.places = self.places.with(cell.places, now.thread, now.site, guards);
+        let Mark { site, locks, .. } = now.mark;
+        let guards = self.candidates.refine(None, locks, now.write, held);
+        let mut story = self.story(cell.story);
+        story.places = self.places.with(story.places, now.thread, site, guards);
         cell.count = cell.count.saturating_add(1);
-        if cell.race.is_none() && !cell.cut {
-            let phase = cell.phase;
+        if story.race.is_none() && !story.cut {
+            let phase = story.phase;
             let goes_on = Phase {
                 local: phase.local && phase.thread == now.thread,
                 reads: phase.reads && !now.write,
                 guards: match phase.guards {
                     Candidates::NONE => Candidates::NONE,
-                    old => self.candidates.refine(Some(old), now.locks, now.write, held),
+                    old => self.candidates.refine(Some(old), locks, now.write, held),
                 },
                 ..phase
             };
             if goes_on.is_possible() {
-                cell.phase = goes_on;
+                story.phase = goes_on;
             } else {
-                cell.steps = self.with_phase(cell.steps, &phase);
-                cell.phase = Phase {
+                cell.begin_phase();
+                story.steps = self.with_phase(story.steps, &phase);
+                story.phase = Phase {
                     thread: now.thread,
                     local: true,
                     reads: !now.write,
                     guards,
-                    first: cell.count - 1,
                     ..Phase::default()
                 };
             }
-            let known = cell.phase.entered || cell.phase.first == 0 || self.enter(cell, now);
-            cell.cut = !known || self.sequences.len(cell.steps) > STEPS;
-            self.cut += u64::from(cell.cut);
+            let known = story.phase.entered || self.enter(cell, &mut story.phase, now);
+            story.cut = !known || self.sequences.len(story.steps) > STEPS;
+            self.cut += u64::from(story.cut);
         }
-        cell.remember(now, self.devices.point(now.thread));
+        cell.story = StoryId(self.stories.number(story));
+        cell.follow(now.write, self.devices.point(now.thread));
     }
 
     /// Asks what ordered an access behind those from before the phase, if there are any that it must follow;
     /// false if that is not known.
-    fn enter(&mut self, cell: &mut Cell, now: Now) -> bool {
+    fn enter(&mut self, cell: &Cell, phase: &mut Phase, now: Now) -> bool {
         let from = cell.must_follow(now);
         if from.is_empty() {
             return true;
         }
         let Some(before) = self.orders(&from, now.thread) else { return false };
-        let mut unless = self.candidates.locks(cell.phase.guards).to_vec();
+        let mut unless = self.candidates.locks(phase.guards).to_vec();
         unless.retain(|&lock| {
             from.iter().all(|&p| self.devices.by(Device::Lock(lock), p, now.thread))
         });
-        cell.phase.entered = true;
-        cell.phase.before = self.transitions.number(before);
-        cell.phase.unless = self.candidates.number(unless);
+        phase.entered = true;
+        phase.before = self.transitions.number(before);
+        phase.unless = self.candidates.number(unless);
         true
     }
 
@@ -504,11 +584,10 @@ impl Inference {
         self.candidates.number(locks)
     }
 
-    fn instance(&mut self, bytes: Range, cell: &Cell) -> Option<Instance> {
-        cell.last?;
-        let raced = cell.race.is_some();
-        let steps =
-            if cell.cut || raced { cell.steps } else { self.with_phase(cell.steps, &cell.phase) };
+    /// What is known of an instance.
+    pub fn instance(&mut self, ended: &Ended) -> Instance {
+        let Story { steps, phase, places, cut, race } = self.story(ended.story);
+        let steps = if cut || race.is_some() { steps } else { self.with_phase(steps, &phase) };
         let mut parts = self.sequences.items(steps);
         parts.truncate(STEPS);
         let steps = parts.into_iter().map(|part| match part {
@@ -518,19 +597,13 @@ impl Inference {
             }
         });
         let steps = steps.collect();
-        let places = self.places.all(cell.places).into_iter().map(|(thread, site, locks)| Seen {
+        let places = self.places.all(places).into_iter().map(|(thread, site, locks)| Seen {
             thread,
             site,
             locks: self.candidates.locks(locks).to_vec(),
         });
-        Some(Instance {
-            bytes,
-            steps,
-            cut: cell.cut,
-            race: cell.race,
-            places: places.collect(),
-            accesses: u64::from(cell.count),
-        })
+        let (bytes, accesses) = (ended.bytes, ended.accesses);
+        Instance { bytes, steps, cut, race, places: places.collect(), accesses }
     }
 
     fn open(&self, raw: Raw) -> Open<Device> {
@@ -549,6 +622,12 @@ impl Inference {
         };
         Open { step, unless }
     }
+}
+
+/// The instance at some bytes, if they were accessed.
+fn ended(bytes: Range, cell: &Option<Box<Cell>>) -> Option<Ended> {
+    let cell = cell.as_ref().filter(|cell| cell.count > 0)?;
+    Some(Ended { bytes, story: cell.story, accesses: u64::from(cell.count) })
 }
 
 fn kind(device: Device) -> DeviceKind {

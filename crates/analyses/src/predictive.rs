@@ -1,4 +1,4 @@
-//! Sync-preserving races: data races that another order of the same events shows, each with that order.
+//! Sync-preserving races and deadlocks: those that another order of the same events shows, each with that order.
 //!
 //! Mathur, Pavlogiannis and Viswanathan, "Optimal Prediction of Synchronization-Preserving Races" (POPL 2021). A
 //! *reordering* of an execution has a beginning of each thread; every read in it sees the write that it saw in
@@ -12,24 +12,29 @@
 //! How: as algorithm 1 of the paper. For each pair of threads and kinds of accesses to a byte, ideals only grow,
 //! so an access that is in one ideal need not be looked at again.
 //!
+//! Deadlocks are in [`deadlocks`].
+//!
 //! Deviations. Starting a thread precedes the thread, and its end precedes joining it. What is not a lock or
 //! memory keeps its order: each use of a semaphore or condition variable comes after those before it, and leaving
 //! a barrier after every arrival. Two readers of a reader-writer lock do not exclude each other. Atomic accesses
 //! are read and written like memory, and race with nothing. Allocating or freeing memory forgets its past.
 //!
-//! Guarantee: every race that is reported has a [`Witness`], an order of events of this execution that a program
+//! Guarantee: every race and every deadlock that is reported has a [`Witness`], an order of events of this execution that a program
 //! which decides by what its reads see can show. Of each later access and each thread and kind of earlier ones,
 //! exactly those with a sync-preserving race are reported, with the earliest access that makes one, unless one
 //! byte has more than [`MAX_PAST`] accesses of a thread and kind; [`Analysis::bound`] says so. A program that decides
 //! by what is not in the trace, such as a lock that it could not get at once, may do something else.
 //!
-//! Cost: O(threads) per event, and O(acquisitions) for each pair of threads that share a byte.
+//! Cost: O(threads) per event, O(acquisitions) for each pair of threads that share a byte, and for each circle of locks.
+
+mod deadlocks;
 
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use selvedge_model::{
-    Access, BarrierId, CondId, Event, Findings, LockId, Mode, Op, SemaphoreId, SiteId, ThreadId,
+    Access, BarrierId, CondId, Event, Findings, Held, LockId, Mode, Op, SemaphoreId, SiteId,
+    ThreadId,
 };
 
 use crate::common::held::{HeldLocks, LockSet};
@@ -41,6 +46,8 @@ use crate::{Analysis, Bound};
 
 /// How many accesses to a byte by one thread are remembered, reads and writes each.
 pub const MAX_PAST: usize = 1024;
+
+use deadlocks::Deadlocks;
 
 const NAME: &str = "predictive";
 
@@ -167,6 +174,7 @@ pub struct Predictive {
     conditions: FxHashMap<CondId, Beginning>,
     events: u64,
     witnesses: Vec<Witness>,
+    deadlocks: Deadlocks,
     forgotten: u64,
 }
 
@@ -198,11 +206,23 @@ impl Analysis for Predictive {
             | allocation!()
             | regions!()
             | Op::Fence(_) => {
+                if let Op::Acquire(lock, mode) = event.op {
+                    let wants = Held { lock, mode, site: event.site };
+                    self.deadlocks.acquire(thread, wants, &self.held, past);
+                }
                 past[thread.index()] += 1;
                 self.synchronizes(event);
             }
         }
         self.held.on_event(event);
+    }
+
+    fn finish(&mut self, out: &mut Findings) {
+        let Predictive { deadlocks, held, threads, witnesses, .. } = self;
+        deadlocks.report(held, threads, |finding, witness| {
+            witnesses.push(witness);
+            out.report(finding);
+        });
     }
 
     fn restart(&mut self) {
@@ -214,11 +234,12 @@ impl Analysis for Predictive {
     }
 
     fn bound(&self) -> Option<Bound> {
-        (self.forgotten > 0).then_some(Bound {
+        let accesses = (self.forgotten > 0).then_some(Bound {
             what: "past accesses of one thread to one byte are remembered",
             limit: MAX_PAST as u64,
             exceeded: self.forgotten,
-        })
+        });
+        accesses.or_else(|| self.deadlocks.bound())
     }
 }
 
@@ -314,9 +335,9 @@ impl Predictive {
                     continue;
                 }
                 reported.push(earlier.site);
-                let sites = [earlier.site, now.access.site];
+                let sites = vec![earlier.site, now.access.site];
                 if witnesses.iter().all(|w| w.sites != sites) {
-                    let threads = [earlier.thread, now.access.thread];
+                    let threads = vec![earlier.thread, now.access.thread];
                     witnesses.push(Witness { sites, before, threads });
                 }
                 past::report(NAME, bytes, [earlier, now.access], held, out);
@@ -374,7 +395,9 @@ impl Variable {
 pub const ENTRY: Entry = Entry {
     needs: Needs::Accesses,
     atomics: true,
-    ..Entry::of(NAME, "data races that another order of the same events is known to show", || {
-        Box::<Predictive>::default()
-    })
+    ..Entry::of(
+        NAME,
+        "races and deadlocks that another order of the same events is known to show",
+        || Box::<Predictive>::default(),
+    )
 };

@@ -342,3 +342,23 @@ fn locked_code_may_be_taken_for_atomic() {
     let found = text(&["--lock-regions"]);
     assert!(found.contains("atomicity violation in `code locked at a.c:2`"), "{found}");
 }
+
+#[test]
+fn a_deadlock_is_proved_by_an_order_that_shows_it() {
+    let scratch = Scratch::new("proved");
+    let start = "T0|fork(T1)|m:1\nT0|fork(T2)|m:2\n";
+    let first = "T1|acq(a)|x:1\nT1|acq(b)|x:2\nT1|rel(b)|x:3\nT1|rel(a)|x:4\n";
+    let second = "T2|acq(b)|x:5\nT2|acq(a)|x:6\nT2|rel(a)|x:7\nT2|rel(b)|x:8\n";
+    scratch.file("t.std", format!("{start}{first}{second}"));
+    insta::assert_snapshot!(shown(&run(
+        &scratch.0,
+        &["check", "--analyses", "predictive", "t.std"]
+    )));
+    // Here one thread reads what the other one wrote after it had released the locks.
+    let between = "T1|w(v)|x:9\nT2|r(v)|x:10\n";
+    scratch.file("ordered.std", format!("{start}{first}{between}{second}"));
+    let clean = run(&scratch.0, &["check", "--analyses", "predictive", "ordered.std"]);
+    assert!(!stdout(&clean).contains("deadlock"), "{}", stdout(&clean));
+    let guessed = run(&scratch.0, &["check", "--analyses", "deadlocks", "ordered.std"]);
+    assert!(stdout(&guessed).contains("deadlock"), "{}", stdout(&guessed));
+}

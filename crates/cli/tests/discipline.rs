@@ -273,6 +273,35 @@ fn boundary_rows_repeat_a_pattern_with_the_barrier() {
 }
 
 #[test]
+fn accesses_that_are_held_back_decide_what_ordered() {
+    let project = Project::new("discipline-handed-late");
+    project.build("discipline/handed_late.c", &["-pthread"]);
+    let document = infer(&project, &[]);
+    let expected = "thread-local; via semaphore late; join";
+    assert_eq!(of(&document, "shared")["discipline"], expected);
+}
+
+/// Of the accesses to a row that one thread has for itself, the same number is sent in few and in many iterations.
+#[test]
+fn what_a_thread_does_again_stays_in_the_program() {
+    const SIDE: u64 = 40;
+    let events = |iterations: u64| {
+        let project = Project::new(&format!("discipline-sor-{iterations}"));
+        let sizes = [("ROWS", SIDE), ("COLUMNS", SIDE), ("ITERATIONS", iterations)];
+        let sizes = sizes.map(|(name, size)| format!("-D{name}={size}"));
+        let options: Vec<&str> = ["-pthread"].into_iter().chain(sizes.iter().map(|s| &**s)).collect();
+        project.build("discipline/sor.c", &options);
+        let document = infer(&project, &[]);
+        document["stats"]["events"].as_u64().expect("a number")
+    };
+    let (few, many) = (10, 60);
+    let steps = 2 * (many - few);
+    let more = events(many).saturating_sub(events(few));
+    assert!(more > steps, "{more}: each step has a barrier");
+    assert!(more / steps < SIDE * SIDE / 2, "{more} in {steps} steps");
+}
+
+#[test]
 fn every_variable_that_was_touched_has_a_line() {
     let project = Project::new("discipline-monte-carlo");
     project.build("discipline/monte_carlo.c", &["-pthread"]);

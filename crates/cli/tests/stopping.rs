@@ -75,6 +75,8 @@ fn a_signal_stops_and_the_report_comes() {
         let runs = stdout(&project.selvedge(&["report", "--runs"]));
         assert!(runs.contains(&format!("stopped by SIG{name}")), "{runs}");
     }
+    let text = stdout(&project.selvedge(&["test", "--schedules", "20", "--", "./program"]));
+    assert!(text.contains("went on after") && text.contains(FAILURE), "{text}");
 }
 
 #[test]
@@ -201,4 +203,17 @@ fn a_full_disk_loses_no_finding_of_the_report_and_leaves_the_store_readable() {
         assert!(second.contains(FAILURE) && first.contains(FAILURE), "{command}: {reports}");
         assert_eq!(left_behind(&project), Vec::<String>::new());
     }
+}
+
+#[test]
+fn what_a_native_run_has_shown_is_reported_if_it_is_the_last() {
+    let project = Project::new("stopping-native");
+    project.build("races_then_sleeps.c", &[]);
+    let child = start(&project, &["test", "--time", "1h", "--", "./program"]);
+    eventually("the native run has passed its race", || project.0.join("raced").exists());
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(left_behind(&project), Vec::<String>::new());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stdout(&output).contains("data race on `shared`"), "{}", stdout(&output));
 }

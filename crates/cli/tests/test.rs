@@ -153,7 +153,7 @@ fn the_same_seed_gives_the_same_report() {
     project.build("lost_update.c", &[]);
     let report = || {
         // What a native run shows depends on the day.
-        let mut document = test(&project, &["--observe", "0", "--seed", "3"]);
+        let mut document = test(&project, &["--observe", "0", "--seed", "3", "--fresh"]);
         document["stats"]["seconds"] = 0.into();
         document.to_string()
     };

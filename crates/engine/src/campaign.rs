@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use selvedge_explore::{Coverage, Divergence};
-use selvedge_model::{FindingId, Schedule, Status, Uncontrolled, Verdict};
+use selvedge_explore::{Coverage, Divergence, Flip, learn};
+use selvedge_model::{FindingId, Schedule, Site, Status, Uncontrolled, Verdict};
 use selvedge_specs::NoCallbacks;
 
 use crate::blocks::Blocks;
@@ -24,7 +24,7 @@ use crate::replay::{Effort, Replayed, Sought, follow, shortened, unforced};
 use crate::run::Run;
 use crate::search::Search;
 use crate::shards::{Error, Halt};
-use crate::turns::{self, Aims, Turn};
+use crate::turns::{self, Aims, Past, Turn};
 use crate::witness::Judged;
 
 /// If the first executions, this many, do not end, the campaign gives up.
@@ -70,6 +70,8 @@ pub struct Attempted {
     pub confirmed: Option<Confirmed>,
     /// The number of the campaign's execution that confirmed it.
     pub after: Option<u64>,
+    /// What a later campaign has to know of the attempts.
+    pub past: Past,
 }
 
 impl Attempted {
@@ -118,6 +120,8 @@ pub struct Campaign<F: Factory> {
     pub determinism: Determinism<PointsOf<F>>,
     /// What executions say of their atomic blocks.
     pub linearity: Linearity<PointsOf<F>>,
+    /// What executions have told of pairs of a read and a write.
+    pub learnt: Vec<Flip<Site>>,
     /// How many violations the host knows.
     told: usize,
 }
@@ -156,6 +160,7 @@ impl<F: Factory> Campaign<F> {
             nondeterminism: None,
             determinism: Determinism::new(Box::<InMemory>::default(), Box::new(NoCallbacks)),
             linearity: Linearity::default(),
+            learnt: Vec::new(),
             told: 0,
         }
     }
@@ -215,8 +220,14 @@ impl<F: Factory> Campaign<F> {
         }
     }
 
-    fn take(&mut self, attempted: &mut Attempted, trial: Trial, points: &PointsOf<F>) {
+    fn take(
+        &mut self,
+        attempted: &mut Attempted,
+        (number, trial): (u64, Trial),
+        points: &PointsOf<F>,
+    ) {
         attempted.attempts += 1;
+        attempted.past.made = attempted.past.made.max(number + 1);
         let numbers: Vec<u64> = trial.runs.iter().map(|run| self.count(run, points)).collect();
         self.besides += trial.replays;
         match trial.attempt {
@@ -232,9 +243,37 @@ impl<F: Factory> Campaign<F> {
                 };
                 if more {
                     attempted.after = numbers.first().copied();
+                    attempted.past.confirmed = Some(number);
                 }
             }
         }
+    }
+
+    /// Follows schedules that failed earlier, perhaps in another build of the program. What happens counts like what
+    /// happens in all other executions.
+    pub fn follow_again(
+        &mut self,
+        earlier: &[(Schedule, PointsOf<F>)],
+        host: &mut dyn Host<PointsOf<F>>,
+    ) -> Result<(), Error<F>> {
+        if earlier.is_empty() {
+            return Ok(());
+        }
+        let mut executor = self.executor()?;
+        for (schedule, points) in earlier {
+            if host.is_over() || self.executions() >= self.budget.schedules {
+                break;
+            }
+            if !executor.is_usable() {
+                executor = self.executor()?;
+            }
+            let ask = Ask { points: points.clone(), ..Ask::default() };
+            let again = follow(&mut executor, schedule, &Sought::default(), &ask)?;
+            let run = Run::new(&mut executor, again.execution);
+            self.count(&run, points);
+            host.progress(self.executions(), self.found(&[]).len());
+        }
+        Ok(())
     }
 
     /// Runs undirected executions, after a first one in which no thread is stopped before it blocks.
@@ -261,6 +300,7 @@ impl<F: Factory> Campaign<F> {
         host: &mut dyn Host<PointsOf<F>>,
     ) -> Result<Coverage, Problem<Error<F>>> {
         attempted.resize_with(aims.predictions.len(), Attempted::default);
+        attempted.iter_mut().zip(&aims.past).for_each(|(attempted, past)| attempted.past = *past);
         let watch = Watch::new(&undirected);
         self.search(Some(aims), attempted, undirected.search, watch, host)
     }
@@ -285,10 +325,13 @@ impl<F: Factory> Campaign<F> {
             |done| {
                 let host = &mut **host.borrow_mut();
                 let flow = match done {
-                    Turn::Searched(step) => watch.take(self, &step.run, step.judged, host),
-                    Turn::Tried(index, trial) => {
+                    Turn::Searched(step) => {
+                        learn(&mut self.learnt, step.learnt);
+                        watch.take(self, &step.run, step.judged, host)
+                    }
+                    Turn::Tried(index, number, trial) => {
                         let prediction = &predictions[index];
-                        self.take(&mut attempted[index], trial, &prediction.points);
+                        self.take(&mut attempted[index], (number, trial), &prediction.points);
                         host.attempted(index, &attempted[index]);
                         if attempted[index].status(prediction, Status::Predicted)
                             == Status::Confirmed

@@ -67,10 +67,10 @@ pub use executor::{
 pub use failures::{Failures, Found, Times};
 pub use harm::{Harm, Left};
 pub use linearity::Linearity;
-pub use observe::{Observation, Seen};
+pub use observe::{Before, Observation, Seen};
 pub use replay::{Effort, Replayed, Sought};
 pub use run::Run;
 pub use search::Search;
-pub use turns::Aims;
+pub use turns::{Aims, Past};
 pub use twins::{Twin, Twins};
 pub use witness::{Criterion, UnknownWitness, Witness};

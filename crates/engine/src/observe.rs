@@ -11,7 +11,7 @@ use selvedge_analyses::contention;
 use selvedge_analyses::pipeline::{Pipeline, Reached};
 use selvedge_analyses::registry::{Entry, Settings};
 use selvedge_explore::rng::derive;
-use selvedge_explore::{Flip, ReadsFrom, Replay, Rng};
+use selvedge_explore::{Flip, ReadsFrom, Replay, Rng, learn};
 use selvedge_model::{
     Finding, FindingId, Keep, Kind, Region, RegionKind, Role, Schedule, Site, Status, Subject,
     Symbols, Target, merge,
@@ -68,6 +68,15 @@ pub struct Seen<N, P> {
     pub prediction: Option<Prediction<N, P>>,
 }
 
+/// What earlier observations and searches of the same program leave to a later one.
+#[derive(Clone, Debug, Default)]
+pub struct Before {
+    /// How many executions there were.
+    pub executions: u64,
+    /// What they told of pairs of a read and a write.
+    pub flips: Vec<Flip<Site>>,
+}
+
 /// Runs the program `executions` times, records every access that the executor can see, and runs the analyses
 /// on the events.
 pub fn observe<X: Executor>(
@@ -75,24 +84,12 @@ pub fn observe<X: Executor>(
     seed: u64,
     executions: u64,
     (analyses, settings): (&[&'static Entry], Settings),
+    before: &Before,
 ) -> Result<Observation<X>, X::Error> {
     let mut pipeline = Pipeline::new(settings);
-    let mut observation = Observation {
-        seen: Vec::new(),
-        points: HashMap::new(),
-        baseline: None,
-        releases: false,
-        runs: Vec::new(),
-        flips: Vec::new(),
-        events: 0,
-        threads: 0,
-        bounds: Vec::new(),
-        cut_off: None,
-        conflicts: 0,
-        serial_conflicts: BTreeSet::new(),
-    };
+    let mut observation = Observation::default();
     // The first schedule chooses nothing.
-    let mut first = ReadsFrom::over(Box::new(Replay::new(&Schedule::default())));
+    let mut first = ReadsFrom::over([Box::new(Replay::new(&Schedule::default()))]);
     let mut further: Option<ReadsFrom> = None;
     for number in 0..executions {
         let ask = Ask {
@@ -104,7 +101,7 @@ pub fn observe<X: Executor>(
             stars: false,
         };
         let strategy = further.as_mut().unwrap_or(&mut first);
-        let rng = Rng::new(derive(seed ^ 0x0b5e, number));
+        let rng = Rng::new(derive(seed ^ 0x0b5e, before.executions + number));
         let Some(execution) = execute(executor, strategy, rng, &ask)? else { break };
         pipeline.restart();
         pipeline.start(analyses.iter().copied());
@@ -123,13 +120,48 @@ pub fn observe<X: Executor>(
             break;
         }
         if further.is_none() {
-            further = Some(ReadsFrom::default().knowing(first.flips().iter().cloned()));
+            let mut known = before.flips.clone();
+            learn(&mut known, observation.flips.iter().cloned());
+            let known = known.iter().map(|flip| flip.map(|site| executor.site(site)));
+            further = Some(ReadsFrom::default().knowing(known));
         }
     }
     Ok(observation)
 }
 
+impl<X: Executor> Default for Observation<X> {
+    /// Nothing was observed.
+    fn default() -> Observation<X> {
+        Observation {
+            seen: Vec::new(),
+            points: HashMap::new(),
+            baseline: None,
+            releases: false,
+            runs: Vec::new(),
+            flips: Vec::new(),
+            events: 0,
+            threads: 0,
+            bounds: Vec::new(),
+            cut_off: None,
+            conflicts: 0,
+            serial_conflicts: BTreeSet::new(),
+        }
+    }
+}
+
 impl<X: Executor> Observation<X> {
+    /// What these executions told of pairs, beyond what was known before.
+    pub fn flips_since(&self, before: &Before) -> Vec<Flip<Site>> {
+        let known = |flip: &Flip<Site>| {
+            before.flips.iter().find(|b| b.read == flip.read && b.write == flip.write)
+        };
+        let since = |flip: &Flip<Site>| {
+            let tried = flip.tried - known(flip).map_or(0, |b| b.tried.min(flip.tried));
+            Flip { tried, ..flip.clone() }
+        };
+        self.flips.iter().map(since).collect()
+    }
+
     fn take(&mut self, executor: &mut X, execution: &Execution, pipeline: &mut Pipeline) {
         self.events += execution.events.len() as u64;
         self.releases |= execution.releases_matter;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_explore::rng::derive;
-use selvedge_explore::{Coverage, Rng, Strategy};
+use selvedge_explore::{Coverage, Flip, Rng, Share, Strategy};
 use selvedge_model::{Finding, FindingId, Schedule, Site, SiteId, Status, Symbols};
 
 use crate::confirm::{Attempt, Confirmer, JUDGED, Prediction, Trial};
@@ -33,6 +33,8 @@ pub struct Step {
     pub judged: Option<Judged>,
     /// The predictions of the execution that are new to this shard, with their attempts.
     pub tried: Vec<Tried>,
+    /// What it told of pairs of a read and a write.
+    pub learnt: Vec<Flip<Site>>,
 }
 
 /// A prediction that was attempted at once.
@@ -68,7 +70,7 @@ impl Tried {
 pub type SiteOf<'a> = &'a mut dyn FnMut(&Site) -> SiteId;
 
 /// Makes the strategies of a search, one for each shard.
-pub type NewStrategy = Arc<dyn Fn(SiteOf<'_>) -> Box<dyn Strategy + Send> + Send + Sync>;
+pub type NewStrategy = Arc<dyn Fn(SiteOf<'_>, Share) -> Box<dyn Strategy + Send> + Send + Sync>;
 
 /// The settings of a search.
 pub struct Search<P> {
@@ -101,6 +103,8 @@ pub struct Search<P> {
 /// A strategy, and the state of its part of the search.
 pub(crate) struct Shard<P> {
     number: u64,
+    /// How many shards there are.
+    of: u64,
     seed: u64,
     /// Made when the shard first runs, because it uses ids of the shard's executor.
     strategy: Option<Box<dyn Strategy + Send>>,
@@ -157,6 +161,7 @@ impl<P: Points> Search<P> {
         let shards = if self.systematic { 1 } else { SHARDS.min(self.schedules.max(1)) };
         let shard = |number: u64| Shard {
             number,
+            of: shards,
             seed: if shards == 1 { self.seed } else { derive(self.seed, number) },
             strategy: None,
             begun: 0,
@@ -199,11 +204,14 @@ impl<P: Points> Shard<P> {
             time: None,
             stars: false,
         };
-        let strategy =
-            self.strategy.get_or_insert_with(|| (search.strategy)(&mut |site| executor.site(site)));
+        let share = Share { number: self.number as usize, of: self.of as usize };
+        let strategy = self
+            .strategy
+            .get_or_insert_with(|| (search.strategy)(&mut |site| executor.site(site), share));
         let Some(execution) = execute(executor, &mut **strategy, rng, &ask)? else {
             return Ok(None);
         };
+        let learnt = learnt(&mut **strategy, executor, &execution);
         if execution.releases_matter && !self.releases {
             self.releases = true;
             if search.systematic {
@@ -223,7 +231,7 @@ impl<P: Points> Shard<P> {
             // Replay is not needed for it, and memory is best freed by the thread that allocated it.
             run.schedule = Schedule::default();
         }
-        let mut step = Step { run, nondeterminism, judged, tried: Vec::new() };
+        let mut step = Step { run, nondeterminism, judged, tried: Vec::new(), learnt };
         let fails = matches!(step.run.ending.key, Key::Failed(_));
         let violated = step.judged.as_ref().is_some_and(|j| j.verdict.violates());
         if fails || violated || step.nondeterminism.is_some() || predicted.is_empty() {
@@ -306,4 +314,18 @@ impl<P: Points> Shard<P> {
         }
         predictions
     }
+}
+
+/// What an execution told of pairs of a read and a write, with places that outlive the executor.
+fn learnt<X: Executor>(
+    strategy: &mut dyn Strategy,
+    executor: &mut X,
+    execution: &Execution,
+) -> Vec<Flip<Site>> {
+    let news = strategy.learnt();
+    if news.is_empty() {
+        return Vec::new();
+    }
+    let symbols = executor.named(execution);
+    news.iter().map(|flip| flip.map(|&site| symbols.site(site))).collect()
 }

@@ -26,6 +26,18 @@ pub struct Aims<N, P> {
     pub predictions: Arc<Vec<Prediction<N, P>>>,
     /// The settings of the attempts.
     pub confirmer: Confirmer,
+    /// What earlier campaigns have tried, for each prediction; empty if there were none.
+    pub past: Vec<Past>,
+}
+
+/// The attempts at a prediction in earlier campaigns on the same program. Attempts are numbered, and the number
+/// selects the random numbers, so a later campaign goes on with other ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Past {
+    /// How many there were.
+    pub made: u64,
+    /// The one that confirmed the prediction, if one did. It is the first to be made again.
+    pub confirmed: Option<u64>,
 }
 
 /// The aims of an executor.
@@ -36,16 +48,18 @@ type AimsOf<X> = Aims<<X as Executor>::Names, <X as Executor>::Points>;
 pub(crate) enum Turn {
     /// An undirected execution.
     Searched(Box<Step>),
-    /// An attempt at the prediction with this index.
-    Tried(usize, Trial),
+    /// An attempt at the prediction with this index, and the number of the attempt.
+    Tried(usize, u64, Trial),
 }
 
 /// What is known of a prediction.
 #[derive(Clone, Copy, Debug)]
 struct Visits {
     index: usize,
-    /// Attempts so far.
+    /// Attempts so far, earlier campaigns included, unless one of them confirmed it.
     made: u64,
+    /// The number of the next attempt.
+    number: u64,
     /// How many more are worth it.
     left: u64,
     /// Whether an attempt reached its target or failed.
@@ -77,10 +91,14 @@ where
 {
     let search = Arc::new(search);
     let (numbers, workers, stall) = (search.schedules, search.jobs, search.stall);
-    let predictions = aims.as_ref().map_or(0, |a| a.predictions.len());
+    let past = aims.as_ref().map_or(Vec::new(), |a| {
+        let mut past = a.past.clone();
+        past.resize(a.predictions.len(), Past::default());
+        past
+    });
     let aims = aims.map(Arc::new);
     let shards = search.shards();
-    let states = parts(shards, predictions, attempts);
+    let states = parts(shards, &past, attempts);
     let pool = Shards {
         factory: Arc::clone(factory),
         states,
@@ -97,13 +115,17 @@ where
 }
 
 /// Deals the predictions out. Neighbours in the order of numbers take different turns.
-fn parts<P>(shards: Vec<Shard<P>>, predictions: usize, attempts: u64) -> Vec<Part<P>> {
+fn parts<P>(shards: Vec<Shard<P>>, past: &[Past], attempts: u64) -> Vec<Part<P>> {
     let count = shards.len();
     // First the shards that begin with an attempt.
     let order: Vec<usize> = (0..count).step_by(2).chain((1..count).step_by(2)).collect();
     let part = |(number, shard): (usize, Shard<P>)| {
-        let mine = (0..predictions).filter(|i| order[i % count] == number);
-        let visits = |index| Visits { index, made: 0, left: attempts, earned: false };
+        let mine = (0..past.len()).filter(|i| order[i % count] == number);
+        let visits = |index: usize| {
+            let Past { made, confirmed } = past[index];
+            let (made, number) = confirmed.map_or((made, made), |number| (0, number));
+            Visits { index, made, number, left: attempts, earned: confirmed.is_some() }
+        };
         let open = mine.map(visits).collect();
         Part { shard, open, owed: number as u64 % 2, exhausted: false }
     };
@@ -145,18 +167,19 @@ impl<P: Points> Part<P> {
         let Some(visits) = open.min_by_key(|v| (v.made, !v.earned)) else {
             return Ok(None);
         };
-        let Visits { index, made, .. } = *visits;
-        let Aims { predictions, confirmer } = aims;
-        let trial = confirmer.attempt(executor, &predictions[index], index as u64, made)?;
+        let Visits { index, number, .. } = *visits;
+        let Aims { predictions, confirmer, .. } = aims;
+        let trial = confirmer.attempt(executor, &predictions[index], index as u64, number)?;
         visits.learn(&trial);
         self.owed = trial.runs.len() as u64 + trial.replays;
-        Ok(Some(Turn::Tried(index, trial)))
+        Ok(Some(Turn::Tried(index, number, trial)))
     }
 }
 
 impl Visits {
     fn learn(&mut self, trial: &Trial) {
         self.made += 1;
+        self.number += 1;
         self.left -= 1;
         let fails = trial.runs.iter().any(|run| matches!(run.ending.key, Key::Failed(_)));
         self.earned |= fails || !matches!(trial.attempt, Attempt::Missed);

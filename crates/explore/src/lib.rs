@@ -66,7 +66,7 @@ pub use strategies::pos::Pos;
 pub use strategies::prefix::Prefix;
 pub use strategies::races::RaceFuzzer;
 pub use strategies::random::RandomWalk;
-pub use strategies::reads_from::{Flip, ReadsFrom};
+pub use strategies::reads_from::{Flip, ReadsFrom, Share, learn};
 pub use strategies::replay::Replay;
 pub use strategies::round_robin::RoundRobin;
 pub use strategies::sequential::{self, Sequential};
@@ -188,6 +188,12 @@ pub trait Strategy {
         Coverage::Sample
     }
 
+    /// What executions have told of pairs of a read and a write since this was last asked, so that a later search can
+    /// go on from there.
+    fn learnt(&mut self) -> Vec<Flip> {
+        Vec::new()
+    }
+
     /// How many classes of schedules have been seen, if the strategy tells them apart.
     fn classes(&self) -> Option<u64> {
         None
@@ -268,6 +274,9 @@ impl<W: Wraps> Strategy for W {
     fn end(&mut self, pending: &[Pending]) {
         self.wrapped_mut().end(pending);
         self.on_end();
+    }
+    fn learnt(&mut self) -> Vec<Flip> {
+        self.wrapped_mut().learnt()
     }
     fn coverage(&self) -> Coverage {
         self.wrapped().coverage()

@@ -204,6 +204,10 @@ pub enum Remark {
     },
     /// In this many executions the threads met.
     Met(u64),
+    /// Earlier tests of the same build ran so many schedules, and this one went on from there.
+    GoesOn {
+        schedules: u64,
+    },
     Uncontrolled(Uncontrolled),
     /// Two executions of one schedule differed.
     Unrepeatable(Box<Failure>),

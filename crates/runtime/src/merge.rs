@@ -23,6 +23,8 @@ pub struct Merge {
     // invariant: a lane is in here exactly if it has a stamped record.
     fronts: BinaryHeap<Reverse<(u64, usize)>>,
     last: u64,
+    /// Lanes from here on have never been in use.
+    unused: usize,
 }
 
 impl Default for Merge {
@@ -32,6 +34,7 @@ impl Default for Merge {
             stamped: vec![0; LANES],
             fronts: BinaryHeap::new(),
             last: 0,
+            unused: 0,
         }
     }
 }
@@ -43,8 +46,14 @@ impl Merge {
         for index in 0..LANES {
             let state = shm.shared().lanes[index].state.load(Ordering::Acquire);
             if state == lane::FREE {
+                // A thread takes the first free lane, and lanes become free here. So behind one that has never been
+                // in use, none has.
+                if index >= self.unused {
+                    break;
+                }
                 continue;
             }
+            self.unused = self.unused.max(index + 1);
             let thread = shm.shared().lanes[index].thread.load(Ordering::Acquire);
             new += shm.drain(index, |record| self.push(index, thread, record));
             if state == lane::ENDED {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use rustc_hash::FxHashMap;
 use selvedge_model::schedule::landmark;
 use selvedge_model::{Region, RegionId, RegionKind, Site, SiteId, Symbols};
 
@@ -19,9 +20,9 @@ pub type Code = (u64, Callers);
 /// What is known of code. It outlives an execution, as long as code stays where it is.
 #[derive(Debug, Default)]
 pub struct Places {
-    sites: HashMap<Code, (SiteId, u16)>,
+    sites: FxHashMap<Code, (SiteId, u16)>,
     /// What is known of atomics that may be of a lock.
-    steps: HashMap<Code, Option<LockPart<SiteId>>>,
+    steps: FxHashMap<Code, Option<LockPart<SiteId>>>,
     /// The functions that are regions, by a place in them.
     functions: HashMap<(u64, RegionKind), RegionId>,
     /// What functions are called that are predicates.

@@ -13,7 +13,7 @@ use selvedge_specs::{BlockExecution, ThreadName};
 
 use crate::blocks::{Blocks, BlocksSeen};
 use crate::crash::{self, Crash};
-use crate::decode::{Decoder, Wait};
+use crate::decode::{Decoder, HeldBack, Wait};
 use crate::epoch::Epoch;
 use crate::judges::Judges;
 use crate::libraries::{Form, Libraries};
@@ -34,6 +34,9 @@ pub struct Options {
     pub atomics: bool,
     /// Accesses that pass the filter become events too.
     pub accesses: bool,
+    /// Of these, the ones of a thread that made the last one to the same memory, under the same locks, may be held back
+    /// ([`Observe::held_back`]).
+    pub hold_back: bool,
     /// Accesses to memory on which a race has happened become events: analyses behind a race-free filter
     /// need no others.
     pub racy_accesses: bool,
@@ -51,6 +54,7 @@ impl Default for Options {
             synchronization: true,
             atomics: true,
             accesses: false,
+            hold_back: false,
             racy_accesses: false,
             function_regions: false,
             races: true,
@@ -181,6 +185,18 @@ pub trait Observe {
         let _ = (race, symbols);
     }
 
+    /// All events of a thread up to this moment have been passed on, plain accesses apart. Moments of all threads are
+    /// in one order.
+    fn reached(&mut self, thread: ThreadId, moment: u64) {
+        let _ = (thread, moment);
+    }
+
+    /// Accesses were held back, of which no event tells. Comes before the next event that needs to know. Called only
+    /// with [`Options::hold_back`].
+    fn held_back(&mut self, last: &HeldBack) {
+        let _ = last;
+    }
+
     /// The locks that a thread holds after the events so far, it holds from this epoch on.
     fn locks_changed(&mut self, thread: ThreadId, from: Epoch) {
         let _ = (thread, from);
@@ -266,6 +282,7 @@ impl Session {
             (any, wire::RECORD_SYNC),
             (options.atomics || options.accesses || options.racy_accesses, wire::RECORD_ATOMICS),
             (options.accesses, wire::RECORD_ACCESSES),
+            (options.accesses && options.hold_back, wire::HOLD_BACK),
             (options.racy_accesses, wire::RECORD_RACY),
             (options.function_regions, wire::FUNCTION_REGIONS),
             (!options.races, wire::NO_RACES),
@@ -525,6 +542,13 @@ impl<'a> Host<'a> {
         }
         if let Some(wait) = decoder.wait() {
             observer.waits(&wait, symbols);
+        }
+        if let Some(last) = decoder.take_held_back() {
+            observer.held_back(&last);
+        }
+        let is_access = matches!(record.kind(), Some(RecordKind::Read | RecordKind::Write));
+        if record.stamp != 0 && !is_access {
+            observer.reached(thread_id, record.stamp);
         }
         if record.kind() == Some(RecordKind::Name)
             && let Some(name) = decoder.thread_names().get(&thread)

@@ -60,7 +60,8 @@ fn waiting(list: &[Blocked], symbols: &Symbols) -> String {
                 format!(", behind {}, which waits to write", name(t))
             }
             Some(t) if t == b.thread => ", which it holds itself".to_owned(),
-            Some(t) if matches!(b.wants, Role::Join(_)) => format!(", which is {}", name(t)),
+            // The thread to join is named already.
+            Some(_) if matches!(b.wants, Role::Join(_)) => String::new(),
             Some(t) => format!(", held by {}", name(t)),
             None => String::new(),
         };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::exec::made::source;
 use selvedge_engine::Replayed;
 use selvedge_model as model;
 use selvedge_model::symbols::Nameless;
@@ -125,10 +126,4 @@ fn fill(names: &mut model::symbols::Names, id: u32, kind: &str) {
     for next in names.entries().len() as u32..=id {
         names.push(format!("{kind}{next}").into());
     }
-}
-
-/// A source file, whose path is relative to this directory or one above it.
-fn source(file: &str) -> Option<String> {
-    let here = std::env::current_dir().ok()?;
-    here.ancestors().take(4).find_map(|dir| std::fs::read_to_string(dir.join(file)).ok())
 }

@@ -75,8 +75,46 @@ fn a_deadlock_names_who_waits_for_whom() {
     let text = failure.to_string();
     assert!(text.contains("main waits to lock"), "{text}");
     assert!(text.contains("held by other"), "{text}");
-    assert!(text.contains("help: acquire `lock 1` and `lock 0` in the same order"), "{text}");
+    assert!(text.contains("help: acquire `b` and `a` in the same order"), "{text}");
     assert!(text.contains("SELVEDGE_REPLAY="), "{text}");
+}
+
+#[test]
+fn what_is_shared_has_the_name_of_its_declaration() {
+    #[derive(Default)]
+    struct Queue {
+        items: Mutex<Vec<u32>>,
+        added: Condvar,
+        taken: AtomicUsize,
+    }
+    fn consumer(queue: &Queue) {
+        let items = queue.items.lock().unwrap();
+        drop(queue.added.wait(items).unwrap());
+        queue.taken.fetch_add(1, Ordering::SeqCst);
+    }
+    let failure = fails(|| {
+        let queue = Arc::new(Queue::default());
+        let theirs = Arc::clone(&queue);
+        let other = thread::spawn(move || consumer(&theirs));
+        queue.taken.fetch_add(1, Ordering::SeqCst);
+        queue.added.notify_one();
+        other.join().unwrap();
+    });
+    let text = failure.to_string();
+    for name in ["waits on added", "notify one on added", "update taken"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_thread_has_the_name_of_its_function() {
+    fn worker() {
+        panic!("at work");
+    }
+    let failure = fails(|| {
+        let _ = thread::spawn(worker);
+    });
+    assert!(failure.to_string().contains("thread 1 (worker)"), "{failure}");
 }
 
 #[test]

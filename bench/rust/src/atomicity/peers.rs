@@ -170,31 +170,26 @@ impl Fifo {
 
 const SET: [Op; 3] = [Op::Insert, Op::Remove, Op::Contains];
 
-subject!(
-    right_set,
-    SET,
-    Sorted,
-    Sorted::new(&[1], false),
-    |it, op| match op {
-        Op::Insert => Ret::Done(it.insert(1, 0)),
-        Op::Remove => Ret::Done(it.remove(1)),
-        Op::Contains | Op::Size | Op::Poll => Ret::Done(it.contains(1)),
-    },
-    Set
-);
+/// A set of the number 1, which is right or has the error that two removes may both succeed.
+macro_rules! set {
+    ($name:ident, $is_wrong:literal) => {
+        subject!(
+            $name,
+            SET,
+            Sorted,
+            Sorted::new(&[1], $is_wrong),
+            |it, op| match op {
+                Op::Insert => Ret::Done(it.insert(1, 0)),
+                Op::Remove => Ret::Done(it.remove(1)),
+                Op::Contains | Op::Size | Op::Poll => Ret::Done(it.contains(1)),
+            },
+            Set
+        );
+    };
+}
 
-subject!(
-    two_removes,
-    SET,
-    Sorted,
-    Sorted::new(&[1], true),
-    |it, op| match op {
-        Op::Insert => Ret::Done(it.insert(1, 0)),
-        Op::Remove => Ret::Done(it.remove(1)),
-        Op::Contains | Op::Size | Op::Poll => Ret::Done(it.contains(1)),
-    },
-    Set
-);
+set!(right_set, false);
+set!(two_removes, true);
 
 subject!(
     size,

@@ -10,7 +10,7 @@
 //! Cost: a comparison for an access in an epoch that has seen it; O(1) for most others; O(threads that
 //! read) for a write after reads that are not ordered.
 
-use selvedge_model::{Epoch, Role, VectorClock};
+use selvedge_model::{Epoch, Role, Slot, VectorClock};
 
 /// An access as an analysis remembers it. The default stands for no access, at [`Epoch::ZERO`], which is
 /// before everything.
@@ -61,8 +61,8 @@ impl<M: Mark> Marks<M> {
         }
     }
 
-    fn of(&self, epoch: Epoch) -> Option<&M> {
-        let i = self.0.binary_search_by_key(&epoch.slot(), |m| m.epoch().slot()).ok()?;
+    fn of(&self, slot: Slot) -> Option<&M> {
+        let i = self.0.binary_search_by_key(&slot, |m| m.epoch().slot()).ok()?;
         Some(&self.0[i])
     }
 
@@ -109,7 +109,7 @@ impl<M: Mark> Accesses<M> {
                 self.reads = Reads::OfEach(Box::new(marks));
             }
             Reads::OfEach(marks) => {
-                if marks.of(now).is_some_and(|m| m.epoch() == now) {
+                if marks.of(now.slot()).is_some_and(|m| m.epoch() == now) {
                     return None;
                 }
                 marks.put(v.mark);
@@ -133,6 +133,43 @@ impl<M: Mark> Accesses<M> {
         self.reads = Reads::default();
         self.atomics = None;
         seen
+    }
+
+    /// Whether the last plain access has the same mark, and is no read if this one writes.
+    #[inline]
+    pub(crate) fn repeats(&self, mark: &M, write: bool) -> bool {
+        match &self.reads {
+            Reads::Last(read) if read.epoch() == Epoch::ZERO => self.write == *mark,
+            Reads::Last(read) => !write && read == mark,
+            Reads::OfEach(_) => false,
+        }
+    }
+
+    /// The thread that made the last access has made it again: its mark becomes another one, of a later epoch.
+    pub(crate) fn renew(&mut self, slot: Slot, write: bool, renewed: impl Fn(M) -> M) {
+        let is_own = |mark: &M| mark.epoch() != Epoch::ZERO && mark.epoch().slot() == slot;
+        let written = Some(self.write).filter(is_own);
+        if write {
+            if let Some(mark) = written {
+                self.write = renewed(mark);
+                self.reads = Reads::default();
+            }
+            return;
+        }
+        let read = match &self.reads {
+            Reads::Last(mark) => Some(*mark),
+            Reads::OfEach(marks) => marks.of(slot).copied(),
+        };
+        let Some(mark) = read.filter(is_own).or(written).map(renewed) else { return };
+        match &mut self.reads {
+            Reads::Last(last) if last.epoch() == Epoch::ZERO || is_own(last) => *last = mark,
+            Reads::Last(last) => {
+                let mut marks = Marks(vec![*last]);
+                marks.put(mark);
+                self.reads = Reads::OfEach(Box::new(marks));
+            }
+            Reads::OfEach(marks) => marks.put(mark),
+        }
     }
 
     pub(crate) fn on_atomic_load(&mut self, v: Visit<'_, M>) -> Option<(M, Role)> {

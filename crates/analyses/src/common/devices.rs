@@ -32,7 +32,8 @@ pub enum Device {
     Semaphore(SemaphoreId),
 }
 
-/// A point in an execution: how many synchronization events came before.
+/// A point in an execution: how many synchronization events came before, or a number of the front end's that
+/// grows with them ([`Devices::reached`]).
 pub type Stamp = u64;
 
 /// A point in the life of a thread.
@@ -150,6 +151,16 @@ impl Devices {
     #[inline]
     pub fn point(&self, thread: ThreadId) -> Point {
         Point { thread, stamp: self.now }
+    }
+
+    /// The stamp of the last synchronization event.
+    pub fn now(&self) -> Stamp {
+        self.now
+    }
+
+    /// The front end counts events itself: those so far go up to this stamp.
+    pub fn reached(&mut self, stamp: Stamp) {
+        self.now = self.now.max(stamp);
     }
 
     /// Forgets every event.

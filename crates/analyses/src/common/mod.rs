@@ -11,13 +11,15 @@
 //! | `accesses` | the last accesses to some memory, as FastTrack keeps them |
 //! | `past` | the accesses to some memory that may still race |
 //! | `transactions` | which transactions come before which |
-//! | `witness` | orders of events that show a race |
+//! | `cycles` | circles of threads that hold locks and want more |
+//! | `witness` | orders of events that show a race or a deadlock |
 //! | `bits`, `role` | small sets of bits, what an operation does |
 
 pub(crate) mod accesses;
 pub(crate) mod bits;
 pub(crate) mod candidates;
 pub mod conflicts;
+pub(crate) mod cycles;
 pub mod devices;
 pub mod held;
 pub mod order;

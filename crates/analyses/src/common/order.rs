@@ -21,7 +21,8 @@
 
 use rustc_hash::FxHashMap;
 use selvedge_model::{
-    Access, AtomicOp, BarrierId, Epoch, Event, Mode, Op, Range, Slot, Slots, ThreadId, VectorClock,
+    Access, AtomicOp, BarrierId, Clock, Epoch, Event, Mode, Op, Range, Slot, Slots, ThreadId,
+    VectorClock,
 };
 
 /// Which synchronization orders events. Program order, fork and join always do.
@@ -175,6 +176,21 @@ impl Order {
             self.start(id, None);
         }
         self.threads[id.index()].as_ref().expect("started above")
+    }
+
+    /// The front end counts events itself: what a running thread does from now on has at least this clock.
+    pub fn reached(&mut self, id: ThreadId, clock: Clock) {
+        self.thread(id);
+        let thread = running(&mut self.threads, id);
+        if !thread.ended && thread.epoch.clock() < clock {
+            thread.clock.set(thread.slot, clock);
+            thread.epoch = thread.clock.epoch(thread.slot);
+        }
+    }
+
+    /// The epoch of a thread that has this clock.
+    pub fn epoch_at(&mut self, id: ThreadId, clock: Clock) -> Epoch {
+        Epoch::new(self.thread(id).slot, clock)
     }
 
     /// Which thread was at `epoch`.

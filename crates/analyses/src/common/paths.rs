@@ -36,19 +36,21 @@ pub enum Edge {
 /// The last synchronization events.
 #[derive(Debug, Default)]
 pub struct Log {
-    events: VecDeque<Event>,
-    /// How many events came before the first of these.
+    /// Each with its stamp, ascending.
+    events: VecDeque<(Stamp, Event)>,
+    /// The stamp of the last event before the first of these.
     before: Stamp,
 }
 
 impl Log {
-    /// Takes in a synchronization event: one for each [`Stamp`].
-    pub fn push(&mut self, event: &Event) {
-        if self.events.len() == LIMIT {
-            self.events.pop_front();
-            self.before += 1;
+    /// Takes in a synchronization event, which has this stamp.
+    pub fn push(&mut self, stamp: Stamp, event: &Event) {
+        if self.events.len() == LIMIT
+            && let Some((stamp, _)) = self.events.pop_front()
+        {
+            self.before = stamp;
         }
-        self.events.push_back(*event);
+        self.events.push_back((stamp, *event));
     }
 
     /// Forgets all events.
@@ -71,8 +73,11 @@ impl Log {
         allowed: impl Fn(Edge) -> bool,
     ) -> Option<Vec<Edge>> {
         let mut walk = Walk::new(from.thread, allowed);
-        let skip = from.stamp.checked_sub(self.before)? as usize;
-        self.events.range(skip.min(self.events.len())..).for_each(|event| walk.take(event));
+        if !self.reaches(from) {
+            return None;
+        }
+        let skip = self.events.partition_point(|(stamp, _)| *stamp <= from.stamp);
+        self.events.range(skip..).for_each(|(_, event)| walk.take(event));
         let mut edges = Vec::new();
         let mut way = walk.threads.get(&to)?.clone();
         while let Some(last) = way.last.clone() {

@@ -1,5 +1,7 @@
 //! Lists and sets that many variables share, as numbers: a million variables with the same history cost one.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashMap;
 use selvedge_model::{SiteId, ThreadId};
 
@@ -8,6 +10,32 @@ use crate::common::paths::Edge;
 
 /// Places of one variable that are remembered.
 const PLACES: u32 = 200;
+
+/// Values as numbers; the default one is 0.
+#[derive(Debug)]
+pub(super) struct Numbers<T> {
+    all: Vec<T>,
+    numbers: FxHashMap<T, u32>,
+}
+
+impl<T: Copy + Default + Eq + Hash> Default for Numbers<T> {
+    fn default() -> Numbers<T> {
+        Numbers { all: vec![T::default()], numbers: FxHashMap::from_iter([(T::default(), 0)]) }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Numbers<T> {
+    pub(super) fn get(&self, number: u32) -> T {
+        self.all[number as usize]
+    }
+
+    pub(super) fn number(&mut self, value: T) -> u32 {
+        *self.numbers.entry(value).or_insert_with(|| {
+            self.all.push(value);
+            self.all.len() as u32 - 1
+        })
+    }
+}
 
 /// Lists of transitions, as numbers.
 #[derive(Debug)]

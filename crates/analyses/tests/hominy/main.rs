@@ -4,6 +4,7 @@
 mod common;
 mod follow;
 mod golden;
+mod held_back;
 mod oracle;
 
 use common::{Shape, executions};

@@ -167,6 +167,7 @@ fn analysed(events: &[Event]) -> (Vec<(usize, usize)>, Vec<Witness>) {
     // Each event has a site of its own.
     let at = |site| events.iter().position(|e| e.site == site).expect("a site of the execution");
     let pair = |w: &Witness| (at(w.sites[0]), at(w.sites[1]));
+    // Deadlocks come at the end.
     let witnesses = analysis.witnesses().to_vec();
     (witnesses.iter().map(pair).collect(), witnesses)
 }
@@ -212,7 +213,7 @@ proptest! {
         );
         for (witness, &(first, second)) in witnesses.iter().zip(&reported) {
             let (order, next) = witness.order(&events);
-            prop_assert_eq!(next, [first, second]);
+            prop_assert_eq!(next, vec![first, second]);
             let mut state = State::default();
             for number in order {
                 prop_assert!(definition.may(&state, number), "event {number} of a witness");
@@ -221,5 +222,100 @@ proptest! {
             let after = definition.next(&state);
             prop_assert!(after.contains(&first) && after.contains(&second));
         }
+    }
+}
+
+impl Definition<'_> {
+    /// All circles of acquisitions that a reordering makes next, each by its events. None if there are too many
+    /// reorderings.
+    fn deadlocks(&self) -> Option<BTreeSet<BTreeSet<usize>>> {
+        let mut deadlocks = BTreeSet::new();
+        let mut known: HashSet<State> = HashSet::new();
+        let mut open = vec![State::default()];
+        while let Some(state) = open.pop() {
+            if !known.insert(state.clone()) {
+                continue;
+            }
+            if known.len() > 20_000 {
+                return None;
+            }
+            let next = self.next(&state);
+            // Who waits for whom, of those that cannot go on.
+            let waits = |a: usize, b: usize| match self.events[a].op {
+                Op::Acquire(lock, mode) => {
+                    let holders = self.holders(&state, lock);
+                    let mine = holders.iter().any(|&(t, _)| t == self.events[a].thread);
+                    let its =
+                        |&(t, m): &(ThreadId, Mode)| t == self.events[b].thread && m.excludes(mode);
+                    !mine && a != b && holders.iter().any(its)
+                }
+                _ => false,
+            };
+            let locks: Vec<usize> = next
+                .iter()
+                .copied()
+                .filter(|&n| matches!(self.events[n].op, Op::Acquire(..)))
+                .collect();
+            let mut circles: Vec<BTreeSet<usize>> = Vec::new();
+            for bits in 0u32..1 << locks.len() {
+                let some: Vec<usize> =
+                    (0..locks.len()).filter(|i| bits & (1 << i) != 0).map(|i| locks[i]).collect();
+                // In the least set in which everyone waits for another one, all wait in a circle.
+                let closed = some.iter().all(|&a| some.iter().any(|&b| waits(a, b)));
+                if closed && !some.is_empty() {
+                    circles.push(some.into_iter().collect());
+                }
+            }
+            let least = circles
+                .iter()
+                .filter(|c| circles.iter().all(|other| other == *c || !other.is_subset(c)));
+            deadlocks.extend(least.cloned());
+            open.extend(
+                next.iter().filter(|&&n| self.may(&state, n)).map(|&n| self.take(&state, n)),
+            );
+        }
+        Some(deadlocks)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn deadlocks_are_those_of_the_definition_and_every_witness_shows_one(
+        Execution(events) in executions(Shape {
+            threads: 3,
+            steps: 6,
+            locks: 3,
+            memory: true,
+            signals: false,
+            forks: 2,
+            sites: Sites::Own,
+        })
+    ) {
+        let events: Vec<Event> = events
+            .into_iter()
+            .filter(|e| !matches!(e.op, Op::Alloc(_) | Op::Free(_)))
+            .collect();
+        let definition = Definition::new(&events);
+        let Some(deadlocks) = definition.deadlocks() else { return Ok(()) };
+        let mut analysis = Predictive::default();
+        let mut findings = Findings::default();
+        events.iter().for_each(|e| analysis.on_event(e, &mut findings));
+        let races = analysis.witnesses().len();
+        analysis.finish(&mut findings);
+        let mut reported = BTreeSet::new();
+        for witness in &analysis.witnesses()[races..] {
+            let (order, next) = witness.order(&events);
+            let mut state = State::default();
+            for number in order {
+                prop_assert!(definition.may(&state, number), "event {number} of a witness");
+                state = definition.take(&state, number);
+            }
+            let after = definition.next(&state);
+            prop_assert!(next.iter().all(|n| after.contains(n) && !definition.may(&state, *n)));
+            reported.insert(next.into_iter().collect::<BTreeSet<usize>>());
+        }
+        prop_assert_eq!(reported, deadlocks);
     }
 }

@@ -74,6 +74,9 @@ pub(crate) struct Test {
     /// Directed executions for each prediction
     #[arg(long, value_name = "N", default_value_t = selvedge_explore::directed::ATTEMPTS)]
     pub(crate) attempts: u64,
+    /// Do not go on where earlier tests of the program stopped, and do not begin with what failed in them
+    #[arg(long)]
+    pub(crate) fresh: bool,
     /// How long a rank of an MPI program waits for another one; doubled with each attempt, up to 16 times
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = duration)]
     pub(crate) pause: Duration,

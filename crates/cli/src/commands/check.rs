@@ -4,7 +4,7 @@ use std::path::Path;
 
 use selvedge_analyses::pipeline::Reached;
 use selvedge_analyses::{Pipeline, Witness};
-use selvedge_model::{Event, Op, SiteId, Status, Symbols};
+use selvedge_model::{Blocked, Event, Op, Role, SiteId, Status, Symbols};
 use selvedge_report::case::{Control, How};
 use selvedge_report::explain::{Story, explain};
 use selvedge_report::interleaving::Interleaving;
@@ -80,9 +80,9 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     let shown = shown(path, &pipeline, symbols);
     for finding in findings {
         let mut case = Case::new(&finding, symbols);
-        let mut sites = finding.places.iter().map(|p| p.site);
-        let pair = sites.next().zip(sites.next()).map(|(a, b)| [a, b]);
-        let rows = shown.iter().find(|(sites, _)| Some(*sites) == pair).map(|(_, rows)| rows);
+        let sites = || finding.places.iter().map(|p| p.site);
+        let rows = shown.iter().find(|(shown, _)| shown.iter().copied().eq(sites()));
+        let rows = rows.map(|(_, rows)| rows);
         if let Some(rows) = rows.filter(|_| case.status == Status::Predicted) {
             case.control =
                 Some(Control { how: Some(How::Rows(rows.clone())), ..Control::default() });
@@ -96,9 +96,9 @@ fn analyse(path: &Path, args: &Check, report: &mut Report) -> Result<(), Failure
     Ok(())
 }
 
-/// The orders of events that show races, by the places of each race. They take a second look at the trace, which
+/// The orders of events that show races and deadlocks, by the places of each. They take a second look at the trace, which
 /// standard input does not allow.
-fn shown(path: &Path, pipeline: &Pipeline, symbols: &Symbols) -> Vec<([SiteId; 2], Interleaving)> {
+fn shown(path: &Path, pipeline: &Pipeline, symbols: &Symbols) -> Vec<(Vec<SiteId>, Interleaving)> {
     let mut witnesses = pipeline.witnesses().peekable();
     let mut events = Vec::new();
     if witnesses.peek().is_none() || path == Path::new("-") {
@@ -109,17 +109,21 @@ fn shown(path: &Path, pipeline: &Pipeline, symbols: &Symbols) -> Vec<([SiteId; 2
     while input.read(&mut batch).is_ok() && !batch.is_empty() {
         events.append(&mut batch);
     }
-    witnesses.map(|w| (w.sites, rows(w, &events, symbols))).collect()
+    witnesses.map(|w| (w.sites.clone(), rows(w, &events, symbols))).collect()
 }
 
 fn rows(witness: &Witness, events: &[Event], symbols: &Symbols) -> Interleaving {
     let (before, next) = witness.order(events);
-    let numbers = before.into_iter().chain(next);
+    let all = next.iter().filter_map(|&n| events.get(n));
+    let blocked: Vec<Blocked> = all.zip(1..).filter_map(|(e, i)| waits(e, witness, i)).collect();
+    // Accesses that race happen at the end, acquisitions of a deadlock do not.
+    let last = next.into_iter().filter(|_| blocked.is_empty());
+    let numbers = before.into_iter().chain(last);
     let order: Vec<Event> = numbers.filter_map(|n| events.get(n).copied()).collect();
     let explanation = explain(&Story {
         events: &order,
         stops: &[],
-        blocked: &[],
+        blocked: &blocked,
         places: &witness.sites,
         like: &[],
         ending: None,
@@ -128,6 +132,19 @@ fn rows(witness: &Witness, events: &[Event], symbols: &Symbols) -> Interleaving 
     let is_stopped = |&at: &usize| order[at].thread != order[at + 1].thread && goes_on(at);
     let preemptions = (0..order.len().saturating_sub(1)).filter(is_stopped).count();
     Interleaving::new(&explanation, preemptions, symbols)
+}
+
+/// An acquisition of a deadlock, which waits for the thread with this number in the circle.
+fn waits(event: &Event, witness: &Witness, next: usize) -> Option<Blocked> {
+    let Op::Acquire(lock, mode) = event.op else { return None };
+    Some(Blocked {
+        thread: event.thread,
+        site: event.site,
+        wants: Role::Acquire(lock),
+        mode,
+        holds: Vec::new(),
+        waits_for: Some(witness.threads[next % witness.threads.len()]),
+    })
 }
 
 /// A trace without data flow or without parallelism must not pass for one that conforms.

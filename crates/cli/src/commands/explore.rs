@@ -7,7 +7,9 @@ use selvedge_engine::campaign::{Problem, Undirected};
 use selvedge_engine::observe::observe;
 use selvedge_engine::search::NewStrategy;
 use selvedge_engine::shards::Halt;
-use selvedge_engine::{Aims, Attempted, Budget, Campaign, Criterion, Limit, Observation, Search};
+use selvedge_engine::{
+    Aims, Attempted, Before, Budget, Campaign, Criterion, Limit, Observation, Search,
+};
 use selvedge_explore::strategies::{interrupt, mix, pct, reads_from};
 use selvedge_explore::{Coverage, Flip, Mix, Plan, ReadsFrom};
 use selvedge_model::Site;
@@ -257,7 +259,7 @@ pub(crate) fn hunt(
 fn interrupting(search: &Search<WatchList>) -> Search<WatchList> {
     let plan = Plan::new(&interrupt::ENTRY, None);
     Search {
-        strategy: Arc::new(move |_| plan.strategy()),
+        strategy: Arc::new(move |_, _| plan.strategy()),
         systematic: plan.is_systematic(),
         schedules: search.schedules.div_ceil(2),
         points: search.points.clone(),
@@ -269,11 +271,13 @@ fn interrupting(search: &Search<WatchList>) -> Search<WatchList> {
 /// Makes a strategy, which knows what the observed executions have suggested if it can use that.
 pub(crate) fn knowing(plan: Plan, flips: &[Flip<Site>]) -> NewStrategy {
     let flips = flips.to_vec();
-    Arc::new(move |site| {
+    Arc::new(move |site, share| {
         let known: Vec<Flip> = flips.iter().map(|flip| flip.map(&mut *site)).collect();
         match plan.name() {
-            name if name == mix::ENTRY.name => Box::new(Mix::knowing(known)),
-            name if name == reads_from::ENTRY.name => Box::new(ReadsFrom::default().knowing(known)),
+            name if name == mix::ENTRY.name => Box::new(Mix::knowing(known, share)),
+            name if name == reads_from::ENTRY.name => {
+                Box::new(ReadsFrom::default().knowing(known).sharing(share))
+            }
             _ => plan.strategy(),
         }
     })
@@ -288,7 +292,7 @@ pub(crate) fn search(
     let Budget { seed, schedules, jobs, .. } = campaign.budget;
     let plan = Plan::default();
     Search {
-        strategy: Arc::new(move |_| plan.strategy()),
+        strategy: Arc::new(move |_, _| plan.strategy()),
         systematic: plan.is_systematic(),
         seed,
         vary_input: false,
@@ -363,5 +367,5 @@ pub(crate) fn points(native: &Native, seed: u64) -> Result<WatchList, Failure> {
 fn look(native: &Native, seed: u64) -> Result<Observation<Controlled>, Failure> {
     let analyses = registry::defaults(Purpose::Explore);
     let analyses = (&analyses[..], Settings::default());
-    Ok(observe(&mut native.executor()?, seed, OBSERVED, analyses)?)
+    Ok(observe(&mut native.executor()?, seed, OBSERVED, analyses, &Before::default())?)
 }

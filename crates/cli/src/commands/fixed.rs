@@ -11,7 +11,7 @@ use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::margin::at_most;
 use selvedge_engine::observe::observe;
 use selvedge_engine::replay::{follow, watch};
-use selvedge_engine::{Attempt, Confirmer, Executor, JUDGED, Points, Replayed};
+use selvedge_engine::{Attempt, Before, Confirmer, Executor, JUDGED, Points, Replayed};
 use selvedge_explore::rng::derive;
 use selvedge_explore::strategies::directed::ATTEMPTS;
 use selvedge_explore::{Pos, Prefix, RandomWalk, Rng, Strategy};
@@ -112,7 +112,8 @@ fn directed(
 ) -> Result<Option<Replayed>, Failure> {
     let analyses = registry::defaults(Purpose::Test);
     let analyses = (&analyses[..], Settings::default());
-    let observation = observe(&mut ready.executor, ready.schedule.seed, OBSERVED, analyses)?;
+    let observation =
+        observe(&mut ready.executor, ready.schedule.seed, OBSERVED, analyses, &Before::default())?;
     ready.ask.points.add(&observation.racing());
     let confirmer = Confirmer {
         seed: args.seed,

@@ -1,5 +1,6 @@
 //! A stored finding, and the program in which to make it happen again.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -208,7 +209,8 @@ impl Found {
     }
 }
 
-fn watch_list(accesses: Vec<ReportedAccess>) -> WatchList {
+/// The accesses of a stored case that were scheduling points.
+pub(crate) fn watch_list(accesses: Vec<ReportedAccess>) -> WatchList {
     let watched = |a: ReportedAccess| Watched {
         code: CodePlace { module: a.module, offset: a.offset },
         site: a.site,
@@ -233,13 +235,19 @@ fn found_again(
     for schedule in [schedule.clone(), Schedule::new(schedule.seed)] {
         follow(&mut executor, &schedule, &Sought::default(), &ask)?;
     }
-    let now = executor.points();
+    found.add(&points_again(points, &executor.points()));
+    Ok(found)
+}
+
+/// Where accesses are in a program that was perhaps rebuilt, of which these places are known.
+pub(crate) fn points_again(points: &WatchList, now: &HashMap<Site, WatchList>) -> WatchList {
+    let mut found = WatchList::default();
     for watched in points.list() {
         if let Some(points) = watched.site.relocated(now.keys()).and_then(|s| now.get(s)) {
             found.add(points);
         }
     }
-    Ok(found)
+    found
 }
 
 /// Whether two cases are of one kind and about the same: one bug, if an edit has only moved it. What has no name

@@ -63,7 +63,7 @@ impl Meeting {
     pub(crate) fn strategy(&self) -> NewStrategy {
         let (places, same_object) = (self.places.clone(), self.same_object);
         let met = Arc::clone(&self.met);
-        Arc::new(move |site_of| {
+        Arc::new(move |site_of, _| {
             let ids = |sites: &Vec<Site>| sites.iter().map(&mut *site_of).collect();
             let meet = Meet::new(places.iter().map(ids).collect());
             let meet = if same_object { meet.at_one_object() } else { meet };

@@ -189,8 +189,8 @@ impl Names {
         self.looked_for.clear();
     }
 
-    /// Something that synchronizes lies at an address.
-    pub(crate) fn object(&mut self, object: Object, addr: u64, site: SiteId) {
+    /// Something that synchronizes lies at an address. Says whether that may change the names of others.
+    pub(crate) fn object(&mut self, object: Object, addr: u64, site: SiteId) -> bool {
         let device = match object {
             Object::Lock(id) => Device::Lock(id),
             Object::Barrier(id) => Device::Barrier(id),
@@ -198,6 +198,17 @@ impl Names {
         };
         let block = self.heap.at(addr).copied();
         self.devices.insert(device, Place { addr, site, block });
+        block.is_some()
+    }
+
+    /// Whether the name of a device is the same for all objects like the one in this memory. An atomic variable on
+    /// the heap may be in any of them.
+    pub(crate) fn is_outside(&self, device: Device, object: Range) -> bool {
+        match (device, self.devices.get(&device)) {
+            (Device::Atomic(addr), _) => self.heap.at(addr).is_none(),
+            (_, Some(place)) => !(object.start..object.end()).contains(&place.addr),
+            (_, None) => true,
+        }
     }
 
     /// Learns from the places that access addresses of one block what structures fill it, for names of its other memory.
@@ -231,6 +242,12 @@ impl Names {
     fn filled(&mut self, block: Block, offset: u64) -> Option<Member> {
         let (_, of) = self.filling.clone().filter(|(start, _)| *start == block.range.start)?;
         self.members()?.at_or_before(&of, offset).cloned()
+    }
+
+    /// The array without members that memory is in, if it is known.
+    pub(crate) fn array_at(&self, bytes: Range) -> Option<&str> {
+        let (_, (end, name)) = self.arrays.range(..=bytes.start).next_back()?;
+        (bytes.end() <= *end).then_some(name)
     }
 
     /// What memory is called that is accessed at these places.

@@ -9,7 +9,7 @@ use selvedge_specs::states::{Checked, Obstacle};
 use selvedge_specs::{BlockExecution, Judge, Trouble};
 
 use super::states::About;
-use super::{RunId, Setup, Store, StoreError};
+use super::{Learnt, RunId, Setup, Store, StoreError};
 use crate::messages::warning_label;
 
 /// Opens the store. If that fails, a warning is printed and the program runs without it.
@@ -111,6 +111,24 @@ impl Journal {
                 self.0 = None;
                 None
             }
+        }
+    }
+
+    /// What earlier tests of this build have taught, and what failed before in any build; nothing without a store.
+    pub(crate) fn past(&self, setup: &Setup) -> (Learnt, Vec<Case>) {
+        let Some((store, _)) = &self.0 else { return Default::default() };
+        // What cannot be read is learnt again.
+        let learnt = store.learnt(setup).unwrap_or_default();
+        (learnt, store.failed_before(setup).unwrap_or_default())
+    }
+
+    /// Stores what tests of this build have taught.
+    pub(crate) fn learn(&mut self, setup: &Setup, learnt: &Learnt) {
+        if let Some((store, _)) = &mut self.0
+            && let Err(error) = store.learn(setup, learnt)
+        {
+            warn_unstored(&error);
+            self.0 = None;
         }
     }
 

@@ -7,6 +7,7 @@
 //! never edit a step that was released. A store of a newer version is refused.
 
 mod journal;
+mod learnt;
 mod place;
 mod promises;
 mod setup;
@@ -20,11 +21,12 @@ use selvedge_report::{Case, Report, Stats, old};
 use thiserror::Error;
 
 pub(crate) use journal::{Journal, open};
+pub(crate) use learnt::Learnt;
 pub(crate) use place::directory;
 pub(crate) use setup::{Ensured, Setup};
 
 /// Version of the schema.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const FILE: &str = "store.db";
 /// The number of runs to keep. The oldest are deleted when a new one begins.
 const KEPT_RUNS: i64 = 1000;
@@ -394,6 +396,9 @@ fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     }
     if version(&change)? < 5 {
         change.execute_batch(promises::TABLES)?;
+    }
+    if version(&change)? < 6 {
+        change.execute_batch(learnt::TABLES)?;
     }
     change.pragma_update(None, "user_version", VERSION)?;
     change.commit()

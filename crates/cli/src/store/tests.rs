@@ -247,3 +247,64 @@ fn a_finding_is_found_by_the_beginning_of_its_id_in_the_best_run() {
         .unwrap();
     assert!(plan.contains("COVERING INDEX findings_by_id"), "not every finding is read: {plan}");
 }
+
+/// A program that can run again.
+fn setup(build: &str, argument: &str) -> Setup {
+    Setup {
+        program: "/tmp/program".into(),
+        arguments: vec![argument.into()],
+        directory: "/tmp".into(),
+        form: "static".into(),
+        patience: 10,
+        build: build.into(),
+        ensure: Vec::new(),
+        focus: Vec::new(),
+    }
+}
+
+#[test]
+fn what_was_learnt_of_a_build_comes_back_for_that_build_alone() {
+    let scratch = Scratch::new("learnt");
+    let mut store = Store::create(&scratch.0).unwrap();
+    let flip = selvedge_explore::Flip {
+        read: Site::parse("a.c:1:2"),
+        write: Some(Site::parse("a.c:9")),
+        began: None,
+        seen: true,
+        tried: 3,
+        times: 2,
+    };
+    let past = selvedge_engine::Past { made: 4, confirmed: Some(2) };
+    let learnt = Learnt { executions: 70, flips: vec![flip], attempts: vec![(id("race"), past)] };
+    store.learn(&setup("one", "x"), &learnt).unwrap();
+    assert_eq!(store.learnt(&setup("one", "x")).unwrap(), learnt);
+    assert_eq!(store.learnt(&setup("two", "x")).unwrap(), Learnt::default(), "another build");
+    assert_eq!(store.learnt(&setup("one", "y")).unwrap(), Learnt::default(), "other arguments");
+    store.learn(&setup("two", "x"), &Learnt::default()).unwrap();
+    assert_eq!(store.learnt(&setup("one", "x")).unwrap(), Learnt::default(), "it is gone");
+}
+
+#[test]
+fn what_failed_before_is_what_did_harm_in_runs_of_any_build() {
+    let scratch = Scratch::new("failed");
+    let mut store = Store::create(&scratch.0).unwrap();
+    let control = || Control { schedule: Some("s".into()), ..Control::default() };
+    let mut add = |build: &str, argument: &str, name: &str, verdict, scheduled: bool| {
+        let run = begin(&mut store, "program");
+        store.remember(run, &setup(build, argument)).unwrap();
+        let mut case = finding(name, Status::Confirmed);
+        case.verdict = verdict;
+        case.control = scheduled.then(control);
+        store.add(run, &case).unwrap();
+    };
+    use selvedge_model::Verdict::{Benign, Harmful};
+    add("one", "x", "first", Some(Harmful), true);
+    add("two", "x", "second", Some(Harmful), true);
+    add("two", "x", "second", Some(Harmful), true);
+    add("two", "x", "benign", Some(Benign), true);
+    add("two", "x", "unscheduled", Some(Harmful), false);
+    add("two", "y", "elsewhere", Some(Harmful), true);
+    let failed = store.failed_before(&setup("three", "x")).unwrap();
+    let ids: Vec<FindingId> = failed.iter().map(|case| case.id).collect();
+    assert_eq!(ids, [id("second"), id("first")]);
+}

@@ -18,8 +18,8 @@ use selvedge_engine::campaign::{Problem, Settled, Undirected, explain};
 use selvedge_engine::determinism;
 use selvedge_engine::observe::observe;
 use selvedge_engine::{
-    Aims, Attempted, Budget, Campaign, Cause, Confirmer, Effort, Found, Harm, Heartbeat, Host, Key,
-    Prediction, Run, Search, Sought, causes, executor::Factory, replay,
+    Aims, Attempted, Before, Budget, Campaign, Cause, Confirmer, Effort, Found, Harm, Heartbeat,
+    Host, Key, Prediction, Run, Search, Sought, causes, executor::Factory, replay,
 };
 use selvedge_explore::{Mix, Plan, Trivial};
 use selvedge_model::{FindingId, Kind, Site};
@@ -68,7 +68,8 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
     let mut executor = campaign.executor().expect("a simulation");
     let analyses = registry::select(&["hybrid", "deadlocks", "reduction"]).expect("they exist");
     let analyses = (&analyses[..], Settings::default());
-    let observation = observe(&mut executor, seed, 3, analyses).expect("a simulation");
+    let observation =
+        observe(&mut executor, seed, 3, analyses, &Before::default()).expect("a simulation");
     let (usual, _) = observation.baseline.clone().expect("an execution was observed");
     campaign.count_observed(&observation);
     let predictions: Vec<Prediction<Trivial, ()>> =
@@ -79,9 +80,9 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
     let flips = observation.flips.clone();
     let undirected = Undirected {
         search: Search {
-            strategy: Arc::new(move |site| {
+            strategy: Arc::new(move |site, share| {
                 let known: Vec<_> = flips.iter().map(|f| f.map(&mut *site)).collect();
-                Box::new(Mix::knowing(known))
+                Box::new(Mix::knowing(known, share))
             }),
             systematic: false,
             seed,
@@ -98,7 +99,7 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
         until_failure: false,
         known: Vec::new(),
     };
-    let aims = Aims { predictions: Arc::clone(&predictions), confirmer };
+    let aims = Aims { predictions: Arc::clone(&predictions), confirmer, past: Vec::new() };
     let mut attempted = Vec::new();
     match campaign.hunt(aims, &mut attempted, undirected, &mut Quiet) {
         Ok(_) | Err(Problem::Endless) => {}
@@ -374,7 +375,7 @@ fn every_execution(program: &Program, variable: Option<u64>, mut each: impl FnMu
     let factory = Arc::new(Programs(Arc::new(program.clone()), variable));
     let plan: Plan = "dpor".parse().expect("a strategy");
     let search = Search {
-        strategy: Arc::new(move |_| plan.strategy()),
+        strategy: Arc::new(move |_, _| plan.strategy()),
         systematic: true,
         seed: 0,
         vary_input: false,

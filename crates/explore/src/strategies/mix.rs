@@ -2,63 +2,73 @@
 //!
 //! No strategy is the best on all of the bundled programs. [`ReadsFrom`] most often is, so every second turn is its
 //! own; a random walk rarely is, so its turn comes less often than that of the others. [`Pos`](crate::Pos) decides
-//! what [`ReadsFrom`] leaves open, and has no turn of its own.
+//! part of what [`ReadsFrom`] leaves open, and has no turn of its own.
 //!
 //! Guarantee: that of each strategy, for the executions in which it is its turn.
 //!
 //! Cost: that of the strategy whose turn it is.
 
 use crate::entry::Entry;
-use crate::{Flip, Pct, RandomWalk, ReadsFrom, Rng, Strategy, Surw, Wraps};
+use crate::{Flip, Pct, RandomWalk, ReadsFrom, Rng, Share, Strategy, Surw, Wraps};
 
 /// Strategies in turn.
 #[allow(missing_debug_implementations)]
 pub struct Mix {
-    strategies: [Box<dyn Strategy + Send>; 5],
-    /// Where in [`TURNS`] the execution that began last is; none before the first.
+    reads_from: ReadsFrom,
+    others: [Box<dyn Strategy + Send>; 4],
+    /// Whose turn it is; none if it is that of `reads_from`.
+    other: Option<usize>,
+    /// Executions so far.
+    begun: usize,
+    /// With which turn it began; none if that is not drawn yet.
     turn: Option<usize>,
 }
 
-/// Whose turn it is, as an index of the strategies.
-const TURNS: [usize; 16] = [2, 3, 2, 1, 2, 4, 2, 3, 2, 1, 2, 3, 2, 4, 2, 0];
+/// Whose turn it is among the others: random walk, PCT, SURW, uniform.
+const TURNS: [usize; 8] = [2, 0, 3, 2, 1, 2, 3, 1];
 
 impl Default for Mix {
     fn default() -> Mix {
-        Mix::knowing([])
+        Mix::knowing([], Share::default())
     }
 }
 
 impl Mix {
-    /// With pairs that [`ReadsFrom`] knows from other executions.
-    pub fn knowing(flips: impl IntoIterator<Item = Flip>) -> Mix {
-        let strategies: [Box<dyn Strategy + Send>; 5] = [
+    /// With pairs that [`ReadsFrom`] knows from other executions, of which it tries its share.
+    pub fn knowing(flips: impl IntoIterator<Item = Flip>, share: Share) -> Mix {
+        let others: [Box<dyn Strategy + Send>; 4] = [
             Box::new(RandomWalk::default()),
             Box::new(Pct::default()),
-            Box::new(ReadsFrom::default().knowing(flips)),
             Box::new(Surw::default()),
             Box::new(Surw::uniform()),
         ];
-        Mix { strategies, turn: None }
-    }
-
-    fn at(&self) -> usize {
-        TURNS[self.turn.unwrap_or(0)]
+        let reads_from = ReadsFrom::default().knowing(flips).sharing(share);
+        // Of searches side by side, every second one begins with another strategy.
+        let turn = (share.of > 1).then_some(share.number);
+        Mix { reads_from, others, other: None, begun: 0, turn }
     }
 }
 
 impl Wraps for Mix {
     fn wrapped(&self) -> &dyn Strategy {
-        &*self.strategies[self.at()]
+        match self.other {
+            Some(other) => &*self.others[other],
+            None => &self.reads_from,
+        }
     }
 
     fn wrapped_mut(&mut self) -> &mut dyn Strategy {
-        &mut *self.strategies[self.at()]
+        match self.other {
+            Some(other) => &mut *self.others[other],
+            None => &mut self.reads_from,
+        }
     }
 
     fn on_begin(&mut self, rng: &mut Rng) {
-        // Searches side by side begin with different strategies.
-        let turn = self.turn.map_or_else(|| rng.below(TURNS.len()), |t| (t + 1) % TURNS.len());
-        self.turn = Some(turn);
+        let turn = *self.turn.get_or_insert_with(|| rng.below(2 * TURNS.len()));
+        let at = turn + self.begun;
+        self.begun += 1;
+        self.other = (at % 2 == 1).then(|| TURNS[at / 2 % TURNS.len()]);
     }
 }
 

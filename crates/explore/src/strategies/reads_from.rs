@@ -3,18 +3,19 @@
 //! Source: Wolff, Shi, Duck, Mathur and Roychoudhury, *Greybox fuzzing for concurrency testing*, ASPLOS 2024
 //! (RFF). An *abstract schedule* is a set of one to four pairs of a read and the write that it shall see; see
 //! [`Readings`]. The strategy holds back threads so that an execution follows the abstract schedule, and leaves
-//! everything else to another strategy, [`Pos`].
+//! everything else to [`Pos`] or [`Surw`]: programs differ in which of the two is good at it.
 //!
 //! How: for a read that shall see a write, a thread that is about to read waits until that write is the last
 //! one, and then no thread may write before it has read. For a read that shall see the beginning, every place
 //! that is known to write what it reads waits until it has read. If every thread that could run would have to
-//! wait, the pair that the chosen one waits for is given up. In half of the executions that aim at a pair, threads that
-//! began where the reading one did run only if no other thread can: then as much as possible has changed of what
-//! the read does not concern.
+//! wait, the pair that the chosen one waits for is given up. When a pair is first tried, and in half of the executions
+//! after that, threads that began where the reading one did run only if no other thread can: then as much as possible
+//! has changed of what the read does not concern.
 //!
 //! What is tried: every pair that an execution suggests, alone, those never seen before the others; then sets:
 //! what led to a pair that was new, or a pair alone, with one pair more, mostly of a thread that began at the
-//! same place. If a place reads often, it is drawn which of its reads is meant.
+//! same place. If a place reads often, its first read is meant, then its last (the end of a loop is where loops go
+//! wrong), and then it is drawn which one. Searches side by side divide the pairs that all know ([`Share`]).
 //!
 //! Deviations: the paper also has sets of pairs that must not be, and draws sets by a power schedule.
 //!
@@ -29,7 +30,7 @@ use selvedge_model::{Event, SiteId, ThreadId};
 
 use crate::entry::Entry;
 use crate::readings::{Pair, Readings, Touch};
-use crate::{Choice, Pending, Pos, Rng, Strategy};
+use crate::{Choice, Pending, Pos, Rng, Strategy, Surw};
 
 /// The largest number of pairs in an abstract schedule.
 pub const PAIRS: usize = 4;
@@ -53,6 +54,37 @@ pub struct Flip<S = SiteId> {
     pub tried: u32,
     /// How often one execution has come to the read at most.
     pub times: u32,
+}
+
+/// Adds what executions told of pairs to what is known of them: each of `news` counts the executions since it was
+/// last told.
+pub fn learn<S: PartialEq>(known: &mut Vec<Flip<S>>, news: impl IntoIterator<Item = Flip<S>>) {
+    for new in news {
+        let is_same = |f: &&mut Flip<S>| f.read == new.read && f.write == new.write;
+        match known.iter_mut().find(is_same) {
+            Some(flip) => {
+                flip.seen |= new.seen;
+                flip.tried = flip.tried.saturating_add(new.tried);
+                flip.times = flip.times.max(new.times);
+            }
+            None => known.push(new),
+        }
+    }
+}
+
+/// Which of several searches of one program this is. Together they try each pair that all of them know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// Its number, less than `of`.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Default for Share {
+    fn default() -> Share {
+        Share { number: 0, of: 1 }
+    }
 }
 
 impl<S> Flip<S> {
@@ -90,10 +122,16 @@ struct Aim {
 #[allow(missing_debug_implementations)]
 pub struct ReadsFrom {
     rng: Rng,
-    /// Decides what the abstract schedule leaves open.
-    rest: Box<dyn Strategy + Send>,
+    /// One of them decides what the abstract schedule leaves open.
+    rest: Vec<Box<dyn Strategy + Send>>,
+    /// The one that does in this execution.
+    turn: usize,
     readings: Readings,
     flips: Vec<Flip>,
+    /// The same as they were when they were last told.
+    told: Vec<Flip>,
+    /// Of each pair in `flips`: whether another search has it for its own.
+    elsewhere: Vec<bool>,
     /// The place of each pair in `flips`.
     index: FxHashMap<Pair, usize>,
     /// The places that write what a place reads.
@@ -108,18 +146,22 @@ pub struct ReadsFrom {
 
 impl Default for ReadsFrom {
     fn default() -> ReadsFrom {
-        ReadsFrom::over(Box::<Pos>::default())
+        ReadsFrom::over([Box::<Pos>::default(), Box::<Surw>::default()])
     }
 }
 
 impl ReadsFrom {
-    /// Leaves what an abstract schedule does not decide to another strategy.
-    pub fn over(rest: Box<dyn Strategy + Send>) -> ReadsFrom {
+    /// Leaves what an abstract schedule does not decide to other strategies, to one of them in each execution.
+    pub fn over<const N: usize>(rest: [Box<dyn Strategy + Send>; N]) -> ReadsFrom {
+        assert!(N > 0, "something decides the rest");
         ReadsFrom {
             rng: Rng::default(),
-            rest,
+            rest: rest.into(),
+            turn: 0,
             readings: Readings::default(),
             flips: Vec::new(),
+            told: Vec::new(),
+            elsewhere: Vec::new(),
             index: FxHashMap::default(),
             writers: FxHashMap::default(),
             fruitful: Vec::new(),
@@ -135,7 +177,22 @@ impl ReadsFrom {
             let at = self.add((flip.read, flip.write), flip.began);
             self.flips[at] = flip;
         }
+        self.told.clone_from(&self.flips);
         self
+    }
+
+    /// Leaves it to the other searches to try their part of the pairs known so far, alone.
+    pub fn sharing(mut self, share: Share) -> ReadsFrom {
+        for (at, elsewhere) in self.elsewhere.iter_mut().enumerate() {
+            *elsewhere = at % share.of != share.number;
+        }
+        self
+    }
+
+    /// A place that reads often is tried at its first read and at its last.
+    fn is_untried(&self, at: usize) -> bool {
+        let Flip { tried, times, .. } = self.flips[at];
+        !self.elsewhere[at] && tried < if times > 1 { 2 } else { 1 }
     }
 
     /// The pairs that executions so far have suggested, in the order in which they did.
@@ -166,12 +223,17 @@ impl ReadsFrom {
         }
         self.index.insert(pair, self.flips.len());
         self.flips.push(Flip { read, write, began, seen: false, tried: 0, times: 1 });
+        self.elsewhere.push(false);
         self.flips.len() - 1
     }
 
     /// Draws one of the pairs that satisfy `wanted`.
     fn draw(&mut self, wanted: impl Fn(&Flip) -> bool) -> Option<usize> {
-        let fit: Vec<usize> = (0..self.flips.len()).filter(|&i| wanted(&self.flips[i])).collect();
+        self.draw_at(|search, at| wanted(&search.flips[at]))
+    }
+
+    fn draw_at(&mut self, wanted: impl Fn(&ReadsFrom, usize) -> bool) -> Option<usize> {
+        let fit: Vec<usize> = (0..self.flips.len()).filter(|&i| wanted(self, i)).collect();
         match fit.len() {
             0 => None,
             n => Some(fit[self.rng.below(n)]),
@@ -181,8 +243,9 @@ impl ReadsFrom {
     /// Chooses the abstract schedule of the next execution.
     fn select(&mut self) -> Vec<usize> {
         let untried = self
-            .draw(|f| f.tried == 0 && !f.seen)
-            .or_else(|| self.draw(|f| f.tried == 0 && f.seen));
+            .draw_at(|s, at| s.is_untried(at) && s.flips[at].tried == 0 && !s.flips[at].seen)
+            .or_else(|| self.draw_at(|s, at| s.is_untried(at) && s.flips[at].tried == 0))
+            .or_else(|| self.draw_at(ReadsFrom::is_untried));
         if let Some(flip) = untried {
             return vec![flip];
         }
@@ -254,7 +317,8 @@ impl ReadsFrom {
 
 impl Strategy for ReadsFrom {
     fn begin(&mut self, mut rng: Rng) -> bool {
-        if !self.rest.begin(Rng::new(rng.next_u64())) {
+        self.turn = rng.below(self.rest.len());
+        if !self.rest[self.turn].begin(Rng::new(rng.next_u64())) {
             return false;
         }
         self.rng = rng;
@@ -264,11 +328,15 @@ impl Strategy for ReadsFrom {
         for &at in &self.chosen {
             let Flip { read, write, began, times, ref mut tried, .. } = self.flips[at];
             *tried += 1;
-            let late = if self.rng.chance(0.5) { began } else { None };
-            let skip = match times {
-                0 | 1 => 0,
-                _ if *tried == 1 || self.rng.chance(0.5) => 0,
-                n => self.rng.number(n),
+            let late = if *tried == 1 || self.rng.chance(0.5) { began } else { None };
+            let skip = match (times, *tried) {
+                (0 | 1, _) | (_, 1) => 0,
+                (n, 2) => n - 1,
+                (n, _) => match self.rng.below(3) {
+                    0 => 0,
+                    1 => n - 1,
+                    _ => self.rng.number(n),
+                },
             };
             self.aims.push(Aim { read, write, skip, late, open: true });
         }
@@ -276,12 +344,12 @@ impl Strategy for ReadsFrom {
     }
 
     fn number(&mut self, below: u32) -> u32 {
-        self.rest.number(below)
+        self.rest[self.turn].number(below)
     }
 
     fn choose(&mut self, choice: &Choice<'_>) -> ThreadId {
         if !self.aims.iter().any(|aim| aim.open) {
-            return self.rest.choose(choice);
+            return self.rest[self.turn].choose(choice);
         }
         let mut free = std::mem::take(&mut self.free);
         free.clear();
@@ -302,14 +370,14 @@ impl Strategy for ReadsFrom {
         }
         let thread = match free[..] {
             [] => {
-                let thread = self.rest.choose(choice);
+                let thread = self.rest[self.turn].choose(choice);
                 while let Some(aim) = self.held_by(choice.next(thread)) {
                     self.aims[aim].open = false;
                 }
                 thread
             }
             [only] => only,
-            _ => self.rest.choose(&Choice { enabled: &free, ..*choice }),
+            _ => self.rest[self.turn].choose(&Choice { enabled: &free, ..*choice }),
         };
         self.free = free;
         thread
@@ -320,22 +388,42 @@ impl Strategy for ReadsFrom {
     }
 
     fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        if self.rest.follows_steps() {
-            self.rest.step(thread, pending);
+        let rest = &mut self.rest[self.turn];
+        if rest.follows_steps() {
+            rest.step(thread, pending);
         }
         self.settle(&pending[thread.index()]);
         self.readings.step(thread, &pending[thread.index()]);
     }
 
     fn observe(&mut self, event: &Event) {
-        if self.rest.follows_steps() {
-            self.rest.observe(event);
+        let rest = &mut self.rest[self.turn];
+        if rest.follows_steps() {
+            rest.observe(event);
         }
         self.readings.observe(event);
     }
 
+    fn learnt(&mut self) -> Vec<Flip> {
+        let mut news = Vec::new();
+        for (at, flip) in self.flips.iter().enumerate() {
+            match self.told.get_mut(at) {
+                Some(told) if told == flip => {}
+                Some(told) => {
+                    news.push(Flip { tried: flip.tried - told.tried, ..flip.clone() });
+                    told.clone_from(flip);
+                }
+                None => {
+                    news.push(flip.clone());
+                    self.told.push(flip.clone());
+                }
+            }
+        }
+        news
+    }
+
     fn end(&mut self, pending: &[Pending]) {
-        self.rest.end(pending);
+        self.rest[self.turn].end(pending);
         for open in self.readings.open() {
             self.add(open.pair, open.began);
         }

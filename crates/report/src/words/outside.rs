@@ -58,6 +58,9 @@ pub fn remark(of: &Remark) -> String {
             "no two of the {executions} executions of the deterministic block {block:?} could be compared: \
              each assumed something else"
         ),
+        Remark::GoesOn { schedules } => {
+            format!("went on after {schedules} schedules of earlier tests (`--fresh` starts again)")
+        }
         Remark::Met(times) => format!("the threads met in {times} executions"),
         Remark::Uncontrolled(what) => {
             format!("not everything was controlled: {}", uncontrolled(what))

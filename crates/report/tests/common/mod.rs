@@ -292,6 +292,7 @@ pub(crate) fn remarks() -> Vec<Remark> {
     vec![
         Remark::Points { all: 9, most: 8 },
         Remark::Met(3),
+        Remark::GoesOn { schedules: 40 },
         Remark::Uncontrolled(waited(Some(0), Some(Descriptor::Pipe))),
         Remark::Uncontrolled(waited(Some(999), Some(Descriptor::Kernel("eventfd".into())))),
         Remark::Uncontrolled(waited(None, None)),

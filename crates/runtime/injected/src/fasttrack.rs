@@ -31,6 +31,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::control;
 use crate::places;
+use crate::rings::held_back;
 use crate::shadow::{
     self, ATOMIC, Cell, EPOCH, FREED, Granule, PC_SHIFT, granule, is_only_atomic, is_private,
     is_racy, is_set,
@@ -126,8 +127,12 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
     if t.remembers(r, bytes) {
         return;
     }
+    let usual = !t.unusual || t.holds_back();
+    if usual && t.unusual {
+        held_back::access(t, addr, bytes, false, pc);
+    }
     let cell = t.epoch | bytes | places::field(t, pc);
-    if ordered(t, w) && !t.unusual {
+    if ordered(t, w) && usual {
         if w | r == 0 {
             return first(t, g, addr, cell, false, pc);
         }
@@ -165,6 +170,10 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
     if t.remembers(w, bytes) {
         return;
     }
+    let usual = !t.unusual || t.holds_back();
+    if usual && t.unusual {
+        held_back::access(t, addr, bytes, true, pc);
+    }
     let cell = t.epoch | bytes | places::field(t, pc);
     // What did not race with these accesses once does not race with them now.
     let rest = if ordered(t, r) {
@@ -175,7 +184,7 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         None
     };
     if let Some(rest) = rest
-        && !t.unusual
+        && usual
         && !is_racy(w)
     {
         if w | r == 0 {

@@ -81,6 +81,14 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
             no_address_space(shared.map(|s| &s.header));
         }
     }
+    let holds_back = shared.is_some_and(|s| s.header.flags & wire::HOLD_BACK != 0);
+    let [first, second] = layout::OWNERS.map(|at| (at, layout::OWNERS_LEN));
+    let tables = [first, second, (layout::OWNED, layout::OWNED_LEN)];
+    for (at, len) in tables.into_iter().filter(|_| holds_back) {
+        if !sys::reserve(at, len) {
+            no_address_space(shared.map(|s| &s.header));
+        }
+    }
     // SAFETY: reserved just now.
     unsafe { (layout::PRESENCE as *mut u64).write(wire::MAGIC) };
     OWN_PID.store(sys::pid(), Ordering::Relaxed);

@@ -44,6 +44,19 @@ pub const CLOCKS: usize = 0x4200_0000_0000;
 /// Size of the above.
 pub const CLOCKS_LEN: usize = 1 << 36;
 
+/// Who accessed memory last, where accesses are held back (see `owners`): 16 bytes for every 8 of the program, in each
+/// of two tables.
+pub const OWNERS: [usize; 2] = [0x4400_0000_0000, 0x4800_0000_0000];
+/// Bits of an application address that they are indexed with.
+pub const OWNERS_BITS: u32 = 40;
+/// Size of each.
+pub const OWNERS_LEN: usize = 2 << OWNERS_BITS;
+
+/// One byte for every page of the program, indexed likewise: whether memory in it has had an owner.
+pub const OWNED: usize = 0x4a80_0000_0000;
+/// Size of the above.
+pub const OWNED_LEN: usize = 1 << (OWNERS_BITS - 12);
+
 /// Numbers of descriptors, by which they are found as synchronization objects and in the shadow. No memory is there.
 pub const DESCRIPTORS: usize = 0x4300_0000_0000;
 /// Size of the above.

@@ -42,6 +42,7 @@ pub mod interpose;
 pub mod judges;
 pub mod layout;
 pub mod misuse;
+pub mod owners;
 pub mod places;
 pub mod primitives;
 pub mod regions;

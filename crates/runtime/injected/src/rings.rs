@@ -9,9 +9,12 @@
 //! - Stamps are taken where the event takes effect: after an acquisition, before a release.
 //! - A signal that arrives while a record is written waits until it is: its handler makes records, too.
 
+pub mod held_back;
+
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::control;
+use crate::owners;
 use crate::regions;
 use crate::sys;
 use crate::thread::{Busy, Thread};
@@ -129,6 +132,11 @@ impl Writer {
         self.lane = 0;
     }
 
+    /// Whether the thread records into a ring.
+    pub fn is_ring(&self) -> bool {
+        self.is_open() && !self.is_log()
+    }
+
     /// Whether records are wanted.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
@@ -144,7 +152,13 @@ impl Writer {
 /// Records an event with the next stamp.
 #[inline]
 pub fn record(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: usize, b: usize) {
+    if kind == RecordKind::Destroy {
+        owners::lock_vanished();
+    }
     if thread.ring.is_open() {
+        if thread.hold_back {
+            end_owners(thread, kind, a, b);
+        }
         if happens_in_regions(kind) {
             regions::tell(thread);
         }
@@ -155,6 +169,18 @@ pub fn record(thread: &mut Thread, kind: RecordKind, flags: u8, pc: usize, a: us
     }
 }
 
+/// The host is told what was held back before it is told what ends or conflicts with it.
+#[cold]
+fn end_owners(thread: &mut Thread, kind: RecordKind, a: usize, b: usize) {
+    use RecordKind::{Alloc, Free, HappensAfter, HappensBefore, Load, Store, Update};
+    match kind {
+        Alloc | Free => held_back::ends(thread, a, b),
+        Load | Store | Update => held_back::ends(thread, a, b & 0xff),
+        HappensBefore | HappensAfter => held_back::ends(thread, a, 1),
+        _ => {}
+    }
+}
+
 /// Records that the thread has acquired a lock. What it does with the lock is told apart from what it has
 /// done before, so that each epoch has one set of locks: releasing one begins an epoch in any case.
 pub fn acquired(thread: &mut Thread, flags: u8, pc: usize, lock: usize) {
@@ -162,6 +188,9 @@ pub fn acquired(thread: &mut Thread, flags: u8, pc: usize, lock: usize) {
         regions::tell(thread);
         record_callers(thread);
         thread.tick();
+        if thread.hold_back {
+            thread.owning.acquired(lock, flags);
+        }
         let epoch = thread.short_epoch() << 32;
         write(thread, true, RecordKind::Acquire, flags, pc, lock, epoch);
     }
@@ -180,6 +209,9 @@ pub fn blocks(thread: &mut Thread, flags: u8, pc: usize, what: usize) {
 pub fn releasing(thread: &mut Thread, flags: u8, pc: usize, lock: usize) {
     if thread.ring.is_open() {
         regions::tell(thread);
+        if thread.hold_back {
+            thread.owning.releasing(lock, flags);
+        }
         let epoch = thread.short_epoch() << 32;
         write(thread, true, RecordKind::Release, flags, pc, lock, epoch);
     }
@@ -248,6 +280,9 @@ pub fn record_update(
     len: usize,
 ) {
     if thread.ring.is_open() {
+        if thread.hold_back {
+            held_back::ends(thread, addr, len);
+        }
         regions::tell(thread);
         let mut b = len;
         let flags = mo | may_lock(matters);
@@ -318,6 +353,9 @@ fn write(
     unsafe { ring.add(head as usize % RING).write_volatile(record) };
     lane.head.store(head + 1, Ordering::Release);
     thread.ring.head = head + 1;
+    if stamped && !matches!(kind, RecordKind::Read | RecordKind::Write) {
+        thread.moment = stamp;
+    }
 }
 
 #[cold]

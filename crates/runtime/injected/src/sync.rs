@@ -193,6 +193,7 @@ pub fn forget(t: &mut Thread, addr: usize, len: usize) {
             let _busy = Busy::new(t);
             for granule in (at & !7..next_page.min(end)).step_by(8) {
                 if head(granule).load(Ordering::Relaxed) != 0 {
+                    crate::owners::lock_vanished();
                     unlink(granule, |a| (addr..end).contains(&(a & !ANNOTATED)));
                 }
             }

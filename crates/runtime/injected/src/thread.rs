@@ -20,6 +20,7 @@ use crate::arch::words;
 use crate::clock::{Clock, ThreadClock};
 use crate::layout;
 pub use crate::layout::{ENTRY, KNOWN};
+use crate::owners::Owning;
 use crate::places::{JOINTS, Joint};
 use crate::regions::{self, Height, Regions};
 use crate::shadow::{self, Cell, Cells, FIRST_MARK, MAX_CLOCK, SETS, SLOTS};
@@ -86,8 +87,10 @@ pub struct Thread {
     /// Atomic operations are recorded, also those that cannot be part of a lock.
     pub record_atomics: bool,
     /// Accesses to memory on which a race has happened are recorded as well.
-    // invariant: implied by `record_accesses`.
+    // invariant: implied by `record_accesses`, unless accesses are held back.
     pub record_racy: bool,
+    /// Accesses that are recorded may be held back, see `owners`.
+    pub hold_back: bool,
     /// Number among all threads ever.
     pub number: u32,
     /// Number of its block.
@@ -132,6 +135,10 @@ pub struct Thread {
     pub once: (usize, usize, usize),
     /// In how many rounds of destructors the end of the thread was put off.
     pub end_rounds: u32,
+    /// The stamp of its last record that is no access.
+    pub moment: u64,
+    /// See [`Owning`].
+    pub owning: Owning,
     /// Its ring, if it records.
     pub ring: crate::rings::Writer,
     /// See [`Regions`].
@@ -376,17 +383,28 @@ impl Thread {
         self.set_record_accesses(
             flags & wire::RECORD_ACCESSES != 0 || RECORD_ALL.load(Ordering::Relaxed),
         );
-        self.record_racy = flags & (wire::RECORD_ACCESSES | wire::RECORD_RACY) != 0;
+        // What the locks of Rust are only the host knows.
+        self.hold_back =
+            flags & wire::HOLD_BACK != 0 && self.ring.is_ring() && !crate::interpose::is_mixed();
+        let racy = wire::RECORD_ACCESSES | wire::RECORD_RACY;
+        self.record_racy = flags & racy != 0 && !self.hold_back;
         self.record_atomics =
             self.ring.is_log() || self.ring.is_open() && flags & wire::RECORD_ATOMICS != 0;
         self.regions.reset(self.ring.is_open() && regions::by_function());
         words::set_innermost(0);
     }
 
+    /// Whether accesses are recorded that change what is known of their memory, and no others.
+    #[inline]
+    pub fn holds_back(&self) -> bool {
+        self.hold_back && self.record_accesses && self.ignore == 0
+    }
+
     /// Records nothing any more.
     pub fn record_nothing(&mut self) {
         self.ring.abandon();
         self.set_record_accesses(false);
+        self.hold_back = false;
         self.record_racy = false;
         self.record_atomics = false;
         self.regions.reset(false);
@@ -572,6 +590,9 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.ignore_sync = 0;
     thread.set_record_accesses(false);
     thread.record_racy = false;
+    thread.hold_back = false;
+    thread.moment = 0;
+    thread.owning.begin();
     thread.record_atomics = false;
     thread.seen = [Seen::default(); SEEN];
     thread.regions.reset(false);

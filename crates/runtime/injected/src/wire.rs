@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -81,6 +81,13 @@ pub const FUNCTION_REGIONS: u32 = 16;
 /// Flag of [`Header::flags`]: atomic operations and fences are recorded, also those that cannot be part of a
 /// lock.
 pub const RECORD_ATOMICS: u32 = 32;
+
+/// Flag of [`Header::flags`], beside [`RECORD_ACCESSES`]: of the accesses that one thread makes to memory under the same
+/// locks, some are recorded, and of the others when the last one was made ([`RecordKind::HeldBack`]).
+pub const HOLD_BACK: u32 = 64;
+
+/// Flag of a [`RecordKind::HeldBack`], beside the number of bytes: they are writes.
+pub const HELD_WRITE: u8 = 128;
 
 /// Flag of a record of a lock: in shared mode.
 pub const SHARED: u8 = 1;
@@ -332,6 +339,11 @@ kinds! {
     Flow = 40,
     /// What is part of the result: `b` bytes at `a` in [`Shared::values`].
     Focus = 41,
+    /// Accesses that were held back: `a` address, `flags` the number of bytes and perhaps [`HELD_WRITE`], `b` the stamp
+    /// of the last record of their thread before the last of them that is no access. Instead of a program counter:
+    /// the low [`SHADOW_PC_BITS`] of that of the last of them, 0 if it is not known, and above them the
+    /// number of the thread. The access that makes this known is one of the next records.
+    HeldBack = 42,
 }
 
 impl RecordKind {

@@ -6,6 +6,7 @@
 use selvedge_model::{Access, CondId, Event, Op, Range, Site, SiteId, Symbols};
 
 use super::{Controlled, contents};
+use crate::session::Object;
 
 impl Controlled {
     /// The names of everything in the execution that ran last, whose events are given.
@@ -25,9 +26,26 @@ impl Controlled {
 
     /// Whether a condition variable of the execution that ran last has a name.
     pub(super) fn is_named(&mut self, cond: CondId) -> bool {
-        let Controlled { resolver, modules, last, .. } = self;
-        let object = last.decoder.conds.all().get(cond.index());
-        object.is_some_and(|&(addr, _)| resolver.object(addr, modules).is_some())
+        let object = self.last.decoder.conds.all().get(cond.index()).copied();
+        self.is_in_program(object)
+    }
+
+    /// Whether something that synchronized in the execution that ran last has a name in the program. What has none is
+    /// described instead.
+    pub fn has_name(&mut self, object: Object) -> bool {
+        let decoder = &self.last.decoder;
+        let (ids, index) = match object {
+            Object::Lock(id) => (&decoder.locks, id.index()),
+            Object::Barrier(id) => (&decoder.barriers, id.index()),
+            Object::Semaphore(id) => (&decoder.semaphores, id.index()),
+        };
+        let object = ids.all().get(index).copied();
+        self.is_in_program(object)
+    }
+
+    fn is_in_program(&mut self, object: Option<(u64, SiteId)>) -> bool {
+        let Controlled { resolver, modules, .. } = self;
+        object.is_some_and(|(addr, _)| resolver.object(addr, modules).is_some())
     }
 
     /// The first is `main`; others are called by their function, if that is the program's own.

@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashMap;
 use selvedge_model::{
     Access, AtomicOp, BarrierId, CondId, Event, FirstRace, LoadOrder, LockId, Mode, Op, Party,
     Range, RegionId, RegionKind, SemaphoreId, SiteId, ThreadId, UpdateOrder, Wakes,
@@ -26,8 +27,12 @@ use crate::numbering::Numbering;
 use crate::places::{Callers, Code, Names};
 use crate::rust_locks::RustLocks;
 use crate::wire::{
-    self, ALL, FUTEX, JOIN, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind, SHARED, order,
+    self, ALL, FUTEX, HELD_WRITE, JOIN, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind,
+    SHADOW_PC_BITS, SHARED, order,
 };
+
+/// What shadow words keep of a program counter.
+const SHADOW_PC: u64 = (1 << SHADOW_PC_BITS) - 1;
 
 mod orders;
 mod pending;
@@ -90,7 +95,10 @@ pub struct Decoder {
     lock_change: Option<Epoch>,
     first_race: Option<FirstRace>,
     wait: Option<Wait>,
+    held_back: Option<HeldBack>,
     names: BTreeMap<u32, String>,
+    /// The sites of plain accesses, by what shadow words keep of their addresses.
+    access_sites: FxHashMap<u64, SiteId>,
     /// Records that mean nothing: the program overwrote the shared memory.
     pub nonsense: u64,
 }
@@ -104,6 +112,21 @@ pub struct Wait {
     pub site: SiteId,
     /// For what.
     pub what: Awaited,
+}
+
+/// Accesses of a thread to some bytes that were held back: it made those before, under the same locks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldBack {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The bytes.
+    pub bytes: Range,
+    /// Whether they are writes.
+    pub write: bool,
+    /// The [moment](crate::Observe::reached) of the thread's last event before the last of them.
+    pub moment: u64,
+    /// Where the last one was, if that is known.
+    pub site: Option<SiteId>,
 }
 
 /// What a thread waits for.
@@ -197,7 +220,13 @@ impl Decoder {
             self.epochs.insert(thread, Epoch::from_record(record.b >> 32));
         }
         let before = out.len();
+        if self.held_back(record) {
+            return;
+        }
         let mut line = line(thread, kind, record, callers, names);
+        if matches!(kind, RecordKind::Read | RecordKind::Write) {
+            self.access_sites.insert(record.pc() & SHADOW_PC, line.site);
+        }
         let awaited = self.end_waiting(&line, out);
         if kind == RecordKind::Acquire {
             line.site = awaited.unwrap_or(line.site);
@@ -233,6 +262,28 @@ impl Decoder {
     /// What the thread of the last record begins to wait for, if it does.
     pub fn wait(&mut self) -> Option<Wait> {
         self.wait.take()
+    }
+
+    /// Whether a record is about accesses that were held back.
+    fn held_back(&mut self, record: &Record) -> bool {
+        if record.kind() != Some(RecordKind::HeldBack) {
+            return false;
+        }
+        let code = record.pc();
+        let len = u64::from(record.flags() & !HELD_WRITE);
+        self.held_back = Some(HeldBack {
+            thread: ThreadId((code >> SHADOW_PC_BITS) as u32),
+            bytes: Range { start: record.a, len },
+            write: record.flags() & HELD_WRITE != 0,
+            moment: record.b,
+            site: self.access_sites.get(&(code & SHADOW_PC)).copied(),
+        });
+        true
+    }
+
+    /// The accesses that were held back and that the last record tells about, if it does.
+    pub fn take_held_back(&mut self) -> Option<HeldBack> {
+        self.held_back.take()
     }
 
     /// What threads call themselves, by number.
@@ -519,6 +570,7 @@ impl Decoder {
             | RecordKind::Focus
             | RecordKind::Free
             | RecordKind::FutexWait
+            | RecordKind::HeldBack
             | RecordKind::Judge
             | RecordKind::Made
             | RecordKind::Name

@@ -20,6 +20,7 @@ pub(crate) mod blocks;
 mod circles;
 pub(crate) mod failing;
 pub(crate) mod fiber;
+pub(crate) mod made;
 pub(crate) mod objects;
 pub(crate) mod ops;
 mod ownership;
@@ -45,6 +46,7 @@ use selvedge_model::{
 };
 
 use blocks::Speech;
+use made::Made;
 use objects::{Barrier, Cond, Enabling, Lock, Semaphore};
 use ownership::Ownership;
 use panics::Panicked;
@@ -83,6 +85,8 @@ pub(crate) struct Local {
 #[derive(Default)]
 pub(crate) struct Thread {
     pub(crate) name: Option<Arc<str>>,
+    /// The function that it runs, if that has a name.
+    pub(crate) function: Option<&'static str>,
     enabled: bool,
     ended: bool,
     joiners: Vec<ThreadId>,
@@ -159,7 +163,7 @@ pub(crate) struct Exec {
     pub(crate) semaphores: Vec<Semaphore>,
     /// Some lock has been held for reading.
     has_readers: bool,
-    memory: u32,
+    pub(crate) made: Made,
     pub(crate) names: SharedNames,
     /// Virtual time, in nanoseconds.
     pub(crate) now: u64,
@@ -236,7 +240,7 @@ impl Exec {
             barriers: Vec::new(),
             semaphores: Vec::new(),
             has_readers: false,
-            memory: 0,
+            made: Made::default(),
             names: SharedNames::default(),
             now: 0,
             steps: 0,
@@ -288,7 +292,7 @@ impl Exec {
         self.barriers.clear();
         self.semaphores.clear();
         self.has_readers = false;
-        self.memory = 0;
+        self.made.clear();
         *self.names.0.borrow_mut() = Names::default();
         self.now = 0;
         self.steps = 0;
@@ -687,16 +691,18 @@ impl Exec {
         }
     }
 
-    pub(crate) fn new_lock(&mut self, made: &'static Location<'static>) -> u32 {
+    /// A lock that cannot know where it was made is known by where it was first used.
+    pub(crate) fn new_lock(&mut self, made: made::Place, here: &'static Location<'static>) -> u32 {
         self.locks.push(Lock::default());
-        let name = self.place(made).name;
+        self.made.locks.push(made);
+        let name = self.place(made.unwrap_or(here)).name;
         self.names.0.borrow_mut().locks.push(hash([name, 1, 0]));
         (self.locks.len() - 1) as u32
     }
 
-    pub(crate) fn new_memory(&mut self) -> u32 {
-        self.memory += 1;
-        self.memory
+    pub(crate) fn new_memory(&mut self, made: made::Place) -> u32 {
+        self.made.memory.push(made);
+        self.made.memory.len() as u32
     }
 }
 

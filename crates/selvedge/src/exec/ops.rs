@@ -67,13 +67,14 @@ impl Exec {
 
     #[inline]
     fn lock(&mut self, slot: &Slot, here: Here) -> LockId {
-        // A lock that cannot know where it was made is known by where it was first used.
-        let made = slot.made().unwrap_or(here);
-        LockId(self.number(slot, |e| e.new_lock(made)))
+        LockId(self.number(slot, |e| e.new_lock(slot.made(), here)))
     }
 
     fn cond(&mut self, slot: &Slot) -> CondId {
-        CondId(self.number(slot, |e| push(&mut e.conds)))
+        CondId(self.number(slot, |e| {
+            e.made.conds.push(slot.made());
+            push(&mut e.conds)
+        }))
     }
 
     fn semaphore(&mut self, slot: &Slot) -> SemaphoreId {
@@ -81,14 +82,16 @@ impl Exec {
     }
 
     fn barrier(&mut self, slot: &Slot) -> BarrierId {
-        BarrierId(self.number(slot, |e| push(&mut e.barriers)))
+        BarrierId(self.number(slot, |e| {
+            e.made.barriers.push(slot.made());
+            push(&mut e.barriers)
+        }))
     }
 
     #[inline]
     fn memory(&mut self, slot: &Slot) -> Access {
-        let number = self.number(slot, Exec::new_memory);
-        // One byte stands for the whole object: accesses to it never overlap partly.
-        Access { addr: u64::from(number) * 16, len: 1 }
+        let number = self.number(slot, |e| e.new_memory(slot.made()));
+        memory_at(number)
     }
 
     fn refresh_lock(&mut self, lock: LockId) {
@@ -112,6 +115,11 @@ impl Exec {
 fn push<T: Default>(list: &mut Vec<T>) -> u32 {
     list.push(T::default());
     (list.len() - 1) as u32
+}
+
+/// What stands for memory with a number. One byte stands for the whole object: accesses to it never overlap partly.
+pub(super) fn memory_at(number: u32) -> Access {
+    Access { addr: u64::from(number) * 16, len: 1 }
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -16,6 +16,8 @@ use selvedge_specs::Judge;
 use crate::values::Callbacks;
 
 use super::fiber::{self, Pool, with};
+use super::made::Declared;
+use super::ops::memory_at;
 use super::panics::Panicked;
 use super::{Exec, Limits, Names, SharedNames};
 
@@ -42,6 +44,7 @@ impl Factory for Bodies {
             body: Arc::clone(&self.body),
             selected: Arc::clone(&self.selected),
             here: self.here,
+            declared: Declared::default(),
         })
     }
 
@@ -56,6 +59,7 @@ pub(crate) struct Worker {
     body: Body,
     selected: Arc<[&'static Entry]>,
     here: &'static Location<'static>,
+    declared: Declared,
 }
 
 impl Executor for Worker {
@@ -82,9 +86,12 @@ impl Executor for Worker {
 
     fn named(&mut self, _execution: &Execution) -> Symbols {
         let mut symbols = self.exec.symbols.clone();
-        for thread in 0..self.exec.threads.len() as u32 {
-            symbols.threads.push(self.exec.thread_name(ThreadId(thread)).into());
+        for (number, thread) in (0..).zip(&self.exec.threads) {
+            symbols.threads.push(self.exec.thread_name(ThreadId(number)).into());
+            symbols.functions.push(thread.function.unwrap_or_default().into());
         }
+        let range = |number: usize| memory_at(number as u32 + 1).range();
+        self.exec.made.name(&mut symbols, &mut self.declared, range);
         symbols
     }
 

@@ -158,7 +158,7 @@ impl Check {
     ) -> Result<Searched, Halt<Infallible>> {
         let (options, observes) = (&self.options, aim != Aim::Any);
         let search = Search {
-            strategy: Arc::new(move |_| plan.strategy()),
+            strategy: Arc::new(move |_, _| plan.strategy()),
             systematic: plan.is_systematic(),
             seed: options.seed,
             vary_input: !observes,
@@ -394,7 +394,7 @@ impl Summary {
 
     /// Counts what a shard did, and says what fails the check.
     fn take(&mut self, step: Step) -> Option<Found> {
-        let Step { run, nondeterminism, tried, judged: _ } = step;
+        let Step { run, nondeterminism, tried, judged: _, learnt: _ } = step;
         self.executions += 1;
         self.longest = self.longest.max(run.choices);
         self.steps += run.steps as u64;

@@ -194,6 +194,14 @@ impl<T> Drop for Packet<T> {
     }
 }
 
+/// The name of a function without the path to it; a closure and a pointer to a function have none.
+fn function<F>(_: &F) -> Option<&'static str> {
+    let path = std::any::type_name::<F>();
+    let name = path.split('<').next()?.rsplit("::").next()?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (is_name && !path.contains("{{closure}}")).then_some(name)
+}
+
 /// Starts a controlled thread.
 ///
 /// # Safety
@@ -212,10 +220,12 @@ unsafe fn start<'a, T: 'a>(
         done();
         thread_done(panicked);
     };
+    let function = function(&f);
     // SAFETY: passed on to the caller.
     let job = unsafe { fiber::job(f, done) };
     let started = with(|e| {
         let id = e.start(name.clone(), job, here);
+        e.threads[id.index()].function = function;
         let site = e.place(here).site;
         e.emit(site, Op::Fork(id));
         (e.generation, id)

@@ -124,18 +124,23 @@ fn locks_of(step: &Step, into: &mut BTreeSet<String>) {
 impl Merger {
     /// Takes in an instance of a variable.
     pub fn add(&mut self, variable: &str, instance: Instance) {
+        self.add_all(variable, instance, 1);
+    }
+
+    /// Takes in so many instances of a variable that differ in nothing. All their accesses count as one instance's.
+    pub fn add_all(&mut self, variable: &str, instance: Instance, instances: u64) {
         let seen = match self.variables.get_mut(variable) {
             Some(seen) => seen,
             None => self.variables.entry(variable.to_owned()).or_default(),
         };
         match instance.steps {
-            Ok(steps) => *seen.shapes.entry(steps).or_default() += 1,
+            Ok(steps) => *seen.shapes.entry(steps).or_default() += instances,
             Err(race) => {
                 let first = seen.race.take().map_or(race.clone(), |known| known.min(race));
                 seen.race = Some(first);
             }
         }
-        seen.instances += 1;
+        seen.instances += instances;
         seen.accesses += instance.accesses;
         seen.threads = seen.threads.max(instance.threads);
         for place in instance.places {

@@ -3,18 +3,20 @@
 //! | module | what lives there |
 //! | --- | --- |
 //! | [`ndseq`] | has each execution a sequential twin? |
+//! | [`past`] | what earlier tests of the program leave to this one |
 //! | [`predict`] | native runs and controlled executions become predictions |
 //! | [`ranks`] | the same for jobs of MPI ranks |
 
 pub(crate) mod ndseq;
+mod past;
 mod predict;
 pub(crate) mod ranks;
 
 use std::sync::Arc;
 
 use selvedge_engine::{Aims, Attempted, Campaign, Confirmer, Search};
-use selvedge_explore::Plan;
-use selvedge_model::{FindingId, Keep, Status};
+use selvedge_explore::{Plan, learn};
+use selvedge_model::{FindingId, Keep, Schedule, Status};
 use selvedge_report::{Case, Remark, Report, Stats, words};
 use selvedge_runtime::control::{NameTable, WatchList};
 use selvedge_spmd::launcher::is_launcher;
@@ -32,6 +34,7 @@ use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::ranks::refuse_unknown;
 use crate::store::Journal;
+use past::Known;
 
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
@@ -70,8 +73,9 @@ fn test(
     let native =
         Native::new(program, deadline).claiming(claims.clone()).with_globals(args.globals.depth());
     let native = Arc::new(native);
+    let known = Known::load(program, journal, args.fresh);
     let (observation, predicted, mut report) =
-        predict::predict(program, &native, args, suppressions, deadline)?;
+        predict::predict(program, &native, args, suppressions, deadline, &known.before())?;
     report.cases.iter().for_each(|case| journal.add(case));
     let mut budget = args.budget.engine(args.attempts);
     if program.writes_files() {
@@ -80,9 +84,12 @@ fn test(
     let mut campaign = Campaign::new(Arc::clone(&native), budget);
     campaign.determinism = determinism::blocks(program, args.across_builds);
     campaign.count_observed(&observation);
+    campaign.learnt = known.before().flips;
+    learn(&mut campaign.learnt, observation.flips_since(&known.before()));
     let conflicts = observation.conflicts + observation.serial_conflicts.len() as u64;
     let points = observation.racing();
-    let mut remarks: Vec<Remark> = explore::limits(&points).into_iter().collect();
+    let mut remarks: Vec<Remark> =
+        explore::limits(&points).into_iter().chain(known.remark()).collect();
     let mut watcher = Watcher {
         deadline,
         journal,
@@ -100,29 +107,27 @@ fn test(
         judged: 0,
     };
     let predictions = Arc::new(predicted.iter().map(|p| p.prediction.clone()).collect());
-    let aims = Aims { predictions, confirmer };
+    let aims = Aims { predictions, confirmer, past: known.attempts(&predicted) };
+    follow_again(&mut campaign, &known.schedules(&observation), &mut watcher)?;
     let search = Search {
-        strategy: explore::knowing(Plan::default(), &observation.flips),
+        strategy: explore::knowing(Plan::default(), &campaign.learnt),
+        seed: known.seed(args.budget.seed),
         witness: Some(args.serial.criterion()),
         repeat: false,
         ..explore::search(&campaign, points, observation.releases)
     };
     let attempted = hunt(&mut campaign, aims, search, &mut watcher)?;
+    known.store(program, &campaign, (&predicted, &attempted), watcher.journal);
     let cases = settled(&native, &predicted, &attempted, deadline, watcher.journal)?;
-    let known: Vec<FindingId> = predicted
-        .iter()
-        .zip(&cases)
-        .filter(|(_, case)| case.status == Status::Confirmed)
-        .map(|(p, _)| p.prediction.id)
-        .collect();
+    let confirmed = |(_, case): &(_, &Case)| case.status == Status::Confirmed;
+    let settled = predicted.iter().zip(&cases).filter(confirmed);
+    let known: Vec<FindingId> = settled.map(|(p, _)| p.prediction.id).collect();
     report.cases = cases.into_iter().filter(Case::is_finding).chain(report.cases).collect();
     watcher.progress.clear();
     let differences = differences(&mut campaign, args, deadline, journal)?;
     let differences = suppressions.pass_all(differences, &mut report.stats);
     differences.into_iter().for_each(|case| report.add(case));
-    let undecided = determinism::undecided(&campaign.determinism, false);
-    let undecided: Vec<Remark> =
-        undecided.into_iter().chain(linearity::undecided(&campaign)).collect();
+    let undecided = undecided(&campaign);
     let is_undecided = !undecided.is_empty();
     remarks.extend(undecided);
     let failures = cases::failures(&campaign, &known, "schedules", deadline, journal)?;
@@ -160,6 +165,25 @@ fn hunt(
         unless_interrupted(campaign.check_repeats(&again).map_err(Failure::from))?;
     }
     Ok(attempted)
+}
+
+/// Follows the schedules that failed in earlier tests.
+fn follow_again(
+    campaign: &mut Campaign<Native>,
+    earlier: &[(Schedule, WatchList)],
+    watcher: &mut Watcher<'_>,
+) -> Result<(), Failure> {
+    if watcher.deadline.stopped().is_some() {
+        return Ok(());
+    }
+    unless_interrupted(campaign.follow_again(earlier, watcher).map_err(Failure::from))?;
+    Ok(())
+}
+
+/// What cannot be said of blocks.
+fn undecided(campaign: &Campaign<Native>) -> Vec<Remark> {
+    let blocks = determinism::undecided(&campaign.determinism, false);
+    blocks.into_iter().chain(linearity::undecided(campaign)).collect()
 }
 
 /// What blocks show that they must not, unless they are used wrongly.

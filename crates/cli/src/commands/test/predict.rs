@@ -2,7 +2,7 @@
 
 use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::observe::observe;
-use selvedge_engine::{Observation, Prediction};
+use selvedge_engine::{Before, Observation, Prediction};
 use selvedge_model::{Keep, Status};
 use selvedge_report::{Bound, Case, Report};
 use selvedge_runtime::Controlled;
@@ -28,6 +28,7 @@ pub(super) fn predict(
     args: &Test,
     suppressions: &Suppressions,
     deadline: &Deadline,
+    before: &Before,
 ) -> Result<(Observation<Controlled>, Vec<Predicted>, Report), Failure> {
     let mut seen = Report::default();
     let mut progress = Schedules::new("observe", args.observe + OBSERVED);
@@ -47,8 +48,13 @@ pub(super) fn predict(
     }
     let settings = Settings { lock_regions: args.regions.lock_regions, ..Settings::default() };
     let mut executor = native.executor()?;
-    let observed = observe(&mut executor, args.budget.seed, OBSERVED, (&analyses[..], settings));
-    let observation = explore::in_time(observed, program, deadline)?;
+    let analysed = (&analyses[..], settings);
+    let observed = observe(&mut executor, args.budget.seed, OBSERVED, analysed, before);
+    let observation = match explore::in_time(observed, program, deadline) {
+        // What the native runs have shown is known, whatever comes after.
+        Err(Failure::Interrupted) if !seen.cases.is_empty() => Observation::default(),
+        observed => observed?,
+    };
     progress.advance(args.observe + OBSERVED, seen.cases.len() + observation.seen.len(), deadline);
     progress.clear();
     let mut report = Report { stats: seen.stats, ..Report::default() };

@@ -180,7 +180,8 @@ fn a_store_of_version_3_gets_the_tables() {
     let scratch = Scratch::new("three");
     drop(scratch.store());
     let connection = Connection::open(scratch.0.join(FILE)).unwrap();
-    for table in ["promises", "state_groups", "executions", "content_values", "contents", "blocks"]
+    for table in
+        ["learnt", "promises", "state_groups", "executions", "content_values", "contents", "blocks"]
     {
         connection.execute_batch(&format!("DROP TABLE {table};")).unwrap();
     }

@@ -27,7 +27,8 @@ pub(super) fn in_full(t: &mut Thread, g: &Granule, addr: usize, cell: u64, write
     let _busy = Busy::new(t);
     let here = Here { addr, cell, write, pc };
     let racy = t.record_racy && is_racy(g.write.load(Ordering::Relaxed));
-    let recorded = (t.record_accesses || racy) && !is_covered(t, g, cell, write);
+    let all = t.record_accesses && !t.hold_back;
+    let recorded = (all || racy) && !is_covered(t, g, cell, write);
     if recorded {
         record(t, &here, racy);
     }

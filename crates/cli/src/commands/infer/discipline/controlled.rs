@@ -7,12 +7,14 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use selvedge_analyses::Analysis;
+use selvedge_analyses::devices::Device;
 use selvedge_analyses::hominy::Hominy;
 use selvedge_engine::executor::execute;
 use selvedge_engine::{Ask, Noted};
 use selvedge_explore::{Plan, Rng};
 use selvedge_model::Findings;
 use selvedge_report::Case;
+use selvedge_runtime::Object;
 
 use super::{Seen, traces};
 use crate::control::program::{ControlledProgram, Native};
@@ -52,11 +54,14 @@ pub(super) fn infer(command: &[OsString], schedules: u64, seen: &mut Seen) -> Re
             let name = traces::variable(&symbols, found.bytes);
             let element = names::element(&name).map(|(element, _)| element);
             let mut all_named = true;
-            let named = traces::named(&found, &symbols, |device| {
-                let device = traces::device_name(&symbols, *device);
-                // What has no name is described: `lock 0 (main.c:65)`.
-                all_named &= !device.contains(' ');
-                names::seen_from(&device, element)
+            let named = traces::named(&found, &symbols, |&device| {
+                all_named &= match device {
+                    Device::Lock(id) => executor.has_name(Object::Lock(id)),
+                    Device::Barrier(id) => executor.has_name(Object::Barrier(id)),
+                    Device::Semaphore(id) => executor.has_name(Object::Semaphore(id)),
+                    Device::Atomic(addr) => symbols.variables.at(addr).is_some(),
+                };
+                names::seen_from(&traces::device_name(&symbols, device), element)
             });
             if all_named {
                 seen.merger.add(&array(&name, false), named);

@@ -6,6 +6,7 @@
 mod annotate;
 mod attribute;
 mod controlled;
+mod naming;
 mod native;
 mod show;
 mod text;

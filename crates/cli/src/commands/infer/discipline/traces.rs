@@ -34,7 +34,7 @@ pub(super) fn infer(path: &Path, seen: &mut Seen) -> Result<(), Failure> {
         }
     }
     let symbols = input.reader().symbols();
-    hominy.drain(|found| add(&found, symbols, seen));
+    hominy.drain(|ended, inference| add(&inference.instance(&ended), symbols, seen));
     findings.iter().for_each(|f| seen.report.add(Case::new(f, symbols)));
     let stats = &mut seen.report.stats;
     stats.traces += 1;

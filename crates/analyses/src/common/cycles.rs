@@ -1,4 +1,7 @@
-//! The closure of the lock dependency relation: Algorithm 4.4.
+//! Circles of threads that hold locks and want more.
+//!
+//! The closure of the lock dependency relation, algorithm 4.4 of Park's *Active testing*, for all analyses of
+//! deadlocks: when an acquisition occurred, and what can occur at the same time, is theirs to say ([`Moment`]).
 //!
 //! A cycle runs through locks that lead to each other, so the search is confined to the strongly
 //! connected components of the lock graph, which has an arc from each held to each wanted lock. From
@@ -6,18 +9,65 @@
 //! on which enough of the permitted length is left to come back.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use selvedge_model::{Held, LockId, ThreadId};
+use selvedge_model::{
+    Finding, Held, Kind, LockId, Place, Role, Status, Subject, Target, ThreadId, Waiter,
+};
 
-use super::{Dependency, Moment};
-use crate::common::held::{HeldLocks, exclude_each_other};
+use crate::common::held::{HeldLocks, LockSet, exclude_each_other};
+
+/// When a thread wanted a lock.
+pub(crate) trait Moment {
+    /// Whether two threads can be there at the same time. Not, if it is one thread.
+    fn concurrent(&self, other: &Self) -> bool;
+}
+
+/// An element of the lock dependency relation.
+#[derive(Debug)]
+pub(crate) struct Dependency<M> {
+    pub(crate) thread: ThreadId,
+    /// The locks held, with the sites of their acquisition.
+    pub(crate) holds: LockSet,
+    pub(crate) wants: Held,
+    /// When it occurred; occurrences that are ordered with more than another one is are left out.
+    // invariant: not empty, in the order of the thread.
+    pub(crate) moments: Vec<M>,
+}
+
+/// What to report of a circle.
+pub(crate) fn finding<M>(
+    analysis: &'static str,
+    cycle: &[&Dependency<M>],
+    held: &HeldLocks,
+) -> Finding {
+    let waiters: Vec<Waiter> = cycle
+        .iter()
+        .map(|d| Waiter { thread: d.thread, holds: held.locks(d.holds).to_vec(), wants: d.wants })
+        .collect();
+    let place = |w: &Waiter| Place {
+        thread: w.thread,
+        site: w.wants.site,
+        role: Role::Acquire(w.wants.lock),
+        held: w.holds.clone(),
+    };
+    Finding {
+        kind: Kind::Deadlock,
+        status: Status::Predicted,
+        verdict: None,
+        analyses: vec![analysis],
+        subject: Subject::Locks(waiters.iter().map(|w| w.wants.lock).collect()),
+        places: waiters.iter().map(place).collect(),
+        target: Some(Target::Deadlock(waiters)),
+        occurrences: 1,
+    }
+}
 
 /// Calls `report` with every cycle, once and shortest first. False if `max_steps` kept it from seeing
 /// them all.
-pub(super) fn search(
-    dependencies: &[Dependency],
+pub(crate) fn search<M: Moment>(
+    dependencies: &[Dependency<M>],
     held: &HeldLocks,
     max_steps: u64,
-    mut report: impl FnMut(&[&Dependency]),
+    mut report: impl FnMut(&[&Dependency<M>]),
 ) -> bool {
     let graph = Graph::new(dependencies, held);
     if graph.nodes.is_empty() {
@@ -51,30 +101,30 @@ struct Start {
 }
 
 /// One occurrence of a dependency.
-struct Node<'a> {
+struct Node<'a, M> {
     number: usize,
-    dependency: &'a Dependency,
+    dependency: &'a Dependency<M>,
     holds: &'a [Held],
-    moment: &'a Moment,
+    moment: &'a M,
     /// The vertex of the wanted lock.
     wants: usize,
 }
 
-impl Node<'_> {
+impl<M: Moment> Node<'_, M> {
     /// Whether this one would wait for `holder`.
-    fn waits_for(&self, holder: &Node<'_>) -> bool {
+    fn waits_for(&self, holder: &Node<'_, M>) -> bool {
         let wants = self.dependency.wants;
         holder.holds.iter().any(|h| h.lock == wants.lock && h.mode.excludes(wants.mode))
     }
 
     /// Whether both can wait at the same time. A thread is ordered with itself, so they are two threads.
-    fn compatible(&self, other: &Node<'_>) -> bool {
+    fn compatible(&self, other: &Node<'_, M>) -> bool {
         self.moment.concurrent(other.moment) && !exclude_each_other(self.holds, other.holds)
     }
 }
 
-struct Graph<'a> {
-    nodes: Vec<Node<'a>>,
+struct Graph<'a, M> {
+    nodes: Vec<Node<'a, M>>,
     /// By vertex, the nodes that hold the lock.
     holders: Vec<Vec<usize>>,
     /// By vertex, the vertices of the locks under which it is wanted, each with the greatest thread
@@ -83,9 +133,9 @@ struct Graph<'a> {
     vertices: FxHashMap<LockId, usize>,
 }
 
-impl<'a> Graph<'a> {
+impl<'a, M: Moment> Graph<'a, M> {
     /// The dependencies that have an arc inside a strongly connected component.
-    fn new(dependencies: &'a [Dependency], held: &'a HeldLocks) -> Graph<'a> {
+    fn new(dependencies: &'a [Dependency<M>], held: &'a HeldLocks) -> Graph<'a, M> {
         let mut vertices: FxHashMap<LockId, usize> = FxHashMap::default();
         let mut vertex = |lock| {
             let next = vertices.len();
@@ -153,7 +203,7 @@ impl<'a> Graph<'a> {
     /// For every vertex the least number of further dependencies, of threads greater than that of
     /// `node`, that lead from a thread that wants its lock to one that wants a lock which `node` holds;
     /// `None` if none lead there. And how many arcs it took to find out.
-    fn distances(&self, node: &Node<'_>) -> (Vec<Option<usize>>, u64) {
+    fn distances(&self, node: &Node<'_, M>) -> (Vec<Option<usize>>, u64) {
         let mut distance = vec![None; self.holders.len()];
         let mut queue: Vec<usize> = node.holds.iter().map(|h| self.vertices[&h.lock]).collect();
         queue.iter().for_each(|&v| distance[v] = Some(0));
@@ -172,8 +222,8 @@ impl<'a> Graph<'a> {
     }
 }
 
-struct Search<'a> {
-    graph: &'a Graph<'a>,
+struct Search<'a, M> {
+    graph: &'a Graph<'a, M>,
     steps_left: u64,
     /// How long the cycles are that are looked for now.
     length: usize,
@@ -183,9 +233,9 @@ struct Search<'a> {
     seen: FxHashSet<Vec<usize>>,
 }
 
-impl<'a> Search<'a> {
+impl<'a, M: Moment> Search<'a, M> {
     /// Looks for the cycles that start at one of `nodes`. False if it ran out of steps.
-    fn start(&mut self, nodes: &[usize], report: &mut impl FnMut(&[&Dependency])) -> bool {
+    fn start(&mut self, nodes: &[usize], report: &mut impl FnMut(&[&Dependency<M>])) -> bool {
         let (distance, steps) = self.graph.distances(&self.graph.nodes[nodes[0]]);
         self.steps_left = self.steps_left.saturating_sub(steps);
         nodes.iter().all(|&first| self.from(first, &distance, report))
@@ -195,7 +245,7 @@ impl<'a> Search<'a> {
         &mut self,
         first: usize,
         distance: &[Option<usize>],
-        report: &mut impl FnMut(&[&Dependency]),
+        report: &mut impl FnMut(&[&Dependency<M>]),
     ) -> bool {
         let graph = self.graph;
         let mut chain = vec![&graph.nodes[first]];
@@ -233,16 +283,16 @@ impl<'a> Search<'a> {
     /// become one.
     fn goes_on(
         &mut self,
-        chain: &[&Node<'a>],
+        chain: &[&Node<'a, M>],
         distance: &[Option<usize>],
-        report: &mut impl FnMut(&[&Dependency]),
+        report: &mut impl FnMut(&[&Dependency<M>]),
     ) -> bool {
         let last = chain[chain.len() - 1];
         if last.waits_for(chain[0]) {
             if chain.len() == self.length
                 && self.seen.insert(chain.iter().map(|n| n.number).collect())
             {
-                let cycle: Vec<&Dependency> = chain.iter().map(|n| n.dependency).collect();
+                let cycle: Vec<&Dependency<M>> = chain.iter().map(|n| n.dependency).collect();
                 report(&cycle);
             }
             return false;
@@ -258,7 +308,7 @@ impl<'a> Search<'a> {
 
 /// Whether `chain` with `next` at its end is a lock dependency chain, Definition 4.4, that starts with
 /// its least thread and contains no cycle, except possibly one that closes at its first node.
-fn extends(chain: &[&Node<'_>], next: &Node<'_>) -> bool {
+fn extends<M: Moment>(chain: &[&Node<'_, M>], next: &Node<'_, M>) -> bool {
     let (last, earlier) = chain.split_last().expect("a chain has a first node");
     next.dependency.thread > chain[0].dependency.thread
         && last.waits_for(next)
