@@ -51,6 +51,13 @@ pub(crate) fn alternate<const N: usize>(
     times
 }
 
+/// Processor time of this process so far, in seconds.
+pub(crate) fn processor_seconds() -> f64 {
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+        (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
+    })
+}
+
 /// The most memory that this process has had, in MiB.
 pub(crate) fn peak_memory_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

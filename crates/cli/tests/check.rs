@@ -288,8 +288,8 @@ fn the_demo_shows_what_it_says() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(scratch.0.join("examples/account.c").exists());
     let tour = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
-    // One replay at each stop: a race, an atomicity violation, and deadlocks in C and in Rust.
-    assert_eq!(tour.matches("the finding happened again: ").count(), 4, "{tour}");
+    // One replay at each stop: a race, an atomicity violation, deadlocks in C and in Rust, a parallelism violation.
+    assert_eq!(tour.matches("the finding happened again: ").count(), 5, "{tour}");
 }
 
 /// A trace whose regions are methods, as other tools record them: nothing is said of them there.

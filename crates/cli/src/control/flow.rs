@@ -185,28 +185,25 @@ impl Marked {
 impl Marks<'_> {
     fn check(&mut self, event: &Event) -> Result<(), Failure> {
         let me = self.threads.entry(event.thread).or_default();
-        match event.op {
-            Op::RegionEnter(region, kind @ (RegionKind::Star | RegionKind::Task)) => {
-                if let (RegionKind::Task, Some((outer, site))) = (kind, me.inside) {
-                    let inner = self.named(region, event.site);
-                    let outer = self.named(outer, site);
-                    return Err(Failure::Usage(format!(
-                        "{inner} begins inside {outer} of another thread, with which it is one; mark only one of them"
-                    )));
-                }
-                me.open.push((region, kind, event.site));
+        if let Op::RegionEnter(region, kind @ (RegionKind::Star | RegionKind::Task)) = event.op {
+            if let (RegionKind::Task, Some((outer, site))) = (kind, me.inside) {
+                let inner = self.named(region, event.site);
+                let outer = self.named(outer, site);
+                return Err(Failure::Usage(format!(
+                    "{inner} begins inside {outer} of another thread, with which it is one; mark only one of them"
+                )));
             }
-            Op::RegionExit(region) => _ = me.open.pop_if(|o| o.0 == region),
-            Op::Fork(child) => {
-                if me.open.iter().any(|o| o.1 == RegionKind::Star) {
-                    return Err(Failure::Usage(
-                        "a star is around code that starts threads; put it around less".to_owned(),
-                    ));
-                }
-                let inside = me.task();
-                self.threads.entry(child).or_default().inside = inside;
+            me.open.push((region, kind, event.site));
+        } else if let Op::RegionExit(region) = event.op {
+            me.open.pop_if(|o| o.0 == region);
+        } else if let Op::Fork(child) = event.op {
+            if me.open.iter().any(|o| o.1 == RegionKind::Star) {
+                return Err(Failure::Usage(
+                    "a star is around code that starts threads; put it around less".to_owned(),
+                ));
             }
-            _ => {}
+            let inside = me.task();
+            self.threads.entry(child).or_default().inside = inside;
         }
         Ok(())
     }

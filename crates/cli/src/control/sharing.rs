@@ -74,12 +74,13 @@ pub(crate) fn shared(events: &[Event]) -> BTreeSet<SiteId> {
             }
             continue;
         }
-        match event.op {
-            Op::Fork(child) => _ = alive.insert(child),
-            Op::End => _ = alive.remove(&event.thread),
+        if let Op::Fork(child) = event.op {
+            alive.insert(child);
+        } else if event.op == Op::End {
+            alive.remove(&event.thread);
+        } else if matches!(event.op, Op::Post(_) | Op::Wait(_)) {
             // Which post a wait consumes is another one in another schedule.
-            Op::Post(_) | Op::Wait(_) => continue,
-            _ => {}
+            continue;
         }
         order.acquire(event);
         order.release(event);

@@ -24,8 +24,10 @@ struct Stop {
     /// How to build it: the command and its arguments.
     build: (&'static str, &'static [&'static str]),
     program: &'static str,
-    /// The kind of the confirmed finding.
-    kind: &'static str,
+    /// Options of the test.
+    options: &'static [&'static str],
+    /// The kind and the status of the finding.
+    finding: (&'static str, &'static str),
     /// The text before the replay.
     then: &'static str,
 }
@@ -40,7 +42,7 @@ const HEADER: (&str, &str) = ("shape.h", program!("shape.h"));
 const ANNOTATIONS: (&str, &str) =
     ("selvedge.h", include_str!("../../../../runtime/include/selvedge.h"));
 
-const STOPS: [Stop; 4] = [
+const STOPS: [Stop; 5] = [
     Stop {
         text: "A data race. Three threads increment a counter without a lock. Run it a thousand times \
                and it may never fail: the window is a few instructions wide. Selvedge sees in one \
@@ -50,7 +52,8 @@ const STOPS: [Stop; 4] = [
         directory: ".",
         build: ("selvedge", &["cc", "-g", "-O1", "-pthread", "counter.c", "-o", "counter"]),
         program: "./counter",
-        kind: "data-race",
+        options: &[],
+        finding: ("data-race", "confirmed"),
         then: "Confirmed means that there is a schedule in which it happens. You can replay that schedule \
                as often as you like, even after you have edited other parts of the program:",
     },
@@ -63,7 +66,8 @@ const STOPS: [Stop; 4] = [
         directory: ".",
         build: ("selvedge", &["cc", "-g", "-O1", "-pthread", "-I.", "account.c", "-o", "account"]),
         program: "./account",
-        kind: "atomicity-violation",
+        options: &[],
+        finding: ("atomicity-violation", "confirmed"),
         then: "The replay:",
     },
     Stop {
@@ -75,7 +79,8 @@ const STOPS: [Stop; 4] = [
         directory: ".",
         build: ("selvedge", &["cc", "-g", "-O1", "-pthread", "three_locks.c", "-o", "three_locks"]),
         program: "./three_locks",
-        kind: "deadlock",
+        options: &[],
+        finding: ("deadlock", "confirmed"),
         then: "The replay ends where no thread can go on:",
     },
     Stop {
@@ -92,8 +97,25 @@ const STOPS: [Stop; 4] = [
         directory: "transfer",
         build: ("cargo", &["selvedge", "build", "--quiet"]),
         program: "target/selvedge/x86_64-unknown-linux-gnu/debug/transfer",
-        kind: "deadlock",
+        options: &[],
+        finding: ("deadlock", "confirmed"),
         then: "The replay:",
+    },
+    Stop {
+        text: "A specification of parallelism without a word in the source: does the program print what it \
+               would print if its threads ran one after the other, in some order? Three threads look for \
+               the cheapest offer. There is no race and nothing is marked. Selvedge follows how data \
+               flows, and where that leaves a doubt it runs the sequential executions.",
+        files: &[("search.c", include_str!("../../../demo/search.c"))],
+        directory: ".",
+        build: (
+            "selvedge",
+            &["cc", "--selvedge-flow", "-g", "-pthread", "search.c", "-o", "search"],
+        ),
+        program: "./search",
+        options: &["--ndseq", "--schedules", "100"],
+        finding: ("parallelism-violation", "observed"),
+        then: "The replay, judged again by all sequential executions:",
     },
 ];
 
@@ -147,11 +169,14 @@ fn show(stop: &Stop, directory: &Path) -> Result<(), Failure> {
     let store = at.join(".selvedge");
     fs::create_dir_all(&store).map_err(|error| Failure::Write { path: store, error })?;
     say(stop.build.0, stop.build.1)?;
-    succeed(tool(stop.build.0)?.args(stop.build.1).current_dir(&at))?;
-    let test = ["test", "--fail-on", "never", "--", stop.program];
+    if !built(tool(stop.build.0)?.args(stop.build.1).current_dir(&at))? {
+        anstream::println!("\nThis machine cannot build it, so the tour skips this example.\n");
+        return Ok(());
+    }
+    let test = [&["test", "--fail-on", "never"], stop.options, &["--", stop.program]].concat();
     say("selvedge", &test)?;
-    succeed(tool("selvedge")?.args(test).current_dir(&at))?;
-    let id = confirmed(stop, &at)?;
+    succeed(tool("selvedge")?.args(&test).current_dir(&at))?;
+    let id = found(stop, &at)?;
     anstream::println!("\n{bold}{}{bold:#}\n", wrapped(stop.then));
     say("selvedge", &["replay", &id])?;
     replay(&id, &at)?;
@@ -171,15 +196,16 @@ fn replay(id: &str, at: &Path) -> Result<(), Failure> {
 }
 
 /// The id of the finding that the stop is about.
-fn confirmed(stop: &Stop, at: &Path) -> Result<String, Failure> {
+fn found(stop: &Stop, at: &Path) -> Result<String, Failure> {
     let output = tool("selvedge")?.args(["report", "--json"]).current_dir(at).output()?;
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let findings = report["findings"].as_array().cloned().unwrap_or_default();
-    let found = findings.iter().find(|f| f["kind"] == stop.kind && f["status"] == "confirmed");
+    let (kind, status) = stop.finding;
+    let found = findings.iter().find(|f| f["kind"] == kind && f["status"] == status);
     let id = found.and_then(|f| f["id"].as_str().map(str::to_owned));
     id.ok_or_else(|| {
-        let (program, kind) = (stop.program, stop.kind);
-        Failure::Usage(format!("no {kind} was confirmed in {program}: this is a bug in selvedge"))
+        let program = stop.program;
+        Failure::Usage(format!("no {kind} was {status} in {program}: this is a bug in selvedge"))
     })
 }
 
@@ -203,6 +229,16 @@ fn tool(name: &str) -> Result<Command, Failure> {
     let path = std::env::join_paths(ours.chain(std::env::split_paths(&folders)));
     command.env("PATH", path.unwrap_or(folders)).env_remove("CARGO_TARGET_DIR");
     Ok(command)
+}
+
+/// Whether a program was built; not if the machine lacks what that takes, as the command then says.
+fn built(command: &mut Command) -> Result<bool, Failure> {
+    const LACKING: i32 = 3;
+    let status = command.stdin(Stdio::null()).status()?;
+    if status.success() || status.code() == Some(LACKING) {
+        return Ok(status.success());
+    }
+    Err(Failure::Usage(format!("the tour cannot go on: {command:?} failed")))
 }
 
 fn succeed(command: &mut Command) -> Result<(), Failure> {
