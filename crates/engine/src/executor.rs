@@ -190,6 +190,9 @@ pub trait Executor {
     /// The id of a place that is known from another executor or from another build of the program.
     fn site(&mut self, site: &Site) -> SiteId;
 
+    /// The place of an id.
+    fn place(&self, site: SiteId) -> Site;
+
     /// The places executed so far, each with what makes the accesses there scheduling points.
     fn points(&self) -> HashMap<Site, Self::Points>;
 

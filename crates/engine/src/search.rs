@@ -211,7 +211,7 @@ impl<P: Points> Shard<P> {
         let Some(execution) = execute(executor, &mut **strategy, rng, &ask)? else {
             return Ok(None);
         };
-        let learnt = learnt(&mut **strategy, executor, &execution);
+        let learnt = learnt(&mut **strategy, executor);
         if execution.releases_matter && !self.releases {
             self.releases = true;
             if search.systematic {
@@ -317,15 +317,7 @@ impl<P: Points> Shard<P> {
 }
 
 /// What an execution told of pairs of a read and a write, with places that outlive the executor.
-fn learnt<X: Executor>(
-    strategy: &mut dyn Strategy,
-    executor: &mut X,
-    execution: &Execution,
-) -> Vec<Flip<Site>> {
+fn learnt<X: Executor>(strategy: &mut dyn Strategy, executor: &X) -> Vec<Flip<Site>> {
     let news = strategy.learnt();
-    if news.is_empty() {
-        return Vec::new();
-    }
-    let symbols = executor.named(execution);
-    news.iter().map(|flip| flip.map(|&site| symbols.site(site))).collect()
+    news.iter().map(|flip| flip.map(|&site| executor.place(site))).collect()
 }

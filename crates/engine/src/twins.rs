@@ -6,7 +6,9 @@
 //! what they showed is remembered.
 //!
 //! Guarantee: [`Twin::None`] is said only if every sequential execution was run to its end and none showed the same.
-//! An order in which a task waits for another is no sequential execution.
+//! An order in which a task waits for another is no sequential execution. There is a bound on how often a star is left
+//! out in a row at one place, because a loop around it may have no end. If that bound left something out and none showed
+//! the same, a deeper search ([`Sequential::deeper`]) uses what is left of the budget.
 //!
 //! Cost: at most a budget of executions for all that are judged together.
 
@@ -72,9 +74,9 @@ impl<R: PartialEq> Twins<R> {
         }
     }
 
-    /// Whether every sequential execution was run.
+    /// Whether every sequential execution within the bound was run.
     pub fn is_complete(&self) -> bool {
-        self.exhausted && self.cut_off == 0
+        (self.exhausted || self.strategy.is_deep()) && self.cut_off == 0
     }
 
     /// Looks for one that shows the same; stars are left out if that is asked for. `shown` says what an execution
@@ -91,11 +93,22 @@ impl<R: PartialEq> Twins<R> {
             if let Some(found) = self.ran.iter().position(|r| r.shown == *wanted) {
                 return Ok(Twin::Found(found));
             }
+            if self.exhausted
+                && let Some(deeper) = self.strategy.deeper()
+            {
+                self.strategy = deeper;
+                self.exhausted = false;
+            }
             if self.exhausted {
                 return Ok(if self.cut_off == 0 { Twin::None } else { Twin::Unknown });
             }
-            if self.executions >= self.budget || stopped() {
+            if stopped() {
                 return Ok(Twin::Unknown);
+            }
+            if self.executions >= self.budget {
+                // All within the bound were run before the search became deeper.
+                let all = self.strategy.is_deep() && self.cut_off == 0;
+                return Ok(if all { Twin::None } else { Twin::Unknown });
             }
             if !self.strategy.begin(Rng::new(ask.seed)) {
                 self.exhausted = true;

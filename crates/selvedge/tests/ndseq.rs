@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use selvedge::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use selvedge::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use selvedge::sync::{Mutex, RwLock};
 use selvedge::{Explore, star, star_block, thread};
 
@@ -191,4 +191,37 @@ fn too_few_sequential_executions_decide_nothing() {
 fn outside_of_checks_stars_are_executed() {
     assert!(star(|| true) && !star(|| false));
     assert_eq!(star_block(|| 3), Some(3));
+}
+
+/// A search that leaves a star out three times in a row at most would call this execution harmful.
+#[test]
+fn all_stars_of_one_place_may_be_left_out() {
+    fn perhaps(add: impl FnOnce()) {
+        star_block(add);
+    }
+    let sums: &'static std::sync::Mutex<Vec<usize>> = Box::leak(Box::default());
+    let body = || {
+        let (closed, sum) = (AtomicBool::new(false), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    perhaps(|| {
+                        if !closed.load(Ordering::SeqCst) {
+                            sum.fetch_add(1, Ordering::SeqCst);
+                        }
+                    });
+                }
+            });
+            scope.spawn(|| {
+                closed.store(true, Ordering::SeqCst);
+                closed.store(false, Ordering::SeqCst);
+            });
+        });
+        let sum = sum.load(Ordering::SeqCst);
+        sums.lock().unwrap().push(sum);
+        sum
+    };
+    let summary = Explore::new().schedules(500).run_ndseq(body).expect("every execution conforms");
+    assert!(summary.undecided.is_empty());
+    assert!(sums.lock().unwrap().contains(&0), "no execution has the sum 0");
 }

@@ -109,3 +109,9 @@ fn the_random_programs_have_both_verdicts() {
     let (harmful, passed) = (count(Some(true)), count(Some(false)));
     assert!(harmful > 3 && passed > 300, "{harmful} harmful, {passed} passed");
 }
+
+/// Five stars of one task, all left out.
+#[test]
+fn a_program_with_many_stars_in_a_row() {
+    judged(11_694_397_691_455_243_928);
+}

@@ -148,6 +148,10 @@ impl Executor for Simulated {
         SiteId(self.symbols.sites.intern(site.clone()))
     }
 
+    fn place(&self, site: SiteId) -> Site {
+        self.symbols.site(site)
+    }
+
     fn points(&self) -> HashMap<Site, ()> {
         self.symbols.sites.entries().iter().map(|s| (s.clone(), ())).collect()
     }

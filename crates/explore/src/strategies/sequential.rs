@@ -7,10 +7,12 @@
 //!
 //! Deviations: the search is depth first and without reduction, except that a thread outside of tasks takes steps that
 //! cannot matter to others (starting and joining threads) at once. A star is left out at most [`IN_A_ROW`] times in a
-//! row at one place, because a loop around it may go on for ever.
+//! row at one place, because a loop around it may go on for ever; [`Sequential::deeper`] leaves it out more often.
 //!
 //! Guarantee: if [`Sequential::interrupted`] is false after an execution, no thread took a step while a task of another
-//! was open, or while the first thread could have gone on in the middle of what it does itself. [`Coverage::Complete`] is said only when every order and every choice of stars was begun.
+//! was open, or while the first thread could have gone on in the middle of what it does itself. [`Coverage::Complete`]
+//! is said only when every order and every choice of stars within that bound was begun; [`Sequential::bounded`] tells
+//! whether the bound left any out.
 //!
 //! A thread that takes very many steps that change nothing has to give way ([`Sequential::forced`]): then it is not known
 //! whether it waits for another.
@@ -26,6 +28,8 @@ use crate::{Choice, Coverage, Pending, Rng, Step, Strategy};
 
 /// A star is left out at most so many times in a row at one place.
 pub const IN_A_ROW: u32 = 3;
+/// And so many times in a deeper search.
+const DEEPER: u32 = 12;
 
 /// What the tasks are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -64,6 +68,7 @@ impl Taken {
 pub struct Sequential {
     tasks: Tasks,
     patient: bool,
+    deep: bool,
     path: Vec<Taken>,
     at: usize,
     begun: bool,
@@ -72,6 +77,8 @@ pub struct Sequential {
     diverged: bool,
     interrupted: bool,
     forced: bool,
+    /// A star was kept because it had been left out as often as it may be.
+    bounded: bool,
     /// A choice was asked for since the last step.
     asked: bool,
     /// The tasks that have begun and not ended, outermost first.
@@ -107,9 +114,31 @@ impl Sequential {
         Sequential {
             tasks: self.tasks,
             patient: self.patient,
+            deep: self.deep,
             path: self.path.iter().map(|t| Taken { once: true, ..*t }).collect(),
             ..Sequential::default()
         }
+    }
+
+    /// Whether any execution so far kept a star only because it had been left out as often as it may be.
+    pub fn bounded(&self) -> bool {
+        self.bounded
+    }
+
+    /// Whether it is the search that [`Sequential::deeper`] gives.
+    pub fn is_deep(&self) -> bool {
+        self.deep
+    }
+
+    /// The search from its beginning, with stars left out more often, if it was bounded and is not that one.
+    #[must_use]
+    pub fn deeper(&self) -> Option<Sequential> {
+        (self.bounded && !self.deep).then(|| Sequential {
+            tasks: self.tasks,
+            patient: self.patient,
+            deep: true,
+            ..Sequential::default()
+        })
     }
 
     /// Whether the execution was not sequential after all: a task had to wait for another.
@@ -259,7 +288,14 @@ impl Strategy for Sequential {
         }
         let key = (self.last.unwrap_or(FIRST), place);
         let before = self.left_out.get(&key).copied().unwrap_or(0);
-        let number = if before == IN_A_ROW { 0 } else { self.decide(2) };
+        let is_last = before == if self.deep { DEEPER } else { IN_A_ROW };
+        self.bounded |= is_last;
+        // What a deeper search adds are executions that leave more out: those come first.
+        let number = match is_last {
+            true => 0,
+            false if self.deep => 1 - self.decide(2),
+            false => self.decide(2),
+        };
         self.left_out.insert(key, if number == 0 { 0 } else { before + 1 });
         number
     }

@@ -145,6 +145,10 @@ impl Executor for Controlled {
         SiteId(self.symbols.sites.intern(site))
     }
 
+    fn place(&self, site: SiteId) -> Site {
+        self.symbols.site(site)
+    }
+
     fn points(&self) -> HashMap<Site, WatchList> {
         let list = |(site, codes): (&Site, &BTreeSet<CodePlace>)| {
             let watched = |code: &CodePlace| Watched { code: code.clone(), site: site.clone() };

@@ -107,6 +107,10 @@ impl Executor for Worker {
         SiteId(self.exec.symbols.sites.intern(site.clone()))
     }
 
+    fn place(&self, site: SiteId) -> Site {
+        self.exec.symbols.site(site)
+    }
+
     fn points(&self) -> HashMap<Site, ()> {
         self.exec.symbols.sites.entries().iter().map(|site| (site.clone(), ())).collect()
     }
