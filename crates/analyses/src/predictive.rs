@@ -12,7 +12,7 @@
 //! How: as algorithm 1 of the paper. For each pair of threads and kinds of accesses to a byte, ideals only grow,
 //! so an access that is in one ideal need not be looked at again.
 //!
-//! Deadlocks are in [`deadlocks`].
+//! Deadlocks are in `deadlocks`.
 //!
 //! Deviations. Starting a thread precedes the thread, and its end precedes joining it. What is not a lock or
 //! memory keeps its order: each use of a semaphore or condition variable comes after those before it, and leaving

@@ -2,7 +2,7 @@
 //!
 //! Guarantee: a pair is confirmed only if the ranks of an execution say that both accesses were in flight at once
 //! (`selvedge_spmd_rank::confirm`). It is called benign only if both orders were forced, each
-//! printed the same whenever it was forced, and both ended alike.
+//! printed the same and ended alike whenever it was forced, and both succeeded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -213,16 +213,22 @@ impl Executions<'_> {
             }
             let plan = Plan { first: Some(first), ..self.plan(vec![pair.clone()], 0) };
             let executed = self.execute(Some(plan))?;
-            if executed.told.ordered.is_empty() {
+            // An execution that was cut off shows nothing of the order.
+            if executed.told.ordered.is_empty() || executed.status.is_none() {
                 continue;
             }
             let left = left(&executed, self.patience);
             match &mut forced {
                 None => forced = Some(Forced { left, execution: self.done, steady: true }),
-                Some(known) => {
-                    known.steady = left.differs(&known.left, &mut NoCallbacks) != Harm::Output;
-                    break;
-                }
+                Some(known) => match left.differs(&known.left, &mut NoCallbacks) {
+                    Harm::Nothing => break,
+                    Harm::Output => {
+                        known.steady = false;
+                        break;
+                    }
+                    // It does not end alike under this order: something else decides.
+                    _ => return Ok(None),
+                },
             }
         }
         Ok(forced)
@@ -270,9 +276,10 @@ fn judged(orders: &[Option<Forced>; 2], usual: &Left) -> [Option<Harm>; 2] {
             },
         })
     };
+    let success = Left::new(Ending::exited(0), b"", &Arc::default());
     let known = |harm: Option<Harm>, of: &Option<Forced>| match (harm, of) {
-        // Both fail alike, and the usual execution does not: of what is not known.
-        (Some(Harm::Nothing), Some(of)) if of.left.is_worse(usual) => Some(Harm::Unknown),
+        // Both fail alike: of what is not known.
+        (Some(Harm::Nothing), Some(of)) if of.left.is_worse(&success) => Some(Harm::Unknown),
         (harm, _) => harm,
     };
     [known(harm(a, b), a), known(harm(b, a), b)]
@@ -337,6 +344,9 @@ mod tests {
             [Some(Harm::Nothing), Some(Harm::Exit)]
         );
         assert_eq!(verdict_of([order(3, "1\n"), order(3, "1\n")]), None, "both fail");
+        let usual_fails = order(3, "1\n").expect("an order").left;
+        let both_fail = judged(&[order(3, "1\n"), order(3, "1\n")], &usual_fails);
+        assert_eq!(verdict(&both_fail), None, "both fail, as another race may make them");
         assert_eq!(verdict_of([order(3, "1\n"), None]), Some(Verdict::Harmful));
         assert_eq!(verdict_of([order(0, "1\n"), None]), None, "the other order is not known");
         assert_eq!(verdict_of([None, None]), None);
