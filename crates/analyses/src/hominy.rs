@@ -31,7 +31,7 @@
 mod tables;
 
 use selvedge_model::{
-    Access, AtomicOp, Event, Findings, LockId, Op, Range, Role, SiteId, ThreadId,
+    Access, AtomicOp, Event, Findings, HeldBack, LockId, Op, Range, Role, SiteId, ThreadId,
 };
 use selvedge_specs::discipline::canon::{Folded, Open, SequenceId, Sequences};
 use selvedge_specs::discipline::{DeviceKind, Step};
@@ -88,27 +88,6 @@ pub struct Seen {
     pub site: SiteId,
     /// The locks that guard it: for a write those held exclusively.
     pub locks: Vec<LockId>,
-}
-
-/// Accesses that a front end did not show, because they change nothing but when the last one was.
-///
-/// An access of the thread that made the last one to the same bytes, under the same locks, may be held back if
-/// it reads or if that thread has written since another one had access: the phase that goes on stays what it
-/// may be, and there is nothing new that the access must follow. Before the next access to these bytes is
-/// shown, atomic ones and freeing included, the last write that was held back and the last read after it have to
-/// be told here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HeldBack {
-    /// Who made them.
-    pub thread: ThreadId,
-    /// The bytes.
-    pub bytes: Range,
-    /// Whether they are writes.
-    pub write: bool,
-    /// The [moment](Hominy::reached) of the last synchronization of the thread before the last of them.
-    pub moment: u64,
-    /// Where the last one was, if that is known.
-    pub site: Option<SiteId>,
 }
 
 /// One moment of a front end has fewer events than this.

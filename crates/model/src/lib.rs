@@ -34,6 +34,7 @@ pub mod clock;
 pub mod event;
 pub mod failure;
 pub mod finding;
+pub mod held_back;
 pub mod merge;
 pub mod misuse;
 pub mod nesting;
@@ -56,6 +57,7 @@ pub use finding::{
     Finding, FindingId, Findings, FirstRace, Held, Kind, Party, Place, Role, Status, Subject,
     Verdict,
 };
+pub use held_back::HeldBack;
 pub use merge::{Keep, Reported, merge};
 pub use misuse::{Misuse, ObjectKind, Part};
 pub use nesting::{Nesting, Position};

@@ -8,12 +8,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use selvedge_explore::Abstraction;
-use selvedge_model::{BarrierId, Event, FirstRace, LockId, SemaphoreId, SiteId, Symbols, ThreadId};
+use selvedge_model::{
+    BarrierId, Event, FirstRace, HeldBack, LockId, SemaphoreId, SiteId, Symbols, ThreadId,
+};
 use selvedge_specs::{BlockExecution, ThreadName};
 
 use crate::blocks::{Blocks, BlocksSeen};
 use crate::crash::{self, Crash};
-use crate::decode::{Decoder, HeldBack, Wait};
+use crate::decode::{Decoder, Wait};
 use crate::epoch::Epoch;
 use crate::judges::Judges;
 use crate::libraries::{Form, Libraries};

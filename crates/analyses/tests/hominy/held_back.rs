@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use selvedge_analyses::Analysis;
-use selvedge_analyses::hominy::{HeldBack, Hominy, Instance};
-use selvedge_model::{Access, Event, Findings, LockId, Mode, Op, SiteId, ThreadId};
+use selvedge_analyses::hominy::{Hominy, Instance};
+use selvedge_model::{Access, Event, Findings, HeldBack, LockId, Mode, Op, SiteId, ThreadId};
 
 use crate::common::{Shape, executions};
 use crate::{SHAPE, infer, without_races};

@@ -130,9 +130,8 @@ impl Definition<'_> {
             && touched(a).iter().any(|byte| touched(b).contains(byte))
     }
 
-    /// All races, the earlier access first. None if there are too many reorderings.
-    fn races(&self) -> Option<BTreeSet<(usize, usize)>> {
-        let mut races = BTreeSet::new();
+    /// Visits every state that a reordering comes to, with what may be next there. None if there are too many.
+    fn walk(&self, mut visit: impl FnMut(&State, &[usize])) -> Option<()> {
         let mut known: HashSet<State> = HashSet::new();
         let mut open = vec![State::default()];
         while let Some(state) = open.pop() {
@@ -143,7 +142,18 @@ impl Definition<'_> {
                 return None;
             }
             let next = self.next(&state);
-            for &a in &next {
+            visit(&state, &next);
+            let may = next.iter().filter(|&&n| self.may(&state, n));
+            open.extend(may.map(|&n| self.take(&state, n)));
+        }
+        Some(())
+    }
+
+    /// All races, the earlier access first. None if there are too many reorderings.
+    fn races(&self) -> Option<BTreeSet<(usize, usize)>> {
+        let mut races = BTreeSet::new();
+        self.walk(|state, next| {
+            for &a in next {
                 let started = |n: usize| {
                     let thread = self.events[n].thread;
                     let fork = self.events.iter().position(|e| e.op == Op::Fork(thread));
@@ -151,11 +161,8 @@ impl Definition<'_> {
                 };
                 let pairs = next.iter().filter(|&&b| a < b && self.conflict(a, b));
                 races.extend(pairs.filter(|&&b| started(a) && started(b)).map(|&b| (a, b)));
-                if self.may(&state, a) {
-                    open.push(self.take(&state, a));
-                }
             }
-        }
+        })?;
         Some(races)
     }
 }
@@ -230,20 +237,11 @@ impl Definition<'_> {
     /// reorderings.
     fn deadlocks(&self) -> Option<BTreeSet<BTreeSet<usize>>> {
         let mut deadlocks = BTreeSet::new();
-        let mut known: HashSet<State> = HashSet::new();
-        let mut open = vec![State::default()];
-        while let Some(state) = open.pop() {
-            if !known.insert(state.clone()) {
-                continue;
-            }
-            if known.len() > 20_000 {
-                return None;
-            }
-            let next = self.next(&state);
+        self.walk(|state, next| {
             // Who waits for whom, of those that cannot go on.
             let waits = |a: usize, b: usize| match self.events[a].op {
                 Op::Acquire(lock, mode) => {
-                    let holders = self.holders(&state, lock);
+                    let holders = self.holders(state, lock);
                     let mine = holders.iter().any(|&(t, _)| t == self.events[a].thread);
                     let its =
                         |&(t, m): &(ThreadId, Mode)| t == self.events[b].thread && m.excludes(mode);
@@ -270,10 +268,7 @@ impl Definition<'_> {
                 .iter()
                 .filter(|c| circles.iter().all(|other| other == *c || !other.is_subset(c)));
             deadlocks.extend(least.cloned());
-            open.extend(
-                next.iter().filter(|&&n| self.may(&state, n)).map(|&n| self.take(&state, n)),
-            );
-        }
+        })?;
         Some(deadlocks)
     }
 }

@@ -4,8 +4,8 @@
 //! its bytes last, one for accesses that begin in its first half, one for the second. An access of the owner, to the
 //! same bytes and under the same locks, is not recorded if it reads or if the owner has written since it became the
 //! owner. Only when it was made is remembered, and told ([`RecordKind::HeldBack`](crate::wire::RecordKind::HeldBack))
-//! before the next access to these bytes is recorded. The argument why nothing is lost is with `hominy::HeldBack` in
-//! the analyses. `rings::held_back` decides and records; here is what is remembered.
+//! before the next access to these bytes is recorded. The argument why nothing is lost is with `HeldBack` in
+//! the model. `rings::held_back` decides and records; here is what is remembered.
 //!
 //! From each place in the code, an access to some memory is recorded once for each set of locks in any case, so that
 //! the host knows the places, as far as the thread remembers them.

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use selvedge_model::{
-    Access, AtomicOp, BarrierId, CondId, Event, FirstRace, LoadOrder, LockId, Mode, Op, Party,
-    Range, RegionId, RegionKind, SemaphoreId, SiteId, ThreadId, UpdateOrder, Wakes,
+    Access, AtomicOp, BarrierId, CondId, Event, FirstRace, HeldBack, LoadOrder, LockId, Mode, Op,
+    Party, Range, RegionId, RegionKind, SemaphoreId, SiteId, ThreadId, UpdateOrder, Wakes,
 };
 
 use crate::epoch::{Epoch, Past};
@@ -112,21 +112,6 @@ pub struct Wait {
     pub site: SiteId,
     /// For what.
     pub what: Awaited,
-}
-
-/// Accesses of a thread to some bytes that were held back: it made those before, under the same locks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HeldBack {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The bytes.
-    pub bytes: Range,
-    /// Whether they are writes.
-    pub write: bool,
-    /// The [moment](crate::Observe::reached) of the thread's last event before the last of them.
-    pub moment: u64,
-    /// Where the last one was, if that is known.
-    pub site: Option<SiteId>,
 }
 
 /// What a thread waits for.

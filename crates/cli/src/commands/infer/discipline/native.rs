@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use selvedge_analyses::Analysis;
-use selvedge_analyses::hominy::{HeldBack, Hominy};
-use selvedge_model::{Event, Findings, Op, SiteId, Subject, Symbols, ThreadId};
+use selvedge_analyses::hominy::Hominy;
+use selvedge_model::{Event, Findings, HeldBack, Op, SiteId, Subject, Symbols, ThreadId};
 use selvedge_report::{Bound, Case, Memory};
-use selvedge_runtime::{Form, Modules, Object, Observe, Options, Session, decode};
+use selvedge_runtime::{Form, Modules, Object, Observe, Options, Session};
 
 use super::naming::Naming;
 use super::{Seen, traces};
@@ -138,9 +138,8 @@ impl Observe for Inferring<'_> {
         self.hominy.reached(thread, moment);
     }
 
-    fn held_back(&mut self, last: &decode::HeldBack) {
-        let &decode::HeldBack { thread, bytes, write, moment, site } = last;
-        self.hominy.held_back(&HeldBack { thread, bytes, write, moment, site });
+    fn held_back(&mut self, last: &HeldBack) {
+        self.hominy.held_back(last);
     }
 
     fn object(&mut self, object: Object, addr: u64, site: SiteId) {
