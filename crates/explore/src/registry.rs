@@ -27,6 +27,9 @@ pub const STRATEGIES: &[Entry] = &[
     strategies::sequential::ENTRY,
 ];
 
+/// Short names of strategies.
+const SHORT: &[(&str, &str)] = &[("rr", strategies::round_robin::ENTRY.name)];
+
 /// A strategy that was chosen by name, with its arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -122,6 +125,7 @@ impl FromStr for Plan {
         let parse = || {
             let mut words = text.split(':');
             let name = words.next()?;
+            let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, n)| n);
             let entry = STRATEGIES.iter().find(|entry| entry.name == name)?;
             let mut arguments = Arguments::default();
             let mut places = arguments.iter_mut().zip(entry.arguments());

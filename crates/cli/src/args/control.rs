@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use selvedge_explore::strategies::pct;
-use selvedge_explore::{Plan, UnknownStrategy, registry};
+use selvedge_explore::{Plan, registry};
 
 use super::{NdseqOptions, Output, duration};
 use crate::control::linearity::SerialOptions;
@@ -23,7 +23,7 @@ A crash or a failed assertion that happens in the same way under every schedule 
 note mentions it, but it is not a finding. A deadlock is one.")]
 pub(crate) struct Explore {
     // The registry of strategies provides the help.
-    #[arg(long, value_parser = plan,
+    #[arg(long, value_parser = str::parse::<Plan>,
         help = format!("How schedules are chosen: {} [default: {}]", registry::names(), Plan::default()),
         long_help = format!("How schedules are chosen, [default: {}]:\n{}", Plan::default(), registry::help()))]
     pub(crate) strategy: Option<Plan>,
@@ -257,10 +257,4 @@ impl Budget {
     pub(crate) fn jobs(&self) -> usize {
         self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, usize::from)
     }
-}
-
-/// Parses the name of a strategy; `rr` is short for `round-robin`.
-fn plan(text: &str) -> Result<Plan, String> {
-    let name = if text == "rr" { "round-robin" } else { text };
-    name.parse().map_err(|e: UnknownStrategy| e.to_string())
 }

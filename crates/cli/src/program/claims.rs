@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
+use selvedge_analyses::registry::{ANALYSES, Entry, Needs};
 use selvedge_model::{Event, Op, RegionId, RegionKind, Symbols};
 use selvedge_report::Bound;
 
@@ -30,19 +31,23 @@ pub(crate) struct RegionOptions {
 impl RegionOptions {
     /// The analyses in `names`, and those that check the regions.
     pub(crate) fn with_analyses(&self, names: &[String]) -> Vec<String> {
-        let mut names = names.to_vec();
-        let mut want = |name: &str, other: &str| {
-            if !names.iter().any(|n| n == name || n == other || n == "all") {
-                names.push(name.to_owned());
-            }
-        };
-        if !self.atomic_methods.is_empty() || self.lock_regions {
-            want("atomicity", "reduction");
-        }
-        if !self.deterministic.is_empty() {
-            want("determinism", "determinism");
-        }
-        names
+        let is_chosen = |e: &&Entry| names.iter().any(|n| n == e.name || n == "all");
+        let chosen: Vec<&'static Entry> = ANALYSES.iter().filter(is_chosen).collect();
+        let missing = self.checked_by(&chosen).into_iter().map(|e| e.name.to_owned());
+        names.iter().cloned().chain(missing).collect()
+    }
+
+    /// Analyses that check the regions, where none of `chosen` does.
+    pub(crate) fn checked_by(&self, chosen: &[&'static Entry]) -> Vec<&'static Entry> {
+        let atomic = !self.atomic_methods.is_empty() || self.lock_regions;
+        [
+            (atomic, Needs::AtomicRegions),
+            (!self.deterministic.is_empty(), Needs::DeterministicRegions),
+        ]
+        .into_iter()
+        .filter(|(claimed, needs)| *claimed && !chosen.iter().any(|e| e.needs == *needs))
+        .filter_map(|(_, needs)| ANALYSES.iter().find(|e| e.needs == needs))
+        .collect()
     }
 
     /// The options as command-line arguments.

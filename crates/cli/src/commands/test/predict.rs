@@ -43,9 +43,7 @@ pub(super) fn predict(
         one.cases.into_iter().for_each(|case| seen.add(case));
     }
     let mut analyses = registry::defaults(Purpose::Test);
-    if !args.regions.deterministic.is_empty() {
-        analyses.push(&selvedge_analyses::singletrack::ENTRY);
-    }
+    analyses.extend(args.regions.checked_by(&analyses));
     let settings = Settings { lock_regions: args.regions.lock_regions, ..Settings::default() };
     let mut executor = native.executor()?;
     let analysed = (&analyses[..], settings);
@@ -65,7 +63,7 @@ pub(super) fn predict(
     let mut predicted = Vec::new();
     for seen in &observation.seen {
         let case = Case::new(&seen.finding, &seen.symbols);
-        let Some(case) = suppressions.pass(case, &[], &mut report.stats) else { continue };
+        let Some(case) = suppressions.pass(case, &mut report.stats) else { continue };
         match &seen.prediction {
             Some(prediction) => predicted.push(Predicted { case, prediction: prediction.clone() }),
             None => report.add(case),
