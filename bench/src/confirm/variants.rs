@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::goodlock::Goodlock;
+use selvedge_engine::Outcome;
 use selvedge_explore::{Abstraction, Budget, DeadlockFuzzer, RandomWalk, Trivial};
 use selvedge_model::{Findings, Symbols, Target, Waiter};
-use selvedge_runtime::control::{NameTable, Outcome, Scheme};
+use selvedge_runtime::control::{NameTable, Scheme};
 use selvedge_runtime::{Controlled, Libraries, Settings};
 
 use super::{Effort, Result, Workshop, programs};

@@ -309,6 +309,27 @@ fn twins_in_c_and_rust_have_the_same_findings() {
 }
 
 #[test]
+fn what_a_caller_suppresses_is_not_reported_by_controlled_executions() {
+    let project = Project::new("test-suppressed");
+    project.build("called.c", &[]);
+    let kinds = |rules: &str| {
+        std::fs::write(project.0.join("rules"), rules).unwrap();
+        let options = ["--observe", "0", "--suppressions", "rules"];
+        let document = test(&project, &options);
+        each(&document).into_iter().map(|(kind, ..)| kind).collect::<BTreeSet<_>>()
+    };
+    let all = BTreeSet::from(["data-race".to_owned(), "deadlock".to_owned()]);
+    assert_eq!(kinds(""), all);
+    assert_eq!(kinds("race:^no_such_caller$\n"), all);
+    // Six calls lie between this function and the access.
+    assert_eq!(kinds("race:^outermost$\n"), BTreeSet::from(["deadlock".to_owned()]));
+    assert_eq!(kinds("deadlock:^locks_first$\n"), BTreeSet::from(["data-race".to_owned()]));
+    assert_eq!(kinds("race:^one_of_two$\n"), all, "the access is also reached otherwise");
+    assert_eq!(kinds("called_from_lib:^no_such_library\n"), all);
+    assert_eq!(kinds("called_from_lib:program$\n"), BTreeSet::new());
+}
+
+#[test]
 fn data_behind_the_locks_of_rust_is_not_suspected() {
     let project = Project::new("test-cache");
     project.build_rust("cache.rs");

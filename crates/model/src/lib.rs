@@ -65,5 +65,5 @@ pub use outside::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 pub use scalar::{Scalar, Values};
 pub use schedule::{Fingerprint, Schedule, ScheduleError, Segment};
 pub use step::{Pending, Step, Stop};
-pub use symbols::{Frame, Region, RegionKind, Site, Symbols};
+pub use symbols::{Calls, Frame, Region, RegionKind, Site, Symbols};
 pub use target::{Object, Target, Waiter};

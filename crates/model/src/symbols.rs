@@ -2,7 +2,7 @@
 //!
 //! Every table only grows, so a writer knows what is new since it last looked, and ids stay valid.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::Hash;
 
@@ -277,6 +277,15 @@ impl Nameless {
     }
 }
 
+/// The calls that led to something that a thread did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Calls {
+    /// Where they are, innermost first, as far as they are known.
+    pub sites: Vec<Site>,
+    /// The files with the code of the calls and of what the thread did.
+    pub files: BTreeSet<Box<str>>,
+}
+
 /// The names of everything in one execution.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
@@ -297,6 +306,8 @@ pub struct Symbols {
     pub sites: Table<Site>,
     /// What accesses found and left, by the number of the event, where that was recorded.
     pub values: BTreeMap<usize, Values>,
+    /// The calls that led a thread to a site, where that is known.
+    pub calls: BTreeMap<(ThreadId, SiteId), Calls>,
 }
 
 impl Symbols {

@@ -3,7 +3,7 @@
 use selvedge_model::{Kind, Mode, Status, Target};
 
 use crate::words::{self, list, quoted};
-use crate::{Case, Lock, Memory, Note, Place, Role, Subject};
+use crate::{Case, Failure, Lock, Memory, Note, Place, Role, Subject};
 
 /// The whole case in sentences: what each thread does, the notes, why it is a bug, what helps, and how to
 /// replay it.
@@ -92,6 +92,9 @@ pub fn missing(case: &Case) -> Option<String> {
     if let Subject::Misused { misuse, .. } = &case.subject {
         return Some(words::missing_misused(misuse).into());
     }
+    if let Subject::Program(failure) = &case.subject {
+        return missing_to_run(failure).map(Into::into);
+    }
     match (case.kind, case.places.as_slice()) {
         (Kind::DataRace, [_, _]) if is_of_ranks(case) => Some(between_ranks(case)),
         (Kind::DataRace, [a, b]) => Some(missing_between(a, b)),
@@ -120,6 +123,28 @@ pub fn missing(case: &Case) -> Option<String> {
             "use the variables in one critical section wherever they must be consistent".into(),
         ),
         _ => None,
+    }
+}
+
+/// What to change so that a Rust test can be run.
+fn missing_to_run(failure: &Failure) -> Option<&'static str> {
+    match failure {
+        Failure::Stall(_) => Some(
+            "the test body loops without a scheduling point, or it blocks on something that is not controlled, such as a lock of std::sync",
+        ),
+        Failure::NoStack { .. } => Some("lower `Explore::stack_size`"),
+        Failure::Shared(_) => Some(
+            "executions that run on several cores share a static: make the object in the test body, or use `Explore::jobs(1)`",
+        ),
+        Failure::Signal { .. }
+        | Failure::Message(_)
+        | Failure::Told(_)
+        | Failure::Exit { .. }
+        | Failure::Left
+        | Failure::Unwinding(_)
+        | Failure::Steps(_)
+        | Failure::Time(_)
+        | Failure::Unrepeatable { .. } => None,
     }
 }
 

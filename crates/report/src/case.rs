@@ -3,6 +3,7 @@
 //! The store keeps cases in this form. A new field needs a default, so that cases of earlier versions stay
 //! readable; a renamed variant keeps its stored name.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use selvedge_model::{
@@ -43,6 +44,31 @@ pub struct Case {
     /// The results of controlled executions, if there were any.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub control: Option<Control>,
+    /// The files whose code took part, as far as that is known to the command that found it.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub files: BTreeSet<Box<str>>,
+}
+
+impl Case {
+    /// A case that happened once, of which nothing else is known.
+    pub fn bare(id: FindingId, kind: Kind, status: Status, subject: Subject) -> Case {
+        Case {
+            id,
+            kind,
+            status,
+            verdict: None,
+            analyses: Vec::new(),
+            subject,
+            states: Vec::new(),
+            serial: None,
+            notes: Vec::new(),
+            places: Vec::new(),
+            occurrences: 1,
+            target: None,
+            control: None,
+            files: BTreeSet::new(),
+        }
+    }
 }
 
 /// What a case is about.
@@ -220,6 +246,8 @@ pub enum Note {
     /// The last line on standard error.
     Said(String),
     EndedWith(Ended),
+    /// Dropping the last `Arc` orders accesses, which is not seen.
+    LastOwner,
     /// A thread that waits because of the failure.
     Waits {
         thread: String,

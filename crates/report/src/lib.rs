@@ -8,6 +8,7 @@
 //! | [`case`] | [`Case`] and its parts |
 //! | `resolve` | turns a finding and its symbols into a case |
 //! | [`words`], [`advice`] | every sentence about a case: what, why, what helps |
+//! | [`told`] | a case as plain lines, for the output of a test |
 //! | [`mod@explain`] | which events of an execution matter to a finding |
 //! | [`interleaving`] | these events as rows with names, which can be stored |
 //! | `arrows` | which row hands something to a row of another thread |
@@ -42,6 +43,7 @@ mod resolve;
 pub mod serial;
 pub mod sources;
 pub mod summary;
+pub mod told;
 mod variable;
 pub mod words;
 

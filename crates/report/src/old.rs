@@ -88,23 +88,19 @@ impl From<Finding> for Case {
     fn from(old: Finding) -> Case {
         let mut control = old.control;
         let target = control.as_mut().and_then(|c| c.aim.take()).map(target);
+        let subject = match signal(old.id, old.kind) {
+            Some(number) => Subject::Program(Failure::Signal { number, program: None }),
+            None => subject(old.kind, old.subject),
+        };
         Case {
-            id: old.id,
-            kind: old.kind,
-            status: old.status,
             verdict: old.verdict,
             analyses: old.analyses,
-            subject: match signal(old.id, old.kind) {
-                Some(number) => Subject::Program(Failure::Signal { number, program: None }),
-                None => subject(old.kind, old.subject),
-            },
-            states: Vec::new(),
-            serial: None,
             notes: old.notes.into_iter().map(Note::Told).collect(),
             places: old.places.into_iter().map(place).collect(),
             occurrences: old.occurrences,
             target,
             control: control.map(controlled),
+            ..Case::bare(old.id, old.kind, old.status, subject)
         }
     }
 }

@@ -25,21 +25,22 @@ impl Case {
             places.iter_mut().for_each(|p| p.approximate = true);
         }
         Case {
-            id: finding.id(symbols),
-            kind: finding.kind,
-            status: finding.status,
             verdict: finding.verdict,
             analyses: finding.analyses.iter().map(ToString::to_string).collect(),
-            subject,
-            states: Vec::new(),
-            serial: None,
             notes,
             places,
             occurrences: finding.occurrences,
             target: finding.target.as_ref().map(|t| t.map(|&site| symbols.site(site))),
-            control: None,
+            files: finding.places.iter().flat_map(|p| files(p, symbols)).collect(),
+            ..Case::bare(finding.id(symbols), finding.kind, finding.status, subject)
         }
     }
+}
+
+/// The files whose code led to a place.
+fn files(place: &model::Place, symbols: &Symbols) -> impl Iterator<Item = Box<str>> {
+    let calls = symbols.calls.get(&(place.thread, place.site));
+    calls.into_iter().flat_map(|c| c.files.iter().cloned())
 }
 
 /// The subject of a finding, and the notes that follow from it.
@@ -167,6 +168,11 @@ impl Place {
         let role = Role::new(place.role, symbols);
         Place {
             held: Some(Lock::all(&place.held, symbols)),
+            stack: symbols
+                .calls
+                .get(&(place.thread, place.site))
+                .map(|c| c.sites.clone())
+                .unwrap_or_default(),
             ..Place::bare(symbols.thread(place.thread), symbols.site(place.site), role)
         }
     }

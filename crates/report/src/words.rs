@@ -451,6 +451,9 @@ pub fn note(of: &Note) -> String {
             };
             format!("thread {thread} waits for {what}{holder}, at {at}")
         }
+        Note::LastOwner => {
+            "it is no race if the later access is made by the owner of the last `Arc`".to_owned()
+        }
         Note::NotReplayed(why) => not_replayed(why),
         Note::Broken { thread, step, lacks } => match lacks {
             Lacks::Lock(lock) => {

@@ -3,11 +3,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use selvedge_model::{Ended, Failure, Finding, Kind, Place, Role, SiteId, Symbols, ThreadId};
+use selvedge_model::{
+    Calls, Ended, Failure, Finding, Kind, Place, Role, SiteId, Symbols, ThreadId,
+};
 
 use crate::last_words::message;
 use crate::modules::{Modules, Registers, Resolve};
 use crate::shm::Shm;
+use crate::stacks;
 use crate::wire;
 
 const SIGABRT: i32 = 6;
@@ -23,9 +26,8 @@ pub struct Crash {
     pub approximate: bool,
     /// The address that the instruction could not access, if that caused the signal.
     pub addr: Option<u64>,
-    /// Return addresses of the functions that were active, innermost first; only of instrumented ones, if
-    /// there are any.
-    pub calls: Vec<u64>,
+    /// The functions that were active; only instrumented ones, if there are any.
+    pub calls: Calls,
     /// What a failed assertion of C said.
     pub said: Option<String>,
 }
@@ -65,6 +67,7 @@ pub(crate) fn read(
     let approximate = !unwound && resolver.site(pc + 1, modules) != within;
     let site = SiteId(symbols.sites.intern(within));
     let addr = Some(addr).filter(|&a| a != u64::MAX);
+    let calls = stacks::calls(pc + 1, &calls, modules, resolver);
     Some(Crash { thread, site, approximate, addr, calls, said: said(crash) })
 }
 
@@ -86,6 +89,20 @@ fn said(crash: &wire::Crash) -> Option<String> {
 /// The finding that a signal ended the program, or that an assertion failed and thereby ended it. `errors` is
 /// what the program wrote to standard error, as far as it is known, and `last` the thread that ran last.
 pub fn finding(
+    signal: i32,
+    crash: Option<&Crash>,
+    errors: &str,
+    last: ThreadId,
+    symbols: &mut Symbols,
+) -> Finding {
+    let finding = ended(signal, crash, errors, last, symbols);
+    for (place, crash) in finding.places.iter().zip(crash) {
+        symbols.calls.insert((place.thread, place.site), crash.calls.clone());
+    }
+    finding
+}
+
+fn ended(
     signal: i32,
     crash: Option<&Crash>,
     errors: &str,

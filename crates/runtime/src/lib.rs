@@ -47,10 +47,11 @@ mod rust_locks;
 pub mod rust_std;
 pub mod session;
 pub mod shm;
+mod stacks;
 pub mod values;
 
 pub use blocks::{Blocks, BlocksSeen};
-pub use control::{Controlled, Execution, Settings};
+pub use control::{Controlled, Settings};
 pub use crash::Crash;
 pub use epoch::{Epoch, Past};
 pub use judges::Judges;

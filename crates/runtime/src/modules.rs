@@ -201,6 +201,11 @@ pub trait Resolve {
         self.site(pc, modules)
     }
 
+    /// The calls that return to these addresses, as far as people want to see them.
+    fn stack(&mut self, returns: &[u64], modules: &Modules) -> Vec<Site> {
+        returns.iter().map(|&pc| self.site(pc, modules)).collect()
+    }
+
     /// The return addresses of the calls that had not returned when a thread had these registers and, from
     /// its stack pointer on, this stack; innermost first. Nothing if that cannot be known.
     fn unwind(&mut self, registers: &Registers, stack: &[u64], modules: &Modules) -> Vec<u64> {

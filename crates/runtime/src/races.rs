@@ -9,6 +9,7 @@ use crate::epoch::Epoch;
 use crate::misuse::{self, role};
 use crate::modules::{Modules, Resolve};
 use crate::shm::Shm;
+use crate::stacks;
 use crate::wire::{AccessKind, FRAMES, Side, THREAD_BITS};
 
 /// One side of a race.
@@ -117,11 +118,11 @@ impl NativeRace {
         modules: &Modules,
         resolver: &mut dyn Resolve,
     ) -> Finding {
-        let mut place = |side: &RaceSide| Place {
-            thread: side.thread,
-            site: SiteId(symbols.sites.intern(resolver.site(side.pc, modules))),
-            role: role(side.kind),
-            held: Vec::new(),
+        let mut place = |side: &RaceSide| {
+            let site = SiteId(symbols.sites.intern(resolver.site(side.pc, modules)));
+            let calls = stacks::calls(side.pc, &side.stack, modules, resolver);
+            symbols.calls.insert((side.thread, site), calls);
+            Place { thread: side.thread, site, role: role(side.kind), held: Vec::new() }
         };
         let mut places: Vec<Place> =
             self.earlier.iter().chain([&self.later]).map(&mut place).collect();

@@ -5,9 +5,11 @@ mod common;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use common::{Built, Compiler, control, libraries, run, workspace};
-use selvedge_model::{Event, SiteId, Symbols};
+use selvedge_engine::{Blocks, Wrong};
+use selvedge_model::{Event, Site, SiteId, Symbols};
 use selvedge_runtime::{
     BlocksSeen, ByModule, Controlled, Form, Observe, Options, Session, Settings,
 };
@@ -34,37 +36,40 @@ impl Observe for Collect {
     }
 }
 
-fn observed(built: &Built, arguments: &[&str]) -> BlocksSeen {
+fn observed_in(built: &Built, arguments: &[&str], symbols: &mut Symbols) -> BlocksSeen {
     let mut command = Command::new(&built.program);
     command.args(arguments);
     let session =
         Session::start(command, Form::Linked, libraries(), Options::default()).expect("it starts");
     let mut collect = Collect::default();
-    let outcome = session
-        .finish(&mut Symbols::default(), &mut ByModule, &mut collect)
-        .expect("it is observed");
+    let outcome = session.finish(symbols, &mut ByModule, &mut collect).expect("it is observed");
     assert_eq!(outcome.lost, 0);
     BlocksSeen { executions: collect.0, ..outcome.blocks }
 }
 
-fn controlled(built: &Built, seed: u64) -> BlocksSeen {
+fn observed(built: &Built) -> Blocks {
+    let mut symbols = Symbols::default();
+    observed_in(built, &[], &mut symbols).placed(&symbols)
+}
+
+fn controlled(built: &Built, seed: u64) -> Arc<Blocks> {
     run(&mut control(built, true), seed).blocks
 }
 
-fn block<'a>(seen: &'a BlocksSeen, name: &str) -> &'a [Call] {
+fn block<'a>(seen: &'a Blocks, name: &str) -> &'a [Call<Site>] {
     let mut with_name = seen.executions.iter().filter(|e| &*e.block == name);
     let only = with_name.next().unwrap_or_else(|| panic!("there is a block {name}: {seen:?}"));
     assert!(with_name.next().is_none(), "{name} was executed once");
     &only.calls
 }
 
-fn said(call: &Call) -> (Word, &str, &Predicate, &Value) {
+fn said(call: &Call<Site>) -> (Word, &str, &Predicate, &Value) {
     let value = call.value.value.as_ref().expect("values arrive in full");
     (call.key.word, &call.key.name, &call.predicate, value)
 }
 
 /// Every kind of value, as `values.c` hands them over.
-fn check_scalars(calls: &[Call], callback: &Predicate) {
+fn check_scalars(calls: &[Call<Site>], callback: &Predicate) {
     let near = Predicate::Within(1e-3);
     let list = Value::from(vec![1.5, 2.5]);
     let bytes = Value::from(&b"ab"[..]);
@@ -84,7 +89,7 @@ fn check_scalars(calls: &[Call], callback: &Predicate) {
     assert_eq!(found, expected);
 }
 
-fn check(seen: &BlocksSeen) {
+fn check(seen: &Blocks) {
     let scalars = block(seen, "scalars");
     let callback = &scalars.last().expect("it has calls").predicate;
     assert!(matches!(callback, Predicate::Callback(_)), "{callback:?}");
@@ -101,7 +106,7 @@ fn check(seen: &BlocksSeen) {
     assert_eq!(states, expected);
 
     let large = block(seen, "large");
-    let last = |call: &Call| match said(call).3 {
+    let last = |call: &Call<Site>| match said(call).3 {
         Value::List(list) => (list.len(), list.last().cloned()),
         other => panic!("{other} is a list"),
     };
@@ -122,11 +127,11 @@ fn check(seen: &BlocksSeen) {
 #[test]
 fn values_arrive_from_observed_programs() {
     for compiler in COMPILERS {
-        let seen = observed(&built("values.c", compiler), &[]);
+        let seen = observed(&built("values.c", compiler));
         check(&seen);
         let [only] = block(&seen, "chosen") else { panic!("one call: {seen:?}") };
         assert_eq!(said(only).3, &Value::Int(0), "nothing controls it");
-        assert!(seen.misuses.is_empty() && seen.unclosed.is_empty() && seen.lost.is_none());
+        assert!(seen.wrong.is_none() && seen.unclosed.is_empty());
     }
 }
 
@@ -136,18 +141,18 @@ fn values_arrive_from_controlled_programs() {
         let built = built("values.c", compiler);
         let seen = controlled(&built, 1);
         check(&seen);
-        assert!(seen.misuses.is_empty() && seen.unclosed.is_empty() && seen.lost.is_none());
+        assert!(seen.wrong.is_none() && seen.unclosed.is_empty());
     }
 }
 
 #[test]
 fn observed_and_controlled_executions_name_threads_alike() {
     let built = built("values.c", Compiler::Gcc);
-    let keys = |seen: &BlocksSeen| {
+    let keys = |seen: &Blocks| {
         let calls = block(seen, "threads").iter();
         calls.map(|c| c.key.clone()).collect::<BTreeSet<_>>()
     };
-    let observed = keys(&observed(&built, &[]));
+    let observed = keys(&observed(&built));
     for seed in 0..5 {
         assert_eq!(keys(&controlled(&built, seed)), observed);
     }
@@ -157,7 +162,7 @@ fn observed_and_controlled_executions_name_threads_alike() {
 fn chosen_numbers_are_part_of_the_schedule() {
     let built = built("values.c", Compiler::Gcc);
     let mut program = control(&built, true);
-    let number = |seen: &BlocksSeen| said(&block(seen, "chosen")[0]).3.to_string();
+    let number = |seen: &Blocks| said(&block(seen, "chosen")[0]).3.to_string();
     let mut numbers = BTreeSet::new();
     for seed in 0..12 {
         let execution = run(&mut program, seed);
@@ -174,7 +179,7 @@ fn chosen_numbers_are_part_of_the_schedule() {
 #[test]
 fn values_arrive_from_cpp() {
     for compiler in COMPILERS {
-        let seen = observed(&built("values.cpp", compiler), &[]);
+        let seen = observed(&built("values.cpp", compiler));
         let found: Vec<_> = block(&seen, "vectors").iter().map(said).collect();
         let (near, set) = (Predicate::Within(0.5), Predicate::Set);
         let lists = [Value::from(vec![1.5, 2.5]), Value::from(vec!["a", "bc"])];
@@ -196,11 +201,14 @@ fn misuse_is_told_and_open_blocks_leave_nothing() {
     let settings = Settings { time: std::time::Duration::from_secs(60), ..Settings::default() };
     let mut program = Controlled::new(&built.program, ["misuse"], libraries(), settings)
         .expect("there is memory");
-    for seen in [observed(&built, &["misuse"]), run(&mut program, 1).blocks] {
-        let [outside, late, end] = &seen.misuses[..] else { panic!("{:?}", seen.misuses) };
-        assert!(matches!(outside, Misuse::Outside { name, .. } if &**name == "outside"));
-        assert!(matches!(late, Misuse::AssumeAfterEnsure { name, .. } if &**name == "second"));
-        assert!(matches!(end, Misuse::EndWithoutBegin { .. }));
+    let mut symbols = Symbols::default();
+    let observed = observed_in(&built, &["misuse"], &mut symbols);
+    let [_, late, end] = &observed.misuses[..] else { panic!("{:?}", observed.misuses) };
+    assert!(matches!(late, Misuse::AssumeAfterEnsure { name, .. } if &**name == "second"));
+    assert!(matches!(end, Misuse::EndWithoutBegin { .. }));
+    for seen in [Arc::new(observed.placed(&symbols)), run(&mut program, 1).blocks] {
+        let Some(Wrong::Misuse(first)) = &seen.wrong else { panic!("{:?}", seen.wrong) };
+        assert!(matches!(first, Misuse::Outside { name, .. } if &**name == "outside"));
         let [open] = &seen.unclosed[..] else { panic!("{:?}", seen.unclosed) };
         assert_eq!(&*open.block, "open");
         assert!(!seen.executions.iter().any(|e| &*e.block == "open"));

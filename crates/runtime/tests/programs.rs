@@ -19,10 +19,11 @@ use selvedge_analyses::fasttrack::FastTrack;
 use selvedge_analyses::goodlock::Goodlock;
 use selvedge_analyses::hybrid::Hybrid;
 use selvedge_analyses::views::Views;
+use selvedge_engine::{Execution, Outcome};
 use selvedge_explore::{Budget, Directed, Meet, Mix};
 use selvedge_model::{Findings, Schedule, SiteId, Symbols, Target};
-use selvedge_runtime::control::{CodePlace, NameTable, Outcome};
-use selvedge_runtime::{Controlled, Execution, Settings};
+use selvedge_runtime::control::{CodePlace, NameTable};
+use selvedge_runtime::{Controlled, Settings};
 
 use common::{Built, Compiler, libraries, workspace};
 
@@ -143,7 +144,7 @@ struct Shown {
 
 impl Shown {
     fn take(&mut self, execution: &Execution) {
-        self.failed |= execution.outcome != Outcome::Exited(0) || execution.misuse.is_some();
+        self.failed |= execution.outcome != Outcome::Exited(0);
     }
 }
 

@@ -96,8 +96,8 @@ pub struct Race {
 
 impl Race {
     /// The modules of its two places.
-    pub fn modules(&self) -> Vec<String> {
-        self.sides.iter().map(|side| side.place.module.clone()).collect()
+    pub fn modules(&self) -> impl Iterator<Item = &str> {
+        self.sides.iter().map(|side| side.place.module.as_str())
     }
 
     /// Whether the two are of one thread: then their order is the program's own.

@@ -37,14 +37,14 @@ impl Host<WatchList> for Watcher<'_> {
 
     fn found(&mut self, found: &Found<WatchList>) {
         let case = failure(found, self.by);
-        if !self.suppressions.suppress(&case, &[]) {
+        if !self.suppressions.suppress(&case) {
             self.journal.add(&case);
         }
     }
 
     fn violated(&mut self, violation: &Violation<WatchList>) {
         let case = determinism::case(violation, None);
-        if !self.suppressions.suppress(&case, &[]) {
+        if !self.suppressions.suppress(&case) {
             self.journal.add(&case);
         }
     }

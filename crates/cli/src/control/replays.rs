@@ -5,11 +5,10 @@ use std::process::Command;
 
 use selvedge_engine::executor::execute;
 use selvedge_engine::replay::shortened;
-use selvedge_engine::{Ask, Effort, Ending, Key, Noted, Sought};
+use selvedge_engine::{Ask, Effort, Ending, Execution, Key, Noted, Outcome, Sought};
 use selvedge_explore::{Budget, RandomWalk, Rng};
 use selvedge_model::{Op, Site};
-use selvedge_runtime::control::Outcome;
-use selvedge_runtime::{ByModule, Controlled, Execution, Libraries, Resolve, Settings};
+use selvedge_runtime::{ByModule, Controlled, Libraries, Resolve, Settings};
 
 use super::cases::interleaving;
 use crate::program::symbolize::SharedSymbolizer;
@@ -150,7 +149,7 @@ fn replays_after_an_edit(language: &str, optimised: bool) {
             let (again, divergence) = after.replay(&schedule).expect("it is controlled");
             assert_eq!(divergence, None, "{text}");
             assert_eq!(told(&again, &after), expected);
-            assert_eq!((&again.outcome, &again.stdout), (&recorded.outcome, &recorded.stdout));
+            assert_eq!((&again.outcome, &again.output), (&recorded.outcome, &recorded.output));
         }
         let (_, divergence) = unaware.replay(&recorded.schedule).expect("it is controlled");
         diverged += usize::from(divergence.is_some());

@@ -76,14 +76,14 @@ impl Suppressions {
         Ok(())
     }
 
-    /// Whether a finding is suppressed. `modules` are the files whose code took part.
-    pub(crate) fn suppress(&self, finding: &Case, modules: &[String]) -> bool {
-        self.rule(finding, modules).is_some()
+    /// Whether a finding is suppressed.
+    pub(crate) fn suppress(&self, finding: &Case) -> bool {
+        self.rule(finding).is_some()
     }
 
     /// The finding if it is not suppressed; otherwise it is counted in `stats`.
-    pub(crate) fn pass(&self, case: Case, modules: &[String], stats: &mut Stats) -> Option<Case> {
-        match self.rule(&case, modules) {
+    pub(crate) fn pass(&self, case: Case, stats: &mut Stats) -> Option<Case> {
+        match self.rule(&case) {
             None => Some(case),
             Some(rule) => {
                 stats.suppress(Suppressed { case, rule: rule.text.clone() });
@@ -94,23 +94,23 @@ impl Suppressions {
 
     /// The findings that are not suppressed; the others are counted in `stats`.
     pub(crate) fn pass_all(&self, cases: Vec<Case>, stats: &mut Stats) -> Vec<Case> {
-        cases.into_iter().filter_map(|case| self.pass(case, &[], stats)).collect()
+        cases.into_iter().filter_map(|case| self.pass(case, stats)).collect()
     }
 
-    fn rule(&self, finding: &Case, modules: &[String]) -> Option<&Rule> {
-        self.rules.iter().find(|rule| rule.matches(finding, modules))
+    fn rule(&self, finding: &Case) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.matches(finding))
     }
 }
 
 impl Rule {
-    fn matches(&self, finding: &Case, modules: &[String]) -> bool {
+    fn matches(&self, finding: &Case) -> bool {
         let found = |name: &str| self.pattern.matches(name);
         let in_stack = || {
             let mut frames = finding.places.iter().flat_map(|p| p.frames());
             frames.any(|f| found(&f.function) || found(&f.file))
         };
         let named = || finding.subject.names().iter().any(|s| found(s));
-        let in_module = || modules.iter().any(|m| found(m));
+        let in_module = || finding.files.iter().any(|m| found(m));
         if let Subject::Misused { misuse, .. } = &finding.subject {
             let about = about(misuse);
             return match self.about {

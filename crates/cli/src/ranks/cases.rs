@@ -45,8 +45,7 @@ pub(crate) fn report_misuses(
     report: &mut Report,
 ) {
     for misused in &told.misuses {
-        let modules = [misused.place.module.clone()];
-        let case = suppressions.pass(namer.misuse(misused), &modules, &mut report.stats);
+        let case = suppressions.pass(namer.misuse(misused), &mut report.stats);
         case.into_iter().for_each(|case| report.add(case));
     }
 }
@@ -123,23 +122,17 @@ impl Namer {
     pub(crate) fn case(&mut self, race: &Race) -> Case {
         let places: Vec<Place> = race.sides.iter().map(|side| self.place(side)).collect();
         let sites = places.iter().map(|p| p.site.to_string());
+        let id = FindingId::new(Kind::DataRace, sites);
+        let status = match race.status {
+            RaceStatus::Observed => Status::Observed,
+            RaceStatus::Predicted => Status::Predicted,
+        };
         Case {
-            id: FindingId::new(Kind::DataRace, sites),
-            kind: Kind::DataRace,
-            status: match race.status {
-                RaceStatus::Observed => Status::Observed,
-                RaceStatus::Predicted => Status::Predicted,
-            },
-            verdict: None,
             analyses: vec!["ranks".to_owned()],
-            subject: Subject::Memory(self.memory(race)),
             notes: self.notes(race),
-            states: Vec::new(),
-            serial: None,
             places,
-            occurrences: 1,
-            target: None,
-            control: None,
+            files: race.modules().map(Into::into).collect(),
+            ..Case::bare(id, Kind::DataRace, status, Subject::Memory(self.memory(race)))
         }
     }
 
@@ -161,20 +154,13 @@ impl Namer {
             byte: of.offset,
             len: of.len,
         };
+        let id = FindingId::new(Kind::Misuse, [site.to_string()]);
+        let subject = Subject::Misused { misuse, of: window };
         Case {
-            id: FindingId::new(Kind::Misuse, [site.to_string()]),
-            kind: Kind::Misuse,
-            status: Status::Observed,
-            verdict: None,
             analyses: vec!["ranks".to_owned()],
-            subject: Subject::Misused { misuse, of: window },
-            notes: Vec::new(),
-            states: Vec::new(),
-            serial: None,
             places: vec![Place::bare(thread(of.rank, of.slot), site, role)],
-            occurrences: 1,
-            target: None,
-            control: None,
+            files: [of.place.module.as_str().into()].into(),
+            ..Case::bare(id, Kind::Misuse, Status::Observed, subject)
         }
     }
 

@@ -33,20 +33,12 @@ fn finding(name: &str, status: Status) -> Case {
         approximate: true,
         ..Place::bare("T".into(), Site::parse(site), Role::Write)
     };
+    let subject = Subject::Memory(Memory::Named("x".into()));
     Case {
-        id: id(name),
-        kind: Kind::DataRace,
-        status,
-        verdict: None,
         analyses: vec!["races".into()],
-        subject: Subject::Memory(Memory::Named("x".into())),
-        states: Vec::new(),
-        serial: None,
-        notes: Vec::new(),
         places: vec![place("a.c:1:2"), place("label")],
         occurrences: 3,
-        target: None,
-        control: None,
+        ..Case::bare(id(name), Kind::DataRace, status, subject)
     }
 }
 

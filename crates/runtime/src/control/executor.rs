@@ -3,15 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use selvedge_engine::{Ask, Executor, Nondeterminism, Noted, Points};
+use selvedge_engine::{Ask, Execution, Executor, Nondeterminism, Noted, Points};
 use selvedge_explore::{Replay, Rng, Strategy};
-use selvedge_model::{Site, SiteId, Symbols, Uncontrolled};
+use selvedge_model::{Site, SiteId, Symbols};
 
 use selvedge_specs::Judge;
 
-use super::output::{self, Written};
+use super::output::Written;
 use super::outside::cause;
-use super::{CodePlace, Controlled, Execution, Outcome};
+use super::{CodePlace, Controlled};
 use crate::names::{NameTable, Names};
 use crate::session::Error;
 
@@ -50,19 +50,6 @@ impl Points for WatchList {
     }
 }
 
-/// A thread that waits in one of these calls is about to end: `exit` and `exit_group`.
-const ENDS: [u32; 2] = [60, 231];
-
-/// What was not under control, each once.
-fn uncontrolled(execution: &Execution) -> Vec<Uncontrolled> {
-    let ends = |u: &&Uncontrolled| {
-        let Uncontrolled::SystemCall { number, .. } = u;
-        number.is_some_and(|n| ENDS.contains(&n))
-    };
-    let list: BTreeSet<_> = execution.uncontrolled.iter().filter(|u| !ends(u)).collect();
-    list.into_iter().cloned().collect()
-}
-
 impl Controlled {
     /// The place among those executed that a place of an earlier build has become.
     pub fn relocated(&self, site: &Site) -> Option<Site> {
@@ -80,7 +67,7 @@ impl Executor for Controlled {
         &mut self,
         strategy: &mut dyn Strategy,
         ask: &Ask<WatchList>,
-    ) -> Result<selvedge_engine::Execution, Error> {
+    ) -> Result<Execution, Error> {
         if self.points != ask.points {
             let places: Vec<CodePlace> = ask.points.list().iter().map(|w| w.code.clone()).collect();
             self.watch(&places)?;
@@ -100,35 +87,10 @@ impl Executor for Controlled {
         }
         let execution = Controlled::run(self, strategy);
         self.settings.time = limit;
-        let mut execution = execution?;
-        let outcome = self.outcome(&execution);
-        let mut blocks = std::mem::take(&mut execution.blocks).placed(&self.symbols);
-        output::ensure(&self.settings.ensured, &self.arguments, &execution, &mut blocks);
-        self.asked = (execution.uncontrolled.clone(), execution.sources);
-        Ok(selvedge_engine::Execution {
-            outcome,
-            uncontrolled: uncontrolled(&execution),
-            cut_off: matches!(
-                execution.outcome,
-                Outcome::StepLimit | Outcome::TimeLimit | Outcome::NoProgress
-            ),
-            choices: execution.schedule.len(),
-            steps: execution.steps as usize,
-            schedule: execution.schedule,
-            events: execution.events,
-            stops: execution.stops,
-            times: execution.times,
-            last: execution.last,
-            findings: Vec::new(),
-            analyses: Vec::new(),
-            output: execution.stdout,
-            errors: execution.stderr,
-            releases_matter: execution.releases_matter,
-            blocks: Arc::new(blocks),
-        })
+        execution
     }
 
-    fn named(&mut self, execution: &selvedge_engine::Execution) -> Symbols {
+    fn named(&mut self, execution: &Execution) -> Symbols {
         Controlled::named(self, &execution.events)
     }
 
@@ -163,7 +125,7 @@ impl Executor for Controlled {
 
     fn repeat(
         &mut self,
-        execution: &selvedge_engine::Execution,
+        execution: &Execution,
         ask: &Ask<WatchList>,
     ) -> Result<Option<Nondeterminism>, Error> {
         /// Executions in the same process, and as many in one that is started anew.

@@ -11,13 +11,14 @@ use selvedge_model::{
 };
 use selvedge_specs::ThreadName;
 
-use super::wire::{self, Control, Line};
+use super::wire::{self, Control, Frames};
 use crate::blocks::Blocks;
 use crate::decode::Decoder;
 use crate::flow::{Flow, Tables, Writing};
 use crate::judges::Judges;
 use crate::names::{Names as Recognised, origin};
 use crate::places::{Callers, Names};
+use crate::stacks::Stacks;
 use crate::values::Handed;
 use crate::wire::{Phase, Record, RecordKind};
 
@@ -41,6 +42,8 @@ pub(super) struct Objects {
     pub(super) decoder: Decoder,
     /// The first line of each thread's function.
     pub(super) begins: Vec<SiteId>,
+    /// How threads came to places.
+    pub(super) stacks: Stacks,
 }
 
 /// One execution so far.
@@ -67,17 +70,17 @@ pub struct History {
     names: Recognised,
 }
 
-/// The callers of a line, as the decoder wants them.
-fn callers(line: &Line) -> Callers {
-    let known = line.callers();
-    std::array::from_fn(|i| known.get(i).copied().unwrap_or(0))
+/// The callers of a line that make a difference: names of threads and locks must not depend on how far others are
+/// known.
+fn callers(frames: &Frames) -> Callers {
+    std::array::from_fn(|i| if i < wire::CALLERS { frames[i] } else { 0 })
 }
 
 impl History {
     /// The history of a new execution, whose names go to `names`.
     pub fn new(names: &Recognised, judges: &Judges) -> History {
         names.begin();
-        let objects = Objects { decoder: Decoder::numbering(), begins: Vec::new() };
+        let objects = Objects { decoder: Decoder::numbering(), ..Objects::default() };
         History {
             read: 0,
             objects,
@@ -105,7 +108,8 @@ impl History {
         let follows = strategy.follows_steps();
         let len = (c.log_len.load(Relaxed) as usize).min(wire::LOG);
         while self.read < len {
-            let line = &c.log[self.read];
+            let (line, frames) = (&c.log[self.read], c.frames(self.read));
+            let callers = callers(&frames);
             self.read += 1;
             let Some((phase, thread)) = line.head() else { continue };
             let (thread, record) = (ThreadId(thread as u32), line.record());
@@ -115,12 +119,16 @@ impl History {
                     fairness.stepped(thread, changed >= self.read);
                     self.step(thread, strategy, follows);
                 }
-                Phase::Pending => self.state(thread, &record, callers(line), lookup),
+                Phase::Pending => {
+                    self.state(thread, &record, callers, lookup);
+                    let site = self.pending[thread.index()].site;
+                    self.objects.stacks.came(thread, site, record.pc(), &frames);
+                }
                 Phase::Event if record.kind() == Some(RecordKind::Flow) => {
                     self.flowed(thread, &record, lookup);
                 }
                 Phase::Event if record.kind() == Some(RecordKind::Focus) => {
-                    let (site, _) = lookup.names.site((record.pc(), callers(line)));
+                    let (site, _) = lookup.names.site((record.pc(), callers));
                     self.focus.push((site, (lookup.bytes)(&record).unwrap_or_default()));
                 }
                 // The words of the flow say the same.
@@ -128,11 +136,11 @@ impl History {
                     if matches!(record.kind(), Some(RecordKind::Read | RecordKind::Write))
                         && lookup.tables.is_some_and(|t| t.is_place(record.pc())) => {}
                 Phase::Event if Blocks::is_about(&record) => {
-                    self.about_blocks(thread, &record, callers(line), lookup);
+                    self.about_blocks(thread, &record, callers, lookup);
                 }
                 Phase::Event => {
                     let first = self.events.len();
-                    self.happened(thread, &record, callers(line), lookup);
+                    self.happened(thread, &record, callers, lookup);
                     // Atomic operations of a lock become events without values.
                     if let (Some(number), [event]) = (line.seen(), &self.events[first..])
                         && matches!(event.op, Op::Read(_) | Op::Write(_) | Op::Atomic(..))
@@ -141,6 +149,7 @@ impl History {
                     }
                     for at in first..self.events.len() {
                         let event = self.events[at];
+                        self.objects.stacks.came(thread, event.site, record.pc(), &frames);
                         self.note(&event);
                         let across = ThreadName(self.names.thread(event.thread));
                         self.blocks.event(&event, across, lookup.names.symbols);

@@ -9,8 +9,7 @@
 //! Guarantee: the same program with the same input, schedule and seed makes the same events, unless an
 //! [`Uncontrolled`] says why not, or it depends on what is not modelled (other processes, files that
 //! change, code that is not instrumented and synchronizes without the C library). A
-//! [deadlock](Outcome::Deadlock) is reported only if no thread can ever go on, as far as signals and
-//! other processes leave it alone. Timeouts expire only when no other thread can run.
+//! deadlock is reported only if no thread can ever go on, as far as signals and other processes leave it alone. Timeouts expire only when no other thread can run.
 //!
 //! Threads of OpenMP are not controlled: an execution that starts some ends with [`Error::Team`].
 //!
@@ -26,12 +25,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_explore::{Divergence, Pending, Replay, Rng, Stop, Strategy};
-use selvedge_model::{
-    Event, Finding, Held, Misuse, Schedule, SiteId, Symbols, ThreadId, Uncontrolled,
-};
+use selvedge_engine::Execution;
+use selvedge_explore::{Divergence, Replay, Rng, Strategy};
+use selvedge_model::{Finding, Misuse, Schedule, SiteId, Symbols, Uncontrolled};
 
-use crate::blocks::BlocksSeen;
 use crate::crash::{self, Crash};
 use crate::flow::Tables;
 use crate::flow::tables::Placed;
@@ -164,72 +161,6 @@ pub struct Debugger {
     pub after: Vec<String>,
     /// Whether gdb ends after the last command instead of asking for more.
     pub batch: bool,
-}
-
-/// A thread that waits when no thread can run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Blocked {
-    /// The thread.
-    pub thread: ThreadId,
-    /// What it is about to do.
-    pub pending: Pending,
-    /// What it holds, outermost first.
-    pub holds: Vec<Held>,
-    /// The thread that it waits for, if it is known: the holder of a lock, or the thread to join.
-    pub waits_for: Option<ThreadId>,
-}
-
-/// How an execution ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// With an exit code.
-    Exited(i32),
-    /// By a signal.
-    Signaled(i32),
-    /// No thread can go on.
-    Deadlock(Vec<Blocked>),
-    /// It is stuck in loops: every thread that could run has run, and nothing changed.
-    NoProgress,
-    /// It was too long.
-    StepLimit,
-    /// It took too long.
-    TimeLimit,
-}
-
-/// One execution.
-#[derive(Clone, Debug)]
-pub struct Execution {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Which thread ran when; what [`Controlled::replay`] needs.
-    pub schedule: Schedule,
-    /// What happened.
-    pub events: Vec<Event>,
-    /// Where threads were stopped although they could have gone on.
-    pub stops: Vec<Stop>,
-    /// How many steps there were.
-    pub steps: u64,
-    /// How many events had happened before each choice, if events were recorded.
-    pub times: Vec<usize>,
-    /// The thread that ran last.
-    pub last: ThreadId,
-    /// What it did to memory that was freed, if it did that.
-    pub misuse: Option<Finding>,
-    /// Where it was when a signal ended it, if that is known.
-    pub crash: Option<Crash>,
-    /// What was not controlled.
-    pub uncontrolled: Vec<Uncontrolled>,
-    /// What the program has asked for outside, as in [`wire::source`].
-    pub sources: u32,
-    /// Whether a thread tried to acquire a lock without waiting for ever, and so could notice when
-    /// others release it.
-    pub releases_matter: bool,
-    /// Its deterministic blocks.
-    pub blocks: BlocksSeen,
-    /// What it wrote to standard output.
-    pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
-    pub stderr: Vec<u8>,
 }
 
 /// A program to be run under control, again and again.
@@ -392,7 +323,9 @@ impl Controlled {
         Ok(pcs.into_iter().map(|pc| self.site(pc).0).collect())
     }
 
-    /// One execution under a strategy, which has begun.
+    /// One execution under a strategy, which has begun, with what the settings say and not what an [`Ask`] does.
+    ///
+    /// [`Ask`]: selvedge_engine::Ask
     pub fn run(&mut self, strategy: &mut dyn Strategy) -> Result<Execution, Error> {
         self.prepare()?;
         self.publish_watched();

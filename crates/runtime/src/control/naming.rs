@@ -14,11 +14,13 @@ impl Controlled {
         let mut symbols = Symbols {
             sites: std::mem::take(&mut self.symbols.sites),
             regions: self.symbols.regions.clone(),
+            calls: std::mem::take(&mut self.symbols.calls),
             ..Symbols::default()
         };
         self.name_threads(&mut symbols);
         self.name_objects(&mut symbols);
         self.name_variables(events, &mut symbols);
+        self.last.stacks.name(&mut symbols, &self.modules, self.resolver.as_mut());
         symbols.values = contents::typed(&self.contents, self.resolver.as_mut(), &self.modules);
         self.symbols.sites = symbols.sites.clone();
         symbols

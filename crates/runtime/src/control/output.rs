@@ -9,8 +9,6 @@ use selvedge_engine::Blocks;
 use selvedge_model::Site;
 use selvedge_specs::{BlockExecution, Call, Key, Predicate, ThreadName, Value, Word};
 
-use super::{Execution, Outcome};
-
 /// The name of the block that is the whole program.
 pub const PROGRAM: &str = "program";
 
@@ -64,9 +62,9 @@ impl Written {
         }
     }
 
-    fn value(&self, execution: &Execution) -> Value {
+    fn value(&self, output: &[u8]) -> Value {
         let content = match self {
-            Written::Stdout => Some(execution.stdout.clone()),
+            Written::Stdout => Some(output.to_vec()),
             Written::File(file) => std::fs::read(&file.path).ok(),
         };
         match content.map(String::from_utf8) {
@@ -77,14 +75,14 @@ impl Written {
     }
 }
 
-/// Adds the block that is the whole program, if the execution has ended it. It assumes its arguments.
+/// Adds the block that is the whole program, which has ended. It assumes its arguments.
 pub(super) fn ensure(
     written: &[Written],
     arguments: &[OsString],
-    execution: &Execution,
+    output: &[u8],
     blocks: &mut Blocks,
 ) {
-    if written.is_empty() || !matches!(execution.outcome, Outcome::Exited(_)) {
+    if written.is_empty() {
         return;
     }
     let site = Site::Label(PROGRAM.into());
@@ -96,7 +94,7 @@ pub(super) fn ensure(
     };
     let texts = arguments.iter().map(|a| Value::from(&*a.to_string_lossy())).collect();
     let assumed = call(Word::Assume, "arguments".to_owned(), Value::List(texts));
-    let ensured = written.iter().map(|w| call(Word::Ensure, w.name(), w.value(execution)));
+    let ensured = written.iter().map(|w| call(Word::Ensure, w.name(), w.value(output)));
     let calls = std::iter::once(assumed).chain(ensured).collect();
     blocks.executions.push(BlockExecution { block: PROGRAM.into(), site, calls });
 }

@@ -7,6 +7,7 @@
 //! Guarantee: a difference is one that happened. Its cause is the most probable one, not a proof. May miss
 //! what happens to be the same in the few executions compared.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use selvedge_model::{Cause, Descriptor, Uncontrolled};
@@ -64,4 +65,16 @@ fn kind(link: &str) -> Descriptor {
             None => Descriptor::File(link.to_owned()),
         },
     }
+}
+/// A thread that waits in one of these calls is about to end: `exit` and `exit_group`.
+const ENDS: [u32; 2] = [60, 231];
+
+/// What was not under control, each once.
+pub(super) fn uncontrolled(waited: &[Uncontrolled]) -> Vec<Uncontrolled> {
+    let ends = |u: &&Uncontrolled| {
+        let Uncontrolled::SystemCall { number, .. } = u;
+        number.is_some_and(|n| ENDS.contains(&n))
+    };
+    let list: BTreeSet<_> = waited.iter().filter(|u| !ends(u)).collect();
+    list.into_iter().cloned().collect()
 }

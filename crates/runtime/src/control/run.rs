@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use selvedge_engine::Execution;
 use selvedge_explore::{Choice, Driver, Strategy};
-use selvedge_model::{ThreadId, Uncontrolled};
+use selvedge_model::{Blocked, ThreadId, Uncontrolled};
 
 use super::contents;
+use super::ending::{End, LeftBehind};
 use super::history::{History, Lookup};
 use super::memory;
-use super::outside::system_call;
+use super::output::ensure;
+use super::outside::{system_call, uncontrolled};
 use super::wire::{self, Control, HOST, request, status};
-use super::{Blocked, Controlled, Crash, Execution, Flowed, Outcome};
+use super::{Controlled, Flowed};
 use crate::flow::tables::Placed;
 use crate::names::static_place;
 use crate::places::Names;
@@ -38,12 +42,6 @@ struct Run<'a> {
     /// When anything was last seen to happen, and what.
     active: Instant,
     seen: (u32, u32),
-}
-
-/// How the process ended, or why it was ended.
-enum End {
-    Status(ExitStatus),
-    Because(Outcome),
 }
 
 /// Says how to run, and lets the process go on.
@@ -75,6 +73,7 @@ pub(super) fn execute(
 ) -> Result<Execution, Error> {
     program.clear_output().map_err(Error::Memory)?;
     program.reset_maps();
+    program.symbols.calls.clear();
     let (releases, seed) = (program.releases, program.seed);
     start(program);
     let now = Instant::now();
@@ -90,8 +89,8 @@ pub(super) fn execute(
         active: now,
         seen: (0, 0),
     };
-    let outcome = run.finish()?;
-    let Run { history, uncontrolled, driver, running, .. } = run;
+    let end = run.finish()?;
+    let Run { history, uncontrolled: outside, driver, running, .. } = run;
     let steps = history.steps;
     let Driver { mut schedule, stops, times, .. } = driver;
     (schedule.seed, schedule.releases) = (seed, releases);
@@ -106,35 +105,38 @@ pub(super) fn execute(
         words: history.flow.words,
         focus: history.focus,
     };
-    let blocks = history.blocks.finish();
-    let releases_matter = program.memory.control().tried.load(Ordering::Relaxed) != 0;
-    let (stdout, stderr) = program.take_output();
-    let crash = match outcome {
-        Outcome::Signaled(signal) => program.crash(signal),
+    let (output, errors) = program.take_output();
+    let crash = match end {
+        End::Signaled(signal) => program.crash(signal),
         _ => None,
     };
-    let misuse = program.misused_memory();
+    let last = crash.as_ref().and_then(|c| c.thread).or(turn).or(running).unwrap_or(ThreadId(0));
+    let (cut_off, exited) = (end.is_cut_off(), matches!(end, End::Exited(_)));
+    let left = LeftBehind { output: &output, errors: &errors, steps, last, crash: crash.as_ref() };
+    let outcome = program.outcome(end, &left);
+    let mut blocks = history.blocks.finish().placed(&program.symbols);
+    if exited {
+        ensure(&program.settings.ensured, &program.arguments, &output, &mut blocks);
+    }
+    let told = uncontrolled(&outside);
+    program.asked = (outside, program.sources());
     Ok(Execution {
         outcome,
-        misuse,
+        choices: schedule.len(),
         schedule,
         events: history.events,
         stops,
-        steps,
         times,
-        last: crash
-            .as_ref()
-            .and_then(|c: &Crash| c.thread)
-            .or(turn)
-            .or(running)
-            .unwrap_or(ThreadId(0)),
-        crash,
-        uncontrolled,
-        releases_matter,
-        sources: program.sources(),
-        blocks,
-        stdout,
-        stderr,
+        last,
+        findings: Vec::new(),
+        analyses: Vec::new(),
+        output,
+        errors,
+        releases_matter: program.memory.control().tried.load(Ordering::Relaxed) != 0,
+        cut_off,
+        uncontrolled: told,
+        steps: steps as usize,
+        blocks: Arc::new(blocks),
     })
 }
 
@@ -155,7 +157,7 @@ fn unknown(program: &Controlled, history: &History) -> BTreeMap<String, u64> {
 }
 
 impl Run<'_> {
-    fn finish(&mut self) -> Result<Outcome, Error> {
+    fn finish(&mut self) -> Result<End, Error> {
         let end = loop {
             let wakeups = self.control().wakeups.load(Ordering::SeqCst);
             if let Some(status) = self.ended()? {
@@ -164,18 +166,21 @@ impl Run<'_> {
                     self.program.stop();
                     return Err(refusal);
                 }
-                break End::Status(status);
+                break match (status.code(), status.signal()) {
+                    (Some(code), _) => End::Exited(code),
+                    (None, signal) => End::Signaled(signal.unwrap_or(0)),
+                };
             }
             if self.control().turn.load(Ordering::Acquire) == HOST
-                && let Some(outcome) = self.answer()
+                && let Some(end) = self.answer()
             {
                 self.leave_to_debugger()?;
-                break End::Because(outcome);
+                break end;
             }
             self.wait_for_wakeup(wakeups);
             self.program.tell_regions();
             if self.begin.elapsed() > self.program.settings.time {
-                break End::Because(Outcome::TimeLimit);
+                break End::Time;
             }
             if self.program.settings.is_interrupted() {
                 self.program.stop();
@@ -184,17 +189,13 @@ impl Run<'_> {
         };
         self.read();
         self.strategy.end(&self.history.pending);
-        let outcome = match end {
-            End::Because(outcome) => {
-                let stuck = outcome == Outcome::StepLimit && self.is_stuck();
-                self.end_process()?;
-                if stuck { Outcome::NoProgress } else { outcome }
-            }
-            End::Status(status) => match (status.code(), status.signal()) {
-                (Some(code), _) => Outcome::Exited(code),
-                (None, signal) => Outcome::Signaled(signal.unwrap_or(0)),
-            },
+        let end = match end {
+            End::Steps if self.is_stuck() => End::NoProgress,
+            end => end,
         };
+        if !matches!(end, End::Exited(_) | End::Signaled(_)) {
+            self.end_process()?;
+        }
         let child = self.control().child.load(Ordering::Acquire) as i32;
         if self.program.settings.fork {
             // What the program started and did not wait for.
@@ -202,7 +203,7 @@ impl Run<'_> {
         } else {
             self.program.stop();
         }
-        Ok(outcome)
+        Ok(end)
     }
 
     /// Whether the execution that was too long would go on for ever.
@@ -313,11 +314,11 @@ impl Run<'_> {
         history.read(memory.control(), &mut lookup, *strategy, &mut driver.fairness);
     }
 
-    /// Answers the program's question; an outcome if there is no answer.
-    fn answer(&mut self) -> Option<Outcome> {
+    /// Answers the program's question; how the execution ends if there is no answer.
+    fn answer(&mut self) -> Option<End> {
         let what = self.control().request.load(Ordering::Acquire);
         if what == request::LIMIT {
-            return Some(Outcome::StepLimit);
+            return Some(End::Steps);
         }
         if what == request::NONE {
             return None;
@@ -380,7 +381,7 @@ impl Run<'_> {
     }
 
     /// No thread can run, except after a signal if the program handles some.
-    fn stuck(&mut self, signals: bool) -> Option<Outcome> {
+    fn stuck(&mut self, signals: bool) -> Option<End> {
         let c = self.program.memory.control();
         if c.any_away() {
             if self.active.elapsed() > ABSENCE {
@@ -400,7 +401,7 @@ impl Run<'_> {
             return None;
         }
         self.read();
-        Some(Outcome::Deadlock(self.blocked()))
+        Some(End::Stuck(self.blocked()))
     }
 
     fn blocked(&self) -> Vec<Blocked> {
@@ -408,11 +409,17 @@ impl Run<'_> {
         let waiting = |&i: &usize| c.slots[i].status.load(Ordering::Acquire) == status::WAITING;
         (0..c.threads().min(self.history.pending.len()))
             .filter(waiting)
-            .map(|i| Blocked {
-                thread: ThreadId(i as u32),
-                pending: self.history.pending[i],
-                holds: self.history.held[i].clone(),
-                waits_for: self.history.waits_for(i),
+            .map(|i| {
+                let pending = self.history.pending[i];
+                let (wants, mode) = pending.step.awaited();
+                Blocked {
+                    thread: ThreadId(i as u32),
+                    site: pending.site,
+                    wants,
+                    mode,
+                    holds: self.history.held[i].clone(),
+                    waits_for: self.history.waits_for(i),
+                }
             })
             .collect()
     }

@@ -243,6 +243,9 @@ impl Resolve for Placed<'_> {
     fn site_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         self.placed(pc).unwrap_or_else(|| self.inner.site_within(pc, callers, modules))
     }
+    fn stack(&mut self, returns: &[u64], modules: &Modules) -> Vec<Site> {
+        self.inner.stack(returns, modules)
+    }
     fn unwind(&mut self, registers: &Registers, stack: &[u64], modules: &Modules) -> Vec<u64> {
         self.inner.unwind(registers, stack, modules)
     }

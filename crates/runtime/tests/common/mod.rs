@@ -8,11 +8,12 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use selvedge_engine::Execution;
 use selvedge_explore::{Budget, RandomWalk, Strategy};
-use selvedge_model::{Event, Symbols};
+use selvedge_model::{Blocked, Event, Failure, Subject, Symbols};
 use selvedge_runtime::rust_std::Stubs;
 use selvedge_runtime::{
-    ByModule, Controlled, Execution, Form, Libraries, Modules, Options, Outcome, Session, Settings,
+    ByModule, Controlled, Form, Libraries, Modules, Options, Outcome, Session, Settings,
 };
 
 /// A compiler that can instrument.
@@ -137,6 +138,17 @@ pub fn control(built: &Built, fork: bool) -> Controlled {
 pub fn control_with(built: &Built, settings: Settings) -> Controlled {
     let none: [&str; 0] = [];
     Controlled::new(&built.program, none, libraries(), settings).expect("there is memory")
+}
+
+/// The threads that wait for ever, in the order of their numbers; none if the execution did not end so.
+pub fn blocked(execution: &Execution) -> Vec<Blocked> {
+    match &execution.outcome {
+        selvedge_engine::Outcome::Failed(finding) => match &finding.subject {
+            Subject::Program(stuck @ Failure::Stuck { .. }) => stuck.blocked(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
 }
 
 /// One execution at random.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use selvedge_engine::Effort;
 use selvedge_engine::linearity::{self, Linearity, Settled, Shown, Violation};
 use selvedge_model::{Site, Symbols, ThreadId};
-use selvedge_report::{Serial, words};
+use selvedge_report::{Serial, told, words};
 use selvedge_specs::ThreadName;
 
 use super::violation::Undecided;
 use super::{Check, Explore, Summary};
-use crate::failure::{Failure, case_in_words};
+use crate::failure::Failure;
 use crate::report::{self, Report};
 
 impl Summary {
@@ -77,7 +77,7 @@ impl Check {
             test: self.test.as_deref(),
             execution: violation.number,
             how,
-            words: &format!("{}\nThe serial orders:{orders}", case_in_words(&case)),
+            words: &format!("{}\nThe serial orders:{orders}", told::case(&case)),
             schedules: std::slice::from_ref(&schedule),
             shown: shown.map(|s| &s.replayed).into_iter().collect(),
             critical: &critical,

@@ -11,11 +11,11 @@ use selvedge_engine::{
     Ask, Cause, Effort, InMemory, Noted, Replayed, Sought, States, Wrong, causes,
 };
 use selvedge_model::{Schedule, Site};
-use selvedge_report::{Case, Note, State, words};
+use selvedge_report::{Case, Note, State, told, words};
 
 use super::kept::File;
 use super::{Check, Explore, Summary};
-use crate::failure::{Failure, case_in_words};
+use crate::failure::Failure;
 use crate::report::{self, Report};
 use crate::values::Callbacks;
 
@@ -216,7 +216,7 @@ impl Check {
             test: self.test.as_deref(),
             execution: violation.number,
             how,
-            words: &case_in_words(&case),
+            words: &told::case(&case),
             schedules: &schedules,
             shown: shown.map(|s| s.sides.iter().collect()).unwrap_or_default(),
             critical: &critical,

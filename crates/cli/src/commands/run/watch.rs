@@ -210,10 +210,7 @@ impl Watch {
         {
             *of = program.file_name().map(|name| name.to_string_lossy().into_owned());
         }
-        if let (Some(place), Some(crash)) = (reported.places.first_mut(), crash) {
-            place.stack = self.symbolizer.borrow_mut().stack(&crash.calls, &outcome.modules);
-        }
-        self.add(reported, &[]);
+        self.add(reported);
     }
 
     /// Ends the stored run of a program that could not be observed.
@@ -228,14 +225,14 @@ impl Watch {
         for (block, case) in std::mem::take(&mut self.conflicts) {
             match self.compared.contains_key(&block) {
                 true => self.report.stats.conflicts += 1,
-                false => self.add(case, &[]),
+                false => self.add(case),
             }
         }
         self.withhold(outcome);
         if let Some(checking) = self.checking.take() {
             let (name, cases) = checking.finish();
             self.report.stats.analyses.push(name.to_owned());
-            cases.into_iter().for_each(|case| self.add(case, &[]));
+            cases.into_iter().for_each(|case| self.add(case));
         }
         self.final_counts(outcome);
         if let Some(live) = &mut self.live {
@@ -264,7 +261,7 @@ impl Watch {
     fn withhold(&mut self, outcome: &Outcome) {
         let found = std::mem::take(&mut self.serial_conflicts);
         if outcome.blocks.atomic.observed.is_empty() {
-            found.into_iter().for_each(|(_, case)| self.add(case, &[]));
+            found.into_iter().for_each(|(_, case)| self.add(case));
             return;
         }
         let names: BTreeSet<Box<str>> = found.into_iter().map(|(name, _)| name).collect();
@@ -314,16 +311,15 @@ impl Watch {
                 {
                     self.serial_conflicts.push((name.clone(), case));
                 }
-                _ => self.add(case, &[]),
+                _ => self.add(case),
             }
         }
     }
 
-    /// Adds a finding to the report and to the store, unless it is suppressed. `modules` are the files
-    /// whose code took part.
-    fn add(&mut self, finding: Case, modules: &[String]) {
+    /// Adds a finding to the report and to the store, unless it is suppressed.
+    fn add(&mut self, finding: Case) {
         let stats = &mut self.report.stats;
-        let Some(finding) = self.suppressions.pass(finding, modules, stats) else { return };
+        let Some(finding) = self.suppressions.pass(finding, stats) else { return };
         let id = finding.id;
         self.report.add(finding);
         if let Some(stored) = self.report.cases.iter().find(|f| f.id == id) {
@@ -369,8 +365,8 @@ impl Watch {
         others
     }
 
-    /// The calls that led to the places of a race, and the locks that were held there.
-    fn add_stacks<'a>(
+    /// The calls that probably led to the earlier place of a race, and the locks that were held at both.
+    fn add_earlier<'a>(
         &self,
         race: &NativeRace,
         places: impl Iterator<Item = &'a mut report::Place>,
@@ -379,7 +375,6 @@ impl Watch {
     ) {
         let mut symbolizer = self.symbolizer.borrow_mut();
         for (place, side) in places.zip(race.earlier.iter().chain([&race.later])) {
-            place.stack = symbolizer.stack(&side.stack, modules);
             if std::ptr::eq(side, &race.later) {
                 place.held = Some(self.locks(self.held.set(side.thread), symbols));
                 continue;
@@ -485,10 +480,9 @@ impl Observe for Watch {
             reported.notes = self.notes(race, symbols);
         }
         let places = reported.places.iter_mut().skip(others);
-        self.add_stacks(race, places, symbols, modules);
-        let files = modules_of(race, modules);
+        self.add_earlier(race, places, symbols, modules);
         self.races.insert(race.number, reported.id);
-        self.add(reported, &files);
+        self.add(reported);
     }
 
     fn first_race(&mut self, race: &FirstRace, symbols: &Symbols) {
@@ -542,7 +536,7 @@ impl Observe for Watch {
         if let Some((differing, earlier)) = self.journal.check_promise(&execution, &self.about) {
             let block = execution.block.clone();
             let anomaly = Anomaly { block, differing, earlier, schedule: None };
-            self.add(determinism::anomaly(anomaly), &[]);
+            self.add(determinism::anomaly(anomaly));
         }
         let (Checked { compared, violation }, build) = checked;
         if execution.ensures() {
@@ -553,7 +547,7 @@ impl Observe for Watch {
             let differing = Differing { first: violation.first, later: violation.later };
             let build = build.filter(|build| *build != self.about.build);
             let origin = Origin { schedule: None, build };
-            self.add(determinism::observed(execution.block, differing, origin), &[]);
+            self.add(determinism::observed(execution.block, differing, origin));
         }
     }
 
@@ -564,7 +558,7 @@ impl Observe for Watch {
             if self.live.is_some() {
                 anstream::eprintln!("selvedge: {}: these threads will not go on", named(&case));
             }
-            self.add(case, &[]);
+            self.add(case);
             self.stuck.store(true, Ordering::Relaxed);
         }
     }
@@ -589,15 +583,4 @@ impl Observe for Watch {
 /// Whether a place is outside the standard libraries.
 fn is_users(site: &Site) -> bool {
     site.frame().is_some_and(|f| !symbolize::is_library(f))
-}
-
-/// The files whose code took part in a race.
-fn modules_of(race: &NativeRace, modules: &Modules) -> Vec<String> {
-    let sides = race.earlier.iter().chain([&race.later]);
-    let pcs = sides.flat_map(|s| std::iter::once(s.pc).chain(s.stack.iter().copied()));
-    let files: BTreeSet<String> = pcs
-        .filter_map(|pc| modules.find(pc))
-        .map(|m| m.path.to_string_lossy().into_owned())
-        .collect();
-    files.into_iter().collect()
 }

@@ -246,7 +246,7 @@ impl Testing {
         }
         let case = Case::new(&finding, found.symbols);
         let case = self.shown_again(number, case, &found.execution.schedule, &points)?;
-        if let Some(case) = suppressions.pass(case, &[], &mut self.report.stats) {
+        if let Some(case) = suppressions.pass(case, &mut self.report.stats) {
             journal.add(&case);
             self.report.add(case);
         }

@@ -147,7 +147,7 @@ fn observe(
     report_misuses(&mut namer, &executed.told, suppressions, report);
     for race in &executed.told.races {
         let case: Case = namer.case(race);
-        if let Some(case) = suppressions.pass(case, &race.modules(), &mut report.stats) {
+        if let Some(case) = suppressions.pass(case, &mut report.stats) {
             Candidate::add(candidates, case, race);
         }
     }

@@ -318,6 +318,10 @@ impl Resolve for SharedSymbolizer {
         self.borrow_mut().call_within(pc, callers, modules)
     }
 
+    fn stack(&mut self, returns: &[u64], modules: &Modules) -> Vec<Site> {
+        self.borrow_mut().stack(returns, modules)
+    }
+
     fn unwind(&mut self, registers: &Registers, stack: &[u64], modules: &Modules) -> Vec<u64> {
         let bias = |module: &Module| {
             let mut symbolizer = self.borrow_mut();

@@ -16,7 +16,6 @@
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
 
 use crate::arch::words;
-use crate::layout;
 use crate::regions;
 use crate::sys;
 use crate::thread::{self, Busy, Thread};
@@ -30,8 +29,8 @@ pub mod time;
 pub mod wire;
 
 use crate::rings;
-use crate::wire::{Failure, Phase, Record, RecordKind, TRY};
-use wire::{Control, HOST, THREADS, request, status};
+use crate::wire::{FRAMES, Failure, Phase, Record, RecordKind, TRY};
+use wire::{Control, Frames, HOST, THREADS, request, status};
 
 static ON: AtomicBool = AtomicBool::new(false);
 static CONTROL: AtomicPtr<Control> = AtomicPtr::new(core::ptr::null_mut());
@@ -149,30 +148,23 @@ fn number(t: &Thread) -> usize {
     (t.controlled as usize - 1) % THREADS
 }
 
-/// Return addresses of the instrumented functions that the current thread is in, innermost first.
-type Callers = [u64; wire::CALLERS];
-
 /// Where callers do not matter.
-const NO_CALLERS: Callers = [0; wire::CALLERS];
+const NO_CALLERS: Frames = [0; FRAMES];
 
-fn callers(t: &Thread) -> Callers {
-    let base = layout::THREADS + t.index as usize * layout::THREAD_LEN;
-    let top = words::stack_top();
-    let depth = (top & (thread::STACK_LEN - 1)) / thread::ENTRY;
-    core::array::from_fn(|i| {
-        let at = base + top.wrapping_sub(thread::ENTRY * (i + 1)) % thread::STACK_LEN;
-        // SAFETY: within the stack part of the thread's own block.
-        if i < depth { unsafe { (at as *const u64).read_volatile() } } else { 0 }
-    })
+/// The instrumented functions that the current thread is in.
+fn callers(t: &Thread) -> Frames {
+    let mut frames = NO_CALLERS;
+    t.stack(words::stack_top(), &mut frames);
+    frames
 }
 
 /// Returns where the line stands.
-fn log(c: &Control, phase: Phase, thread: usize, record: &Record, callers: Callers) -> usize {
+fn log(c: &Control, phase: Phase, thread: usize, record: &Record, callers: &Frames) -> usize {
     let at = c.log_len.fetch_add(1, Relaxed) as usize;
     if at >= wire::LOG || at as u32 >= c.limit.load(Relaxed) {
         too_much(c, thread);
     }
-    c.log[at].put(phase, thread, record, callers);
+    c.put(at, phase, thread, record, callers);
     at
 }
 
@@ -180,7 +172,7 @@ fn log(c: &Control, phase: Phase, thread: usize, record: &Record, callers: Calle
 pub fn words(t: &Thread, at: usize, len: usize) {
     if let Some(c) = of(t) {
         let record = Record::new(0, RecordKind::Flow, 0, 0, at as u64, len as u64);
-        log(c, Phase::Event, number(t), &record, NO_CALLERS);
+        log(c, Phase::Event, number(t), &record, &NO_CALLERS);
     }
 }
 
@@ -192,7 +184,7 @@ pub fn happened(t: &Thread, record: &Record) {
         flow::name_words(t);
         let slot = &c.slots[number(t)];
         seen::finish(c, slot);
-        let at = log(c, Phase::Event, number(t), record, callers(t));
+        let at = log(c, Phase::Event, number(t), record, &callers(t));
         if seen::is_wanted(c) {
             seen::happened(c, slot, at, record);
         }
@@ -312,7 +304,7 @@ pub fn point(c: &Control, t: &mut Thread, want: &Want) {
     if waits && want.record.flags() & TRY == 0 {
         slot.cancelled.store(0, Relaxed);
     }
-    log(c, Phase::Step, me, &want.record, NO_CALLERS);
+    log(c, Phase::Step, me, &want.record, &NO_CALLERS);
     if seen::is_wanted(c) {
         seen::about_to(slot, &want.record);
     }
@@ -381,7 +373,7 @@ fn state(c: &Control, t: &Thread, want: &Want) {
     let me = number(t);
     let slot = &c.slots[me];
     flow::name_words(t);
-    log(c, Phase::Pending, me, &want.record, callers(t));
+    log(c, Phase::Pending, me, &want.record, &callers(t));
     let Record { a, b, .. } = want.record;
     let Some(kind) = want.record.kind() else { return };
     let object = match kind.has_object().then(|| c.object(a as usize)) {
@@ -487,7 +479,7 @@ pub fn creating(pc: usize, function: usize) -> u32 {
     slot.status.store(status::WAITING, Relaxed);
     c.threads.store(child as u32 + 1, Relaxed);
     let begin = Want::new(RecordKind::Begin, 0, function, 0);
-    log(c, Phase::Pending, child, &begin.record, NO_CALLERS);
+    log(c, Phase::Pending, child, &begin.record, &NO_CALLERS);
     changed(c, t);
     child as u32 + 1
 }
@@ -511,7 +503,7 @@ pub fn begin(t: &mut Thread) {
         wait_for_turn(c, t);
     }
     let begin = Want::new(RecordKind::Begin, 0, t.start.0, 0);
-    log(c, Phase::Step, number(t), &begin.record, NO_CALLERS);
+    log(c, Phase::Step, number(t), &begin.record, &NO_CALLERS);
 }
 
 /// A thread is about to end.

@@ -9,12 +9,12 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use crate::wire::{Phase, Record, RecordKind, SHARED, TRY};
+use crate::wire::{FRAMES, Phase, Record, RecordKind, SHARED, TRY};
 
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -30,8 +30,11 @@ pub const WATCHED: usize = 256;
 /// Accesses of one execution whose values are kept.
 pub const SEEN: usize = 1 << 18;
 
-/// Callers that a record names.
+/// Callers that are in the line of a record; those further out are in [`Control::outer`].
 pub const CALLERS: usize = 4;
+
+/// Return addresses of the functions around a call, innermost first; 0 behind the last one that is known.
+pub type Frames = [u64; FRAMES];
 
 /// Flag: a fresh process for each execution is forked before `main`.
 pub const FORK: u32 = 1;
@@ -102,18 +105,17 @@ pub struct Line {
     what: AtomicU64,
     a: AtomicU64,
     b: AtomicU64,
-    /// Return addresses of the functions around the call, innermost first; 0 where none is known.
+    /// The innermost of the [`Frames`].
     callers: [AtomicU64; CALLERS],
 }
 
 impl Line {
-    /// Writes the line.
-    pub fn put(&self, phase: Phase, thread: usize, record: &Record, callers: [u64; CALLERS]) {
+    fn put(&self, phase: Phase, thread: usize, record: &Record, frames: &Frames) {
         self.head.store(u64::from(phase as u8) << 56 | (thread as u64) << 32, Relaxed);
         self.what.store(record.what, Relaxed);
         self.a.store(record.a, Relaxed);
         self.b.store(record.b, Relaxed);
-        for (word, caller) in self.callers.iter().zip(callers) {
+        for (word, &caller) in self.callers.iter().zip(frames) {
             word.store(caller, Relaxed);
         }
     }
@@ -139,11 +141,6 @@ impl Line {
     pub fn record(&self) -> Record {
         let [what, a, b] = [&self.what, &self.a, &self.b].map(|word| word.load(Relaxed));
         Record { stamp: 0, what, a, b }
-    }
-
-    /// Return addresses of the functions around the call.
-    pub fn callers(&self) -> [u64; CALLERS] {
-        core::array::from_fn(|i| self.callers[i].load(Relaxed))
     }
 }
 
@@ -317,9 +314,37 @@ pub struct Control {
     pub log: [Line; LOG],
     /// The values of accesses, in the order of the history.
     pub seen: [Seen; SEEN],
+    /// Of each line whose callers do not fit in it, the others. Few programs touch this memory.
+    outer: [[AtomicU64; FRAMES - CALLERS]; LOG],
 }
 
 impl Control {
+    /// Writes a line of the history.
+    pub fn put(&self, at: usize, phase: Phase, thread: usize, record: &Record, frames: &Frames) {
+        self.log[at].put(phase, thread, record, frames);
+        if frames[CALLERS - 1] != 0 {
+            for (word, &caller) in self.outer[at].iter().zip(&frames[CALLERS..]) {
+                word.store(caller, Relaxed);
+                if caller == 0 {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The functions around the call that made a line.
+    pub fn frames(&self, at: usize) -> Frames {
+        let mut frames = [0; FRAMES];
+        let words = self.log[at].callers.iter().chain(&self.outer[at]);
+        for (frame, word) in frames.iter_mut().zip(words) {
+            *frame = word.load(Relaxed);
+            if *frame == 0 {
+                break;
+            }
+        }
+        frames
+    }
+
     /// Forgets the last execution. Thread 0 runs.
     pub fn reset(&self, flags: u32, random: u64) {
         for slot in &self.slots[..self.threads.load(Relaxed).min(THREADS as u32) as usize] {

@@ -436,20 +436,12 @@ fn case(annotations: &Annotations, said: &Heard, complaint: &Complaint) -> Case 
         column: said.column as u32,
     };
     let site = Site::Source(frame, Vec::new());
+    let id = FindingId::new(Kind::DisciplineViolation, [site.to_string(), said.text.clone()]);
     Case {
-        id: FindingId::new(Kind::DisciplineViolation, [site.to_string(), said.text.clone()]),
-        kind: Kind::DisciplineViolation,
-        status: Status::Predicted,
-        verdict: None,
         analyses: vec![NAME.to_owned()],
-        subject,
-        states: Vec::new(),
-        serial: None,
         notes: vec![Note::Clang(said.text.clone())],
         places: vec![Place::bare(String::new(), site, role)],
-        occurrences: 1,
-        target: None,
-        control: None,
+        ..Case::bare(id, Kind::DisciplineViolation, Status::Predicted, subject)
     }
 }
 
