@@ -4,7 +4,7 @@
 //! [`selvedge_specs::discipline::satisfy`], and what orders two accesses is what [`hominy`](crate::hominy) asks.
 //!
 //! Names are the front end's: [`Naming`] says which rule some memory has and which device a rule means. So this
-//! is no entry of the registry; whoever has a specification shows the checker the events.
+//! is no entry of the registry; commands that have a specification show the checker the events.
 //!
 //! **Guarantee**: reports an access only if no way to cut the accesses of its instance into the steps of the
 //! discipline is left; the first breach of an instance ends its checking. May miss breaches where several

@@ -103,7 +103,7 @@ pub enum Op {
 #[allow(missing_docs)]
 pub enum Callee {
     Named(String),
-    /// Whoever the program has computed.
+    /// The address that the program has computed.
     Computed,
     /// Assembly.
     Assembly(String),

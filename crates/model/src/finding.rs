@@ -247,6 +247,15 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Whether it is a deadlock in which a thread would have to wait where it only tries to take the lock, or waits
+    /// for a limited time: that cannot happen.
+    pub fn is_avoided(&self, symbols: &Symbols) -> bool {
+        let tries = |place: &Place| symbols.tries.contains(&place.site);
+        self.kind == Kind::Deadlock
+            && self.status < Status::Observed
+            && self.places.iter().any(tries)
+    }
+
     /// That an execution failed, which happened and so is at least observed.
     pub fn failure(kind: Kind, failure: Failure, places: Vec<Place>) -> Finding {
         Finding {

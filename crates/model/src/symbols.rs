@@ -306,6 +306,8 @@ pub struct Symbols {
     pub sites: Table<Site>,
     /// What accesses found and left, by the number of the event, where that was recorded.
     pub values: BTreeMap<usize, Values>,
+    /// Where threads take locks without waiting for ever.
+    pub tries: BTreeSet<SiteId>,
     /// The calls that led a thread to a site, where that is known.
     pub calls: BTreeMap<(ThreadId, SiteId), Calls>,
 }

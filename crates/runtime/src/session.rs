@@ -99,7 +99,7 @@ pub enum Error {
     /// A file that the program writes could not be made what it was before.
     #[error("cannot restore a file that the program writes: {0}")]
     Restore(#[source] io::Error),
-    /// Whoever wanted the execution does not want it any more.
+    /// The caller cancelled the execution.
     #[error("interrupted")]
     Interrupted,
     /// The program does not stop before `main`.

@@ -54,7 +54,7 @@ pub struct Met {
     pub pair: u32,
     /// The number of common bytes.
     pub len: u64,
-    /// Whoever was there first comes first.
+    /// In the order of their first access.
     pub sides: [MetSide; 2],
 }
 

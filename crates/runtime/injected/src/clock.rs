@@ -199,7 +199,7 @@ fn take(class: u8) -> u32 {
         let number = (*arena).next;
         (*arena).next += 1 << class;
         if ((*arena).next + 1) * SMALLEST * 4 > layout::CLOCKS_LEN {
-            crate::init::fatal(b"selvedge: out of memory for vector clocks\n");
+            crate::sys::fatal(b"selvedge: out of memory for vector clocks\n");
         }
         number as u32
     }

@@ -30,20 +30,6 @@ pub fn is_up() -> bool {
     UP.load(Ordering::Relaxed)
 }
 
-/// Ends the program and tells the host why.
-pub fn refuse(why: Failure, message: &[u8]) -> ! {
-    if let Some(shared) = rings::shared() {
-        shared.header.failure.store(why as u32, Ordering::Release);
-    }
-    fatal(message)
-}
-
-/// Ends the program with a message. The exit code is that of "could not be run".
-pub fn fatal(message: &[u8]) -> ! {
-    sys::complain(message);
-    sys::exit(3)
-}
-
 #[cfg(selvedge_injected)]
 mod arrays {
     use super::{c_int, fini, start};
@@ -92,7 +78,7 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     // SAFETY: reserved just now.
     unsafe { (layout::PRESENCE as *mut u64).write(wire::MAGIC) };
     OWN_PID.store(sys::pid(), Ordering::Relaxed);
-    let Some(main) = thread::create(&[]) else { fatal(b"selvedge: no thread block\n") };
+    let Some(main) = thread::create(&[]) else { sys::fatal(b"selvedge: no thread block\n") };
     main.begin();
     let number = main.number;
     main.ring.open(number);
@@ -161,7 +147,7 @@ fn no_address_space(header: Option<&Header>) -> ! {
     if let Some(header) = header {
         header.failure.store(Failure::NoAddressSpace as u32, Ordering::Release);
     }
-    fatal(
+    sys::fatal(
         b"selvedge: cannot reserve address space for shadow memory; \
           is it limited (ulimit -v)?\n",
     )
@@ -186,7 +172,7 @@ fn attach(envp: *const *const u8) -> Option<&'static Shared> {
     }
     if shared.header.version != wire::VERSION {
         shared.header.failure.store(Failure::Version as u32, Ordering::Release);
-        fatal(
+        sys::fatal(
             b"selvedge: this program was built with another version of selvedge; build it again\n",
         );
     }

@@ -48,6 +48,7 @@ pub mod primitives;
 pub mod regions;
 pub mod report;
 pub mod rings;
+pub mod server;
 pub mod shadow;
 pub mod spmd;
 pub mod sync;
@@ -60,5 +61,5 @@ pub mod word;
 #[cfg(selvedge_injected)]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    init::fatal(b"selvedge: internal error in the runtime\n")
+    sys::fatal(b"selvedge: internal error in the runtime\n")
 }

@@ -13,11 +13,12 @@
 //! Cost: which mosaic comes of a cell and an access is remembered by each thread (one multiplication,
 //! one compare); what is not remembered costs a look at a hash table, and a lock if it is new.
 
-use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
+use core::sync::atomic::{AtomicU16, AtomicU32, Ordering, compiler_fence, fence};
 
 use crate::layout;
 use crate::shadow::{ATOMIC, Cell, EPOCH, PC_SHIFT};
 use crate::sys::SpinLock;
+use crate::thread::joint::Joint;
 use crate::thread::{Busy, Thread};
 
 /// Mosaics that there can be, and the first value of the field that is a program counter.
@@ -32,33 +33,6 @@ type Mosaic = [AtomicU32; 8];
 static INDEX: [AtomicU16; 2 * MOSAICS] = [const { AtomicU16::new(0) }; 2 * MOSAICS];
 static USED: AtomicU32 = AtomicU32::new(1);
 static LOCK: SpinLock = SpinLock::new();
-
-/// Entries of [`Thread::joints`].
-pub const JOINTS: usize = 512;
-
-/// A cell's bytes and place, those of an access, and what becomes of them.
-///
-/// A signal's handler may change an entry while it is looked at, but never while it is written: what
-/// stands between two looks at the same key belongs to it.
-#[repr(C)]
-pub struct Joint {
-    // invariant: 0, or what `Joint::key` says; that is never 0, because an access has bytes.
-    key: AtomicU64,
-    result: AtomicU64,
-}
-
-impl Joint {
-    /// Both of a cell and an access but their epoch, which is the same.
-    #[inline(always)]
-    fn key(old: u64, cell: u64) -> u64 {
-        (old & !(EPOCH | ATOMIC)) | (cell >> PC_SHIFT) << 8 | (cell & 0xff) << 31
-    }
-
-    #[inline(always)]
-    fn place(key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - JOINTS.trailing_zeros())) as usize
-    }
-}
 
 fn mosaic(number: u64) -> &'static Mosaic {
     let at = layout::MOSAICS + (number as usize % MOSAICS) * size_of::<Mosaic>();

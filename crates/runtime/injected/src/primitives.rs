@@ -39,6 +39,11 @@ fn user(pc: usize) -> Option<&'static mut Thread> {
 
 /// The thread has acquired a lock that excludes all others.
 pub fn acquired(lock: usize, pc: usize) {
+    acquired_as(lock, 0, pc);
+}
+
+/// The same; `flags` may say that the thread did not wait for ever, by [`TRY`](crate::wire::TRY).
+pub fn acquired_as(lock: usize, flags: u8, pc: usize) {
     let Some(t) = user(pc) else { return };
     match control::of(t) {
         Some(c) => {
@@ -47,7 +52,7 @@ pub fn acquired(lock: usize, pc: usize) {
         }
         None => sync::acquire(t, lock),
     }
-    rings::acquired(t, 0, pc, lock);
+    rings::acquired(t, flags, pc, lock);
 }
 
 /// The thread is about to wait for a lock that another one holds. Under control the model knows that.
@@ -83,9 +88,10 @@ fn give_back(c: &control::wire::Control, t: &mut Thread, lock: usize, pc: usize)
 }
 
 /// The thread has acquired a reader-writer lock. A writer learns what writers and readers released, a
-/// reader only what writers did: readers do not order each other.
-pub fn rwlock_acquired(lock: usize, shared: bool, pc: usize) {
+/// reader only what writers did: readers do not order each other. `flags` are those of the record.
+pub fn rwlock_acquired(lock: usize, flags: u8, pc: usize) {
     let Some(t) = thread::me() else { return };
+    let shared = flags & SHARED != 0;
     match control::of(t) {
         Some(c) => {
             ops::acquired(c, t, lock, shared);
@@ -106,7 +112,7 @@ pub fn rwlock_acquired(lock: usize, shared: bool, pc: usize) {
             sync::with(t, lock, |_, object| object.parties = u32::from(!shared));
         }
     }
-    rings::acquired(t, u8::from(shared) * SHARED, pc, lock);
+    rings::acquired(t, flags, pc, lock);
 }
 
 /// The thread is about to release a reader-writer lock.

@@ -83,7 +83,7 @@ pub fn race(
     first: bool,
 ) {
     #[cfg(test)]
-    crate::fasttrack::tests::found(t, earlier, addr, len, pc);
+    tests::found(earlier, addr, len, pc);
     if is_allowed(addr) {
         return;
     }
@@ -207,4 +207,29 @@ fn past(owner: u32) -> [[u64; 2]; PAST] {
         thread.outer_calls(&mut entries);
     }
     entries
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::{Mutex, PoisonError};
+
+    use super::Earlier;
+
+    /// What was found: program counters, bytes.
+    #[derive(Debug)]
+    pub(crate) struct Found {
+        pub(crate) earlier_pc: u64,
+        pub(crate) later_pc: u64,
+        pub(crate) addr: usize,
+        pub(crate) len: usize,
+    }
+
+    pub(crate) static FOUND: Mutex<Vec<Found>> = Mutex::new(Vec::new());
+
+    /// A race was found.
+    pub(super) fn found(earlier: &Earlier, addr: usize, len: u32, pc: usize) {
+        let later_pc = pc as u64 & 0x7f_ffff;
+        let mut all = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(Found { earlier_pc: earlier.pc, later_pc, addr, len: len as usize });
+    }
 }

@@ -249,6 +249,14 @@ pub fn raced(thread: &mut Thread, race: &Raced, pc: usize) {
     }
 }
 
+/// Ends the program and tells the host why.
+pub fn refuse(why: wire::Failure, message: &[u8]) -> ! {
+    if let Some(shared) = shared() {
+        shared.header.failure.store(why as u32, Ordering::Release);
+    }
+    sys::fatal(message)
+}
+
 /// Records who called the function that makes the next record, if that is known. In the log every record
 /// has its callers.
 fn record_callers(thread: &mut Thread) {
@@ -301,7 +309,7 @@ pub fn record_update(
 /// [`MAY_LOCK`] if an atomic operation that `matters` may be part of a lock of Rust: a read-modify-write that is not
 /// relaxed, and under control a load.
 pub fn may_lock(matters: bool) -> u8 {
-    if matters && crate::interpose::is_mixed() { MAY_LOCK } else { 0 }
+    if matters && sys::is_mixed() { MAY_LOCK } else { 0 }
 }
 
 /// Records an access. It needs a stamp only where it may race with others, whose order is then known.

@@ -147,7 +147,7 @@ fn take() -> u32 {
         let number = (*pool).next;
         (*pool).next += 1;
         if (number as usize + 1) * size_of::<Object>() > layout::OBJECTS_LEN {
-            crate::init::fatal(b"selvedge: too many synchronization objects\n");
+            crate::sys::fatal(b"selvedge: too many synchronization objects\n");
         }
         number
     }

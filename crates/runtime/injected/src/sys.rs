@@ -193,3 +193,16 @@ impl Drop for SpinGuard<'_> {
         self.0.0.store(0, Ordering::Release);
     }
 }
+
+/// Ends the program with a message. The exit code is that of "could not be run".
+pub fn fatal(message: &[u8]) -> ! {
+    complain(message);
+    exit(3)
+}
+
+/// Whether code that is not instrumented shares a module with code that is, as with Rust's standard library. Such a
+/// program says so by defining this symbol.
+#[inline]
+pub fn is_mixed() -> bool {
+    crate::arch::weak!("selvedge_mixed_module") != 0
+}

@@ -11,6 +11,7 @@
 //!   do is ignored, because what orders them is unknown and a false alarm is worse than a miss.
 
 mod fiber;
+pub mod joint;
 mod recent;
 
 use core::cell::UnsafeCell;
@@ -21,11 +22,11 @@ use crate::clock::{Clock, ThreadClock};
 use crate::layout;
 pub use crate::layout::{ENTRY, KNOWN};
 use crate::owners::Owning;
-use crate::places::{JOINTS, Joint};
 use crate::regions::{self, Height, Regions};
 use crate::shadow::{self, Cell, Cells, FIRST_MARK, MAX_CLOCK, SETS, SLOTS};
 use crate::sys::SpinLock;
 use crate::wire;
+use joint::{JOINTS, Joint};
 use recent::MEMOS;
 pub use recent::{Change, Memo, Seen};
 
@@ -33,6 +34,19 @@ pub use recent::{Change, Memo, Seen};
 pub const STATE_OFFSET: usize = 1 << 16;
 /// Where the sets of cells lie in the block.
 pub const SETS_OFFSET: usize = 1 << 18;
+static CONTROLLED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the host decides which thread of this process runs.
+#[inline(always)]
+pub fn is_controlled() -> bool {
+    CONTROLLED.load(Ordering::Relaxed)
+}
+
+/// The host decides from now on which thread runs, or no longer.
+pub fn set_controlled(on: bool) {
+    CONTROLLED.store(on, Ordering::Release);
+}
+
 /// Bytes of the call stack, a ring: deeper frames overwrite the outermost.
 pub const STACK_LEN: usize = 1 << 16;
 
@@ -65,7 +79,7 @@ pub struct Thread {
     /// What the thread synchronizes with orders nothing while this is not 0.
     pub ignore_sync: u32,
     /// Accesses are ignored, recorded or controlled: the fast forms leave them to the full one.
-    // invariant: true if `ignore != 0 || record_accesses || control::is_on()`.
+    // invariant: true if `ignore != 0 || record_accesses || is_controlled()`.
     pub unusual: bool,
     /// The thread combines a reduction by code of the program (see `openmp::reduction`).
     pub combines: bool,
@@ -374,7 +388,7 @@ impl Thread {
 
     /// Something that makes accesses unusual has changed.
     pub fn set_unusual(&mut self) {
-        self.unusual = self.ignore != 0 || self.record_accesses || crate::control::is_on();
+        self.unusual = self.ignore != 0 || self.record_accesses || is_controlled();
     }
 
     /// Records what the host wants to see besides synchronization, from now on.
@@ -385,7 +399,7 @@ impl Thread {
         );
         // What the locks of Rust are only the host knows.
         self.hold_back =
-            flags & wire::HOLD_BACK != 0 && self.ring.is_ring() && !crate::interpose::is_mixed();
+            flags & wire::HOLD_BACK != 0 && self.ring.is_ring() && !crate::sys::is_mixed();
         let racy = wire::RECORD_ACCESSES | wire::RECORD_RACY;
         self.record_racy = flags & racy != 0 && !self.hold_back;
         self.record_atomics =

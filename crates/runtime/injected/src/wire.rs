@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -93,7 +93,8 @@ pub const HELD_WRITE: u8 = 128;
 pub const SHARED: u8 = 1;
 /// Flag of a record of a lock: a stub around Rust's standard library says so.
 pub const OF_STD: u8 = 2;
-/// Flag of a pending [`RecordKind::Acquire`] or [`RecordKind::Wait`]: the thread does not wait.
+/// Flag of a pending [`RecordKind::Acquire`] or [`RecordKind::Wait`]: the thread does not wait. Of one that has
+/// happened: it did not wait, or would not have waited for ever.
 pub const TRY: u8 = 4;
 /// Flag of a pending [`RecordKind::Acquire`]: the thread waits for a limited time.
 pub const TIMED: u8 = 8;
@@ -260,7 +261,7 @@ kinds! {
     Update = 5,
     /// Fence: `flags` order.
     Fence = 6,
-    /// Lock `a` acquired; `flags` [`SHARED`] and [`OF_STD`], and while pending [`TRY`] or [`TIMED`]. The
+    /// Lock `a` acquired; `flags` [`SHARED`], [`OF_STD`] and [`TRY`], and while pending [`TIMED`]. The
     /// upper half of `b` is the epoch from which on the thread has it.
     Acquire = 7,
     /// Lock `a` released; `flags` as for [`RecordKind::Acquire`]. The upper half of `b` is the last epoch

@@ -14,6 +14,7 @@ impl Controlled {
         let mut symbols = Symbols {
             sites: std::mem::take(&mut self.symbols.sites),
             regions: self.symbols.regions.clone(),
+            tries: self.symbols.tries.clone(),
             calls: std::mem::take(&mut self.symbols.calls),
             ..Symbols::default()
         };

@@ -28,7 +28,7 @@ use crate::places::{Callers, Code, Names};
 use crate::rust_locks::RustLocks;
 use crate::wire::{
     self, ALL, FUTEX, HELD_WRITE, JOIN, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind,
-    SHADOW_PC_BITS, SHARED, order,
+    SHADOW_PC_BITS, SHARED, TRY, order,
 };
 
 /// What shadow words keep of a program counter.
@@ -215,6 +215,15 @@ impl Decoder {
         let awaited = self.end_waiting(&line, out);
         if kind == RecordKind::Acquire {
             line.site = awaited.unwrap_or(line.site);
+        }
+        match line.part {
+            Some(LockPart { step: LockStep::Try(_), site, .. }) => {
+                names.symbols.tries.insert(site);
+            }
+            None if kind == RecordKind::Acquire && record.flags() & TRY != 0 => {
+                names.symbols.tries.insert(line.site);
+            }
+            _ => {}
         }
         if line.part.is_some_and(|p| p.complete) {
             self.complete.insert(record.a);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use selvedge_injected::word;
 use selvedge_instrument::ir::Loc;
 use selvedge_instrument::statements::NONE;
-use selvedge_instrument::table::{Callee, Op as Does, Place};
+use selvedge_instrument::table::{Callee, Op as Operation, Place};
 use selvedge_model::{
     Access, AtomicOp, Event, Flow as Flows, LoadOrder, LocalId, Op, Range, Region, RegionId,
     RegionKind, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder,
@@ -197,7 +197,7 @@ impl Following<'_, '_> {
         let function = tables.function(id);
         let Some(caller) = self.thread.frames.last_mut() else { return false };
         let ops = &tables.function(caller.id).blocks[caller.block as usize];
-        let Some((loc, Does::Call { callee, arguments, .. })) = ops.get(caller.op) else {
+        let Some((loc, Operation::Call { callee, arguments, .. })) = ops.get(caller.op) else {
             return false;
         };
         let called = match callee {
@@ -256,7 +256,7 @@ impl Following<'_, '_> {
         let Some(frame) = self.thread.frames.last() else { return };
         let function = tables.function(frame.id);
         let last = function.blocks[frame.before as usize].last();
-        if let Some((loc, Does::Choose { star })) = last
+        if let Some((loc, Operation::Choose { star })) = last
             && function.stars[*star as usize].enter == block
         {
             let site = self.site_of(*loc);
@@ -270,7 +270,7 @@ impl Following<'_, '_> {
         }
     }
 
-    /// Whoever encloses a star that is left by a jump notices that: as if a flag were set inside and tested behind.
+    /// The code around a star that is left by a jump notices that: as if a flag were set inside and tested behind.
     fn leave_star(&mut self, region: RegionId, site: SiteId, normal: bool) {
         if !normal {
             self.flow(site, Flows::Define(LocalId(JUMPED)));
@@ -359,7 +359,7 @@ impl Following<'_, '_> {
         let (id, base, block, op) = (frame.id, frame.base, frame.block, frame.op);
         let left = frame.left.unwrap_or_default();
         let ops = &self.out.tables.function(id).blocks[block as usize];
-        let Some((loc, Does::Call { to, callee, arguments, .. })) = ops.get(op) else {
+        let Some((loc, Operation::Call { to, callee, arguments, .. })) = ops.get(op) else {
             return Err("a call comes back that was not made".to_owned());
         };
         let site = self.site(id, *loc);
@@ -421,7 +421,7 @@ impl Following<'_, '_> {
         let loc = ops.get(op).or(ops.last()).map_or(Loc::default(), |o| o.0);
         let site = self.site(id, loc);
         let (mut known, mut base, mut uses) = (Known::Nothing, 0, Vec::new());
-        if let Some((_, Does::Call { callee, arguments, .. })) = ops.get(op) {
+        if let Some((_, Operation::Call { callee, arguments, .. })) = ops.get(op) {
             known = self.unfollowed(site, callee, arguments);
             base = self.top()?.base;
             uses = arguments.concat();
@@ -460,12 +460,12 @@ impl Following<'_, '_> {
             let ops = &self.out.tables.function(id).blocks[frame.block as usize];
             let Some((loc, does)) = ops.get(frame.op) else { return Ok(()) };
             self.at(id, *loc);
-            if self.thread.have.len() < needed(does) || matches!(does, Does::Call { .. }) {
+            if self.thread.have.len() < needed(does) || matches!(does, Operation::Call { .. }) {
                 return Ok(());
             }
             let site = self.site(id, *loc);
             self.thread.site = site;
-            if let Does::Return { uses } = does {
+            if let Operation::Return { uses } = does {
                 self.returned(site, uses);
                 continue;
             }
@@ -475,14 +475,14 @@ impl Following<'_, '_> {
         }
     }
 
-    fn operation(&mut self, site: SiteId, base: u32, before: u32, does: &Does, have: &[u64]) {
+    fn operation(&mut self, site: SiteId, base: u32, before: u32, does: &Operation, have: &[u64]) {
         match does {
-            Does::Compute { to, uses } => self.define(site, base, *to, uses),
-            Does::Phi { to, from } => {
+            Operation::Compute { to, uses } => self.define(site, base, *to, uses),
+            Operation::Phi { to, from } => {
                 let uses = from.iter().find(|f| f.0 == before).map_or(&[][..], |f| &f.1[..]);
                 self.define(site, base, *to, uses);
             }
-            Does::Load { to, at, len, atomic } => {
+            Operation::Load { to, at, len, atomic } => {
                 self.decide(site, base, at);
                 let range = Range { start: have[0], len: u64::from(*len) };
                 if *atomic {
@@ -493,7 +493,7 @@ impl Following<'_, '_> {
                     self.read(site, range, base + to);
                 }
             }
-            Does::Store { value, at, len, atomic } => {
+            Operation::Store { value, at, len, atomic } => {
                 self.decide(site, base, at);
                 let range = Range { start: have[0], len: u64::from(*len) };
                 let store = Op::Atomic(self.whole(range), AtomicOp::Store(StoreOrder::SeqCst));
@@ -505,14 +505,14 @@ impl Following<'_, '_> {
                     self.event(site, write);
                 }
             }
-            Does::Update { to, value, at, len } => {
+            Operation::Update { to, value, at, len } => {
                 self.decide(site, base, at);
                 self.uses(site, base, value);
                 let access = self.whole(Range { start: have[0], len: u64::from(*len) });
                 self.event(site, Op::Atomic(access, AtomicOp::Update(UpdateOrder::SeqCst)));
                 self.flow(site, Flows::Take(LocalId(base + to)));
             }
-            Does::CompareExchange { to, expected, new, at, len } => {
+            Operation::CompareExchange { to, expected, new, at, len } => {
                 self.decide(site, base, at);
                 let access = self.whole(Range { start: have[0], len: u64::from(*len) });
                 self.event(site, Op::Atomic(access, AtomicOp::Load(LoadOrder::SeqCst)));
@@ -525,23 +525,23 @@ impl Following<'_, '_> {
                     self.event(site, Op::Atomic(access, AtomicOp::Store(StoreOrder::SeqCst)));
                 }
             }
-            Does::Copy { at } => {
+            Operation::Copy { at } => {
                 self.decide(site, base, at);
                 self.copy(site, have[0], have[1], have[2]);
             }
-            Does::Fill { value, at } => {
+            Operation::Fill { value, at } => {
                 self.decide(site, base, at);
                 for piece in self.out.decoder.pieces(Range { start: have[0], len: have[1] }) {
                     self.uses(site, base, value);
                     self.event(site, Op::Write(piece));
                 }
             }
-            Does::Decide { uses } => self.decide(site, base, uses),
-            Does::StarValue { to, uses } => {
+            Operation::Decide { uses } => self.decide(site, base, uses),
+            Operation::StarValue { to, uses } => {
                 let uses = if have[0] != 0 { &uses[..] } else { &[] };
                 self.define(site, base, *to, uses);
             }
-            Does::Choose { .. } | Does::Call { .. } | Does::Return { .. } => {}
+            Operation::Choose { .. } | Operation::Call { .. } | Operation::Return { .. } => {}
         }
     }
 
@@ -552,7 +552,7 @@ impl Following<'_, '_> {
         let to = caller.and_then(|caller| {
             let ops = &self.out.tables.function(caller.id).blocks[caller.block as usize];
             match ops.get(caller.op) {
-                Some((_, Does::Call { to, .. })) => Some(caller.base + to),
+                Some((_, Operation::Call { to, .. })) => Some(caller.base + to),
                 _ => None,
             }
         });
@@ -652,16 +652,19 @@ impl Following<'_, '_> {
 }
 
 /// How many numbers of the program an operation needs.
-fn needed(does: &Does) -> usize {
+fn needed(does: &Operation) -> usize {
     match does {
-        Does::Load { .. } | Does::Store { .. } | Does::Update { .. } | Does::StarValue { .. } => 1,
-        Does::CompareExchange { .. } | Does::Fill { .. } => 2,
-        Does::Copy { .. } => 3,
-        Does::Compute { .. }
-        | Does::Phi { .. }
-        | Does::Decide { .. }
-        | Does::Choose { .. }
-        | Does::Call { .. }
-        | Does::Return { .. } => 0,
+        Operation::Load { .. }
+        | Operation::Store { .. }
+        | Operation::Update { .. }
+        | Operation::StarValue { .. } => 1,
+        Operation::CompareExchange { .. } | Operation::Fill { .. } => 2,
+        Operation::Copy { .. } => 3,
+        Operation::Compute { .. }
+        | Operation::Phi { .. }
+        | Operation::Decide { .. }
+        | Operation::Choose { .. }
+        | Operation::Call { .. }
+        | Operation::Return { .. } => 0,
     }
 }

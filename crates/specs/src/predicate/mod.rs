@@ -42,7 +42,7 @@ pub enum Predicate {
     Callback(Box<str>),
 }
 
-/// Whoever can call the program's own predicates.
+/// Calls the program's own predicates.
 pub trait Judge {
     /// Whether the callback takes the values for the same. An error says why it has no answer: it crashed, it took too
     /// long, the program has ended.

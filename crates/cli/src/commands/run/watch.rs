@@ -10,7 +10,7 @@ use selvedge_analyses::held::{HeldLocks, LockSet};
 use selvedge_engine::{Anomaly, Differing, InMemory, Key, Linearity, Origin, States, Wrong};
 use selvedge_model::{
     Ended, Event, Finding, FindingId, FirstRace, Kind, Misuse, Op, Region, RegionKind, Schedule,
-    Site, SiteId, Subject, Symbols, ThreadId,
+    Site, SiteId, Subject, Symbols, ThreadId, accesses, conditions, regions, rendezvous,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
 use selvedge_runtime::decode::Wait;
@@ -289,13 +289,8 @@ impl Watch {
 
     /// Reports the findings that the analyses have made since the last call.
     fn report_new(&mut self, symbols: &Symbols) {
-        let symbolizer = self.symbolizer.clone();
-        let possible = |f: &&Finding| {
-            let tries = symbolizer.borrow_mut();
-            let mut places = f.places.iter().map(|p| symbols.site(p.site));
-            f.kind != Kind::Deadlock || !places.any(|site| tries.only_tries(&site))
-        };
-        let new: Vec<Finding> = self.pipeline.news().filter(possible).cloned().collect();
+        let new: Vec<Finding> =
+            self.pipeline.news().filter(|f| !f.is_avoided(symbols)).cloned().collect();
         for finding in new {
             let case = self.with_names(Case::new(&finding, symbols), &finding);
             let region = match finding.subject {
@@ -454,7 +449,14 @@ impl Observe for Watch {
                 let started = Some((event.thread, symbols.site(event.site)));
                 self.threads.entry(child).or_default().started = started;
             }
-            _ => self.synchronized = true,
+            accesses!()
+            | Op::Fence(_)
+            | Op::Join(_)
+            | Op::Acquire(..)
+            | Op::Release(..)
+            | rendezvous!()
+            | conditions!()
+            | regions!() => self.synchronized = true,
         }
         self.held.on_event(event);
         if let Some(checking) = &mut self.checking {

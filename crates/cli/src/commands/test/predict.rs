@@ -61,7 +61,7 @@ pub(super) fn predict(
     report.stats.threads = report.stats.threads.max(observation.threads);
     report.stats.bounds.extend(bounds(&observation));
     let mut predicted = Vec::new();
-    for seen in &observation.seen {
+    for seen in observation.seen.iter().filter(|s| !s.finding.is_avoided(&s.symbols)) {
         let case = Case::new(&seen.finding, &seen.symbols);
         let Some(case) = suppressions.pass(case, &mut report.stats) else { continue };
         match &seen.prediction {

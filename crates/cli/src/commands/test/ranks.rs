@@ -126,7 +126,7 @@ fn test(
     Ok(report)
 }
 
-/// One execution in which nobody waits. Returns what it leaves.
+/// One execution in which no rank waits for another one at a race. Returns what it leaves.
 fn observe(
     executions: &mut Executions<'_>,
     candidates: &mut BTreeMap<FindingId, Candidate>,

@@ -84,9 +84,6 @@ impl Symbolizer {
         let is_users = |f: &&Frame| !is_library(f) && !is_lock_crate(&f.file);
         let user = frames[at..].iter().find(is_users).unwrap_or(&frames[at]);
         let site = Site::Source(shortened(user.clone(), &self.root), Vec::new());
-        if matches!(step, Try(_)) {
-            self.tries.insert(site.clone());
-        }
         Some(LockPart { step, site, complete: is_library(&frames[at]) })
     }
 }

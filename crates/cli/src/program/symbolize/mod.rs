@@ -56,8 +56,6 @@ pub(crate) struct Symbolizer {
     root: PathBuf,
     binaries: HashMap<PathBuf, Binary>,
     sites: HashMap<u64, Site>,
-    /// Where locks are only tried.
-    tries: HashSet<Site>,
     /// Which functions are regions.
     claims: Claims,
     /// Objects are named down to the data that lies there.
@@ -73,7 +71,6 @@ impl Symbolizer {
             root: root.to_owned(),
             binaries: HashMap::new(),
             sites: HashMap::new(),
-            tries: HashSet::new(),
             claims: Claims::default(),
             names_data: false,
             depth: None,
@@ -93,28 +90,6 @@ impl Symbolizer {
         site
     }
 
-    /// As [`Symbolizer::call`]; if that is inside a standard library, who called it from outside.
-    fn call_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
-        let site = self.outside(pc, callers, modules);
-        if self.calls_try(pc, modules) {
-            self.tries.insert(site.clone());
-        }
-        site
-    }
-
-    /// Whether a lock is only tried at a place that was asked for: no thread waits there, and so none
-    /// waits there forever.
-    pub(crate) fn only_tries(&self, site: &Site) -> bool {
-        self.tries.contains(site)
-    }
-
-    fn calls_try(&mut self, pc: u64, modules: &Modules) -> bool {
-        let Some(module) = modules.find(pc).cloned() else { return false };
-        let binary = self.binary(&module);
-        let address = pc.wrapping_sub(binary.bias(&module));
-        matches!(binary.call_before(address), Call::Of(name) if name.contains("try"))
-    }
-
     fn call_before(&mut self, pc: u64, modules: &Modules) -> CallBefore {
         let Some(module) = modules.find(pc).cloned() else { return CallBefore::None };
         let binary = self.binary(&module);
@@ -125,7 +100,8 @@ impl Symbolizer {
         }
     }
 
-    fn outside(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
+    /// As [`Symbolizer::call`]; if that is inside a standard library, who called it from outside.
+    fn call_within(&mut self, pc: u64, callers: &[u64], modules: &Modules) -> Site {
         let is_users = |site: &Site| site.frame().is_some_and(|f| !is_library(f));
         let innermost = self.call(pc, modules);
         if is_users(&innermost) {

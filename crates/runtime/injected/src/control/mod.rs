@@ -23,7 +23,6 @@ use crate::thread::{self, Busy, Thread};
 pub mod flow;
 pub mod ops;
 pub mod seen;
-pub mod server;
 pub mod sources;
 pub mod time;
 pub mod wire;
@@ -32,17 +31,12 @@ use crate::rings;
 use crate::wire::{FRAMES, Failure, Phase, Record, RecordKind, TRY};
 use wire::{Control, Frames, HOST, THREADS, request, status};
 
-static ON: AtomicBool = AtomicBool::new(false);
 static CONTROL: AtomicPtr<Control> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Accesses between two scheduling points after which a thread is taken to spin.
 const ACCESSES: u32 = 1 << 20;
 
-/// Whether this process is under control.
-#[inline(always)]
-pub fn is_on() -> bool {
-    ON.load(Relaxed)
-}
+pub use crate::thread::is_controlled as is_on;
 
 /// Takes the control memory into use; the current thread is thread 0.
 pub fn attach(fd: usize, main: &mut Thread) {
@@ -56,7 +50,7 @@ pub fn attach(fd: usize, main: &mut Thread) {
         return;
     }
     if control.version.load(Relaxed) != wire::VERSION {
-        crate::init::refuse(
+        crate::rings::refuse(
             Failure::Version,
             b"selvedge: this program was built with another version of selvedge; build it again\n",
         );
@@ -71,7 +65,7 @@ pub fn attach(fd: usize, main: &mut Thread) {
     control.slots[0].tid.store(sys::tid(), Relaxed);
     main.controlled = 1;
     main.ring.open_log();
-    ON.store(true, Ordering::Release);
+    thread::set_controlled(true);
     main.set_unusual();
 }
 
@@ -84,7 +78,7 @@ pub fn processors() -> Option<[u64; 16]> {
 
 /// The process goes on by itself: in the child of a fork of the program's own.
 pub fn leave() {
-    ON.store(false, Ordering::Release);
+    thread::set_controlled(false);
 }
 
 /// The process of the current execution, 0 if there is none.
@@ -101,7 +95,8 @@ pub fn number_by_kernel() -> u32 {
     (0..c.threads()).rev().find(mine).map_or(0, |i| i as u32 + 1)
 }
 
-fn control() -> Option<&'static Control> {
+/// The control memory, if there is some.
+pub fn control() -> Option<&'static Control> {
     // SAFETY: null, or mapped for good.
     unsafe { CONTROL.load(Ordering::Acquire).as_ref() }
 }
@@ -200,7 +195,7 @@ fn too_much(c: &Control, thread: usize) -> ! {
 }
 
 /// Makes the host look at what has changed.
-fn wake_host(c: &Control) {
+pub fn wake_host(c: &Control) {
     c.wakeups.fetch_add(1, Ordering::SeqCst);
     wake(&c.wakeups);
 }

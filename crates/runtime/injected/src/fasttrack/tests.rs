@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use super::*;
-use crate::report::Earlier;
+use crate::report::tests::FOUND;
 use crate::{layout, sync, sys, thread};
 
 /// Steps are few and memory small, so that threads meet; executions are many.
@@ -32,25 +32,8 @@ fn note(word: u64) {
     }
 }
 
-/// What was found: program counters, bytes.
-#[derive(Debug)]
-struct Found {
-    earlier_pc: u64,
-    later_pc: u64,
-    addr: usize,
-    len: usize,
-}
-
-static FOUND: Mutex<Vec<Found>> = Mutex::new(Vec::new());
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A race was found. Called by `report` in tests.
-pub(crate) fn found(_: &Thread, earlier: &Earlier, addr: usize, len: u32, pc: usize) {
-    let later_pc = pc as u64 & 0x7f_ffff;
-    locked(&FOUND).push(Found { earlier_pc: earlier.pc, later_pc, addr, len: len as usize });
 }
 
 /// How many races were found since the list was last cleared.

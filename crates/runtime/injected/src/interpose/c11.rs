@@ -8,7 +8,8 @@ use super::{cond, mutex, real, waits_for};
 use crate::arch::with_pc;
 use crate::control::time;
 use crate::misuse;
-use crate::primitives::{acquired, destroying, notifying, releasing};
+use crate::primitives::{acquired_as, destroying, notifying, releasing};
+use crate::wire::TRY;
 
 const SUCCESS: c_int = 0;
 const NO_MEMORY: c_int = 3;
@@ -19,16 +20,16 @@ fn gate(lock: usize, time: [usize; 2], pc: usize) -> Result<(), c_int> {
     if mutex::wait_for_mutex(lock, time, pc) { Ok(()) } else { Err(TIMED_OUT) }
 }
 
-fn locked(lock: usize, result: c_int, pc: usize) {
+fn locked<const FLAGS: u8>(lock: usize, result: c_int, pc: usize) {
     if result == SUCCESS {
-        acquired(lock, pc);
+        acquired_as(lock, FLAGS, pc);
     }
 }
 
 waits_for! {
-    lock mtx_lock() [mutex::locks] gate, locked, unless mtx_trylock is 1, mutex::waits;
-    trylock mtx_trylock() [mutex::locks] mutex::try_gate, locked;
-    timedlock mtx_timedlock(time) [mutex::locks] gate, locked;
+    lock mtx_lock() [mutex::locks] gate, locked::<0>, unless mtx_trylock is 1, mutex::waits;
+    trylock mtx_trylock() [mutex::locks] mutex::try_gate, locked::<TRY>;
+    timedlock mtx_timedlock(time) [mutex::locks] gate, locked::<TRY>;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {

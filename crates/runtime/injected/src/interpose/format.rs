@@ -185,7 +185,7 @@ unsafe fn printed(format: usize, mut list: Arguments, pc: usize) {
             }
             b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => list.float(),
             b's' if !found.wide => {
-                // SAFETY: as above.
+                // SAFETY: the format says that the next argument is a pointer, and so it is there.
                 let s = unsafe { list.integer() };
                 if s != 0 {
                     let n =
@@ -195,7 +195,7 @@ unsafe fn printed(format: usize, mut list: Arguments, pc: usize) {
                 }
             }
             b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'c' | b'C' | b's' | b'S' | b'p' | b'n' => {
-                // SAFETY: as above.
+                // SAFETY: the format says that there is one more argument.
                 unsafe { list.integer() };
             }
             b'm' => {}

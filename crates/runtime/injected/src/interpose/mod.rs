@@ -67,7 +67,7 @@ fn look_up_first(known: &AtomicUsize, name: &'static str, version: Option<&'stat
     if at == 0 {
         crate::sys::complain(b"selvedge: no library has a function ");
         crate::sys::complain(name.as_bytes());
-        crate::init::fatal(b"\n");
+        crate::sys::fatal(b"\n");
     }
     known.store(at, Ordering::Release);
     at
@@ -157,13 +157,6 @@ fn file_name_of(pc: usize) -> &'static [u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
-/// Whether code that is not instrumented shares a module with code that is, as with Rust's standard library. Such a
-/// program says so by defining this symbol.
-#[inline]
-pub fn is_mixed() -> bool {
-    crate::arch::weak!("selvedge_mixed_module") != 0
-}
-
 /// The library around `pc` says itself what its synchronization means.
 pub fn inform(pc: usize) {
     if let Some(found) = module_of(pc) {
@@ -182,7 +175,7 @@ pub fn add_module(pc: usize) {
         let Some(program) = module_of(unsafe { getauxval(ENTRY) }) else { return };
         found = program;
     }
-    if instrumented(found.start) || is_mixed() {
+    if instrumented(found.start) || crate::sys::is_mixed() {
         return;
     }
     for (start, end) in &MODULES {

@@ -9,8 +9,8 @@ use crate::arch::glibc::mutex;
 use crate::arch::with_pc;
 use crate::control::{ops, time};
 use crate::misuse;
-use crate::primitives::{acquired, blocks, destroying, made, releasing};
-use crate::wire::AccessKind;
+use crate::primitives::{acquired_as, blocks, destroying, made, releasing};
+use crate::wire::{AccessKind, TRY};
 
 /// The result of acquiring a lock whose owner died: the thread holds it nevertheless.
 const OWNER_DEAD: c_int = 130;
@@ -37,12 +37,13 @@ fn spin_gate(lock: usize, _: [usize; 2], pc: usize) -> Result<(), c_int> {
     Ok(())
 }
 
-fn locked(lock: usize, result: c_int, pc: usize) {
+/// What to do after a call that acquires the lock, if it did.
+fn locked<const FLAGS: u8>(lock: usize, result: c_int, pc: usize) {
     if result == OWNER_DEAD {
         super::pthread::after_ended_threads();
     }
     if result == 0 || result == OWNER_DEAD {
-        acquired(lock, pc);
+        acquired_as(lock, FLAGS, pc);
         memory::uses(lock, pc);
     }
 }
@@ -63,12 +64,12 @@ pub fn locks(lock: usize, pc: usize) {
 }
 
 waits_for! {
-    lock pthread_mutex_lock() [locks] mutex_gate, locked, unless pthread_mutex_trylock is 16, waits;
-    trylock pthread_mutex_trylock() [locks] try_gate, locked;
-    timedlock pthread_mutex_timedlock(time) [locks] mutex_gate, locked;
-    clocklock pthread_mutex_clocklock(clock, time) [locks] mutex_gate, locked;
-    spin_lock pthread_spin_lock() [|_, _| {}] spin_gate, locked;
-    spin_trylock pthread_spin_trylock() [|_, _| {}] try_gate, locked;
+    lock pthread_mutex_lock() [locks] mutex_gate, locked::<0>, unless pthread_mutex_trylock is 16, waits;
+    trylock pthread_mutex_trylock() [locks] try_gate, locked::<TRY>;
+    timedlock pthread_mutex_timedlock(time) [locks] mutex_gate, locked::<TRY>;
+    clocklock pthread_mutex_clocklock(clock, time) [locks] mutex_gate, locked::<TRY>;
+    spin_lock pthread_spin_lock() [|_, _| {}] spin_gate, locked::<0>;
+    spin_trylock pthread_spin_trylock() [|_, _| {}] try_gate, locked::<TRY>;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {

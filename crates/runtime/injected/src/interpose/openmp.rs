@@ -208,6 +208,6 @@ fn waited_for_dependences(task: u32) {
 pub fn refuse_team(pc: usize) {
     const LIBRARIES: [&[u8]; 3] = [b"libgomp.so", b"libomp.so", b"libiomp5.so"];
     if control::is_on() && LIBRARIES.iter().any(|l| super::file_name_of(pc).starts_with(l)) {
-        crate::init::refuse(Failure::Team, b"");
+        crate::rings::refuse(Failure::Team, b"");
     }
 }

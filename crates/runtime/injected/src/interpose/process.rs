@@ -32,7 +32,7 @@ unsafe extern "C" fn do_fork(_pc: usize) -> c_int {
         super::openmp::after_fork();
         crate::places::after_fork();
         crate::rings::after_fork();
-        // SAFETY: as above.
+        // SAFETY: null, or the thread's own block; the child has no other thread.
         thread::after_fork(unsafe { t.as_mut() });
         crate::init::after_fork();
         crate::control::leave();

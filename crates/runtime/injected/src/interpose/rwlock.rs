@@ -9,6 +9,7 @@ use crate::arch::with_pc;
 use crate::control::{ops, time};
 use crate::misuse;
 use crate::primitives::{blocks, destroying, rwlock_acquired, rwlock_releasing};
+use crate::wire::{SHARED, TRY};
 
 /// Under control, waits until the lock can be acquired. A writer that wants the lock again is told that it
 /// must not.
@@ -31,15 +32,10 @@ fn try_read(lock: usize, _: [usize; 2], pc: usize) -> Result<(), c_int> {
     Ok(())
 }
 
-fn has_read(lock: usize, result: c_int, pc: usize) {
+/// What to do after a call that acquires the lock, if it did.
+fn has<const FLAGS: u8>(lock: usize, result: c_int, pc: usize) {
     if result == 0 {
-        rwlock_acquired(lock, true, pc);
-    }
-}
-
-fn has_write(lock: usize, result: c_int, pc: usize) {
-    if result == 0 {
-        rwlock_acquired(lock, false, pc);
+        rwlock_acquired(lock, FLAGS, pc);
     }
 }
 
@@ -50,16 +46,16 @@ fn locks(lock: usize, pc: usize) {
 }
 
 waits_for! {
-    rdlock pthread_rwlock_rdlock() [locks] read, has_read,
+    rdlock pthread_rwlock_rdlock() [locks] read, has::<SHARED>,
         unless pthread_rwlock_tryrdlock is 16, |lock, pc| blocks(lock, true, pc);
-    tryrdlock pthread_rwlock_tryrdlock() [locks] try_read, has_read;
-    timedrdlock pthread_rwlock_timedrdlock(time) [locks] read, has_read;
-    clockrdlock pthread_rwlock_clockrdlock(clock, time) [locks] read, has_read;
-    wrlock pthread_rwlock_wrlock() [locks] write, has_write,
+    tryrdlock pthread_rwlock_tryrdlock() [locks] try_read, has::<{ SHARED | TRY }>;
+    timedrdlock pthread_rwlock_timedrdlock(time) [locks] read, has::<{ SHARED | TRY }>;
+    clockrdlock pthread_rwlock_clockrdlock(clock, time) [locks] read, has::<{ SHARED | TRY }>;
+    wrlock pthread_rwlock_wrlock() [locks] write, has::<0>,
         unless pthread_rwlock_trywrlock is 16, |lock, pc| blocks(lock, false, pc);
-    trywrlock pthread_rwlock_trywrlock() [locks] super::mutex::try_gate, has_write;
-    timedwrlock pthread_rwlock_timedwrlock(time) [locks] write, has_write;
-    clockwrlock pthread_rwlock_clockwrlock(clock, time) [locks] write, has_write;
+    trywrlock pthread_rwlock_trywrlock() [locks] super::mutex::try_gate, has::<TRY>;
+    timedwrlock pthread_rwlock_timedwrlock(time) [locks] write, has::<TRY>;
+    clockwrlock pthread_rwlock_clockwrlock(clock, time) [locks] write, has::<TRY>;
 }
 
 unsafe extern "C" fn unlock(lock: usize, pc: usize) -> c_int {

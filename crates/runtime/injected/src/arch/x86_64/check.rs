@@ -54,36 +54,32 @@ macro_rules! hot {
 /// goes on with the thread and the granule, which are at hand.
 macro_rules! whole {
     ($($name:ident, $target:path, $word:literal, $covered:expr;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "movabs rax, {granule}",
-                "and rax, rdi",
-                "movabs r8, {shadow}",
-                $crate::arch::hot!("mov" "rdx", "0", "rcx"),
-                concat!("mov rsi, [r8 + rax * 2 + ", $word, "]"),
-                "mov rcx, rsi",
-                "xor rcx, rdx",
-                "shl rcx, 23",
-                "jnz 2f",
-                "ret",
-                "2:",
-                "lea rcx, [r8 + rax * 2]",
-                $crate::arch::hot!("mov" "r9", "16", "r9"),
-                "test r9, r9",
-                "jz 3f",
-                $covered,
-                "mov rdx, r9",
-                "mov rsi, [rsp]",
-                "jmp {target}",
-                "3:",
-                "ret",
-                granule = const $crate::arch::GRANULE,
-                shadow = const $crate::layout::SHADOW,
-                target = sym $target,
-            )
-        }
+        $crate::arch::entry!($name,
+            "movabs rax, {granule}",
+            "and rax, rdi",
+            "movabs r8, {shadow}",
+            $crate::arch::hot!("mov" "rdx", "0", "rcx"),
+            concat!("mov rsi, [r8 + rax * 2 + ", $word, "]"),
+            "mov rcx, rsi",
+            "xor rcx, rdx",
+            "shl rcx, 23",
+            "jnz 2f",
+            "ret",
+            "2:",
+            "lea rcx, [r8 + rax * 2]",
+            $crate::arch::hot!("mov" "r9", "16", "r9"),
+            "test r9, r9",
+            "jz 3f",
+            $covered,
+            "mov rdx, r9",
+            "mov rsi, [rsp]",
+            "jmp {target}",
+            "3:",
+            "ret",
+            granule = const $crate::arch::GRANULE,
+            shadow = const $crate::layout::SHADOW,
+            target = sym $target,
+        );
     )*};
 }
 
@@ -148,94 +144,83 @@ macro_rules! granule {
 macro_rules! double {
     ($($name:ident, $target:path, $first:literal $first_write:literal,
         $second:literal $second_write:literal;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "mov rax, rdi",
-                "shl rax, 20",
-                "shr rax, 19",
-                $crate::arch::hot!("mov" "rdx", "0", "rcx"),
-                "movabs rcx, {shadow}",
-                "add rax, rcx",
-                concat!("mov rsi, [rax + ", $first, "]"),
-                concat!("mov rcx, [rax + ", $second, "]"),
-                "xor rsi, rdx",
-                "xor rcx, rdx",
-                "or rsi, rcx",
-                "shl rsi, 23",
-                "jnz 2f",
-                "ret",
-                "2:",
-                $crate::arch::hot!("mov" "r8", "16", "r8"),
-                "test r8, r8",
-                "jz 4f",
-                "test dil, 7",
-                "jnz 5f",
-                $crate::arch::granule!($first, $first_write, "3"),
-                $crate::arch::granule!($second, $second_write, "4"),
-                "ret",
-                "5:",
-                "mov rdx, r8",
-                "mov rsi, [rsp]",
-                "jmp {target}",
-                shadow = const $crate::layout::SHADOW,
-                known = const $crate::layout::KNOWN,
-                target = sym $target,
-            )
-        }
+        $crate::arch::entry!($name,
+            "mov rax, rdi",
+            "shl rax, 20",
+            "shr rax, 19",
+            $crate::arch::hot!("mov" "rdx", "0", "rcx"),
+            "movabs rcx, {shadow}",
+            "add rax, rcx",
+            concat!("mov rsi, [rax + ", $first, "]"),
+            concat!("mov rcx, [rax + ", $second, "]"),
+            "xor rsi, rdx",
+            "xor rcx, rdx",
+            "or rsi, rcx",
+            "shl rsi, 23",
+            "jnz 2f",
+            "ret",
+            "2:",
+            $crate::arch::hot!("mov" "r8", "16", "r8"),
+            "test r8, r8",
+            "jz 4f",
+            "test dil, 7",
+            "jnz 5f",
+            $crate::arch::granule!($first, $first_write, "3"),
+            $crate::arch::granule!($second, $second_write, "4"),
+            "ret",
+            "5:",
+            "mov rdx, r8",
+            "mov rsi, [rsp]",
+            "jmp {target}",
+            shadow = const $crate::layout::SHADOW,
+            known = const $crate::layout::KNOWN,
+            target = sym $target,
+        );
     )*};
 }
 
 /// Accesses of 1, 2 or 4 bytes within a granule: of the byte bits only the touched ones matter.
 macro_rules! part {
     ($($name:ident, $target:path, $word:literal, $bytes:literal;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "movabs rax, {granule}",
-                "and rax, rdi",
-                "movabs r8, {shadow}",
-                $crate::arch::hot!("mov" "rdx", "0", "rcx"),
-                concat!("xor rdx, [r8 + rax * 2 + ", $word, "]"),
-                // The bytes of the access that the word lacks, and any difference above them.
-                "mov ecx, edi",
-                "and ecx, 7",
-                concat!("mov esi, ", $bytes),
-                "shl esi, cl",
-                "movabs rcx, {above}",
-                "or rsi, rcx",
-                "test rdx, rsi",
-                "jnz 2f",
-                "ret",
-                "2:",
-                "lea rcx, [r8 + rax * 2]",
-                $crate::arch::hot!("mov" "rdx", "16", "rdx"),
-                "test rdx, rdx",
-                "jz 3f",
-                "mov rsi, [rsp]",
-                "jmp {target}",
-                "3:",
-                "ret",
-                granule = const $crate::arch::GRANULE,
-                shadow = const $crate::layout::SHADOW,
-                above = const $crate::shadow::EPOCH | $crate::shadow::ATOMIC,
-                target = sym $target,
-            )
-        }
+        $crate::arch::entry!($name,
+            "movabs rax, {granule}",
+            "and rax, rdi",
+            "movabs r8, {shadow}",
+            $crate::arch::hot!("mov" "rdx", "0", "rcx"),
+            concat!("xor rdx, [r8 + rax * 2 + ", $word, "]"),
+            // The bytes of the access that the word lacks, and any difference above them.
+            "mov ecx, edi",
+            "and ecx, 7",
+            concat!("mov esi, ", $bytes),
+            "shl esi, cl",
+            "movabs rcx, {above}",
+            "or rsi, rcx",
+            "test rdx, rsi",
+            "jnz 2f",
+            "ret",
+            "2:",
+            "lea rcx, [r8 + rax * 2]",
+            $crate::arch::hot!("mov" "rdx", "16", "rdx"),
+            "test rdx, rdx",
+            "jz 3f",
+            "mov rsi, [rsp]",
+            "jmp {target}",
+            "3:",
+            "ret",
+            granule = const $crate::arch::GRANULE,
+            shadow = const $crate::layout::SHADOW,
+            above = const $crate::shadow::EPOCH | $crate::shadow::ATOMIC,
+            target = sym $target,
+        );
     )*};
 }
 
 /// Accesses that may be unaligned, and mostly are not.
 macro_rules! perhaps_unaligned {
     ($($name:ident => aligned $aligned:path, unaligned $target:path;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!("test dil, 7", "jnz 2f", "jmp {}", "2:", "mov rsi, [rsp]", "jmp {}",
-                sym $aligned, sym $target)
-        }
+        $crate::arch::entry!($name,"test dil, 7", "jnz 2f", "jmp {}", "2:", "mov rsi, [rsp]", "jmp {}",
+            sym $aligned, sym $target
+        );
     )*};
 }
 
@@ -243,50 +228,42 @@ macro_rules! perhaps_unaligned {
 /// adding to the low 16 bits stays inside it.
 macro_rules! enters {
     ($name:ident, beyond $deeper:path) => {
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                $crate::arch::hot!("mov" "rax", "8", "rcx"),
-                "mov rdx, [rsp]",
-                "mov [rax], rdi",
-                "mov [rax + 8], rdx",
-                "add ax, {entry}",
-                $crate::arch::hot!(store "8", "rax", "rcx"),
-                "jc 2f",
-                "ret",
-                "2:",
-                "jmp {deeper}",
-                entry = const $crate::layout::ENTRY,
-                deeper = sym $deeper,
-            )
-        }
+        $crate::arch::entry!($name,
+            $crate::arch::hot!("mov" "rax", "8", "rcx"),
+            "mov rdx, [rsp]",
+            "mov [rax], rdi",
+            "mov [rax + 8], rdx",
+            "add ax, {entry}",
+            $crate::arch::hot!(store "8", "rax", "rcx"),
+            "jc 2f",
+            "ret",
+            "2:",
+            "jmp {deeper}",
+            entry = const $crate::layout::ENTRY,
+            deeper = sym $deeper,
+        );
     };
 }
 
 /// A function is left: the entry is taken back, and if it is the one that `left` wants to know of, that is called.
 macro_rules! leaves {
     ($name:ident, beyond $shallower:path, at the innermost $left:path) => {
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                $crate::arch::hot!("mov" "rax", "8", "rcx"),
-                "sub ax, {entry}",
-                $crate::arch::hot!(store "8", "rax", "rcx"),
-                "jc 2f",
-                $crate::arch::hot!("cmp" "rax", "24", "rcx"),
-                "je 3f",
-                "ret",
-                "2:",
-                "jmp {shallower}",
-                "3:",
-                "jmp {left}",
-                entry = const $crate::layout::ENTRY,
-                shallower = sym $shallower,
-                left = sym $left,
-            )
-        }
+        $crate::arch::entry!($name,
+            $crate::arch::hot!("mov" "rax", "8", "rcx"),
+            "sub ax, {entry}",
+            $crate::arch::hot!(store "8", "rax", "rcx"),
+            "jc 2f",
+            $crate::arch::hot!("cmp" "rax", "24", "rcx"),
+            "je 3f",
+            "ret",
+            "2:",
+            "jmp {shallower}",
+            "3:",
+            "jmp {left}",
+            entry = const $crate::layout::ENTRY,
+            shallower = sym $shallower,
+            left = sym $left,
+        );
     };
 }
 

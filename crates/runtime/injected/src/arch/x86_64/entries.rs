@@ -7,6 +7,17 @@
 //!   come back, it keeps the stack aligned to 16 bytes at the call.
 //! - A table says how many of the registers for arguments the caller uses: the program counter goes into the next one.
 
+/// A function that is nothing but these instructions.
+macro_rules! entry {
+    ($name:ident, $($code:tt)*) => {
+        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!($($code)*)
+        }
+    };
+}
+
 /// The register of an argument, by its number from 0.
 macro_rules! argument {
     (0) => {
@@ -32,56 +43,40 @@ macro_rules! argument {
 /// Functions that pass all their arguments, so many, and the program counter to another one.
 macro_rules! with_pc {
     ($($name:ident => $target:path, $arguments:tt;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                concat!("mov ", $crate::arch::argument!($arguments), ", qword ptr [rsp]"),
-                "jmp {}",
-                sym $target,
-            )
-        }
+        $crate::arch::entry!($name,
+            concat!("mov ", $crate::arch::argument!($arguments), ", qword ptr [rsp]"),
+            "jmp {}",
+            sym $target,
+        );
     )*};
 }
 
 /// Functions that are others under another name.
 macro_rules! same_as {
     ($($name:ident => $target:path;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!("jmp {}", sym $target)
-        }
+        $crate::arch::entry!($name, "jmp {}", sym $target);
     )*};
 }
 
 /// Functions whose last argument is the seventh, on the stack: it and the program counter go there again.
 macro_rules! with_pc_behind_seven {
     ($($name:ident => $target:path;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "sub rsp, 8",
-                "push qword ptr [rsp + 8]",
-                "push qword ptr [rsp + 24]",
-                "call {}",
-                "add rsp, 24",
-                "ret",
-                sym $target,
-            )
-        }
+        $crate::arch::entry!($name,
+            "sub rsp, 8",
+            "push qword ptr [rsp + 8]",
+            "push qword ptr [rsp + 24]",
+            "call {}",
+            "add rsp, 24",
+            "ret",
+            sym $target,
+        );
     )*};
 }
 
 /// Functions that use all registers for arguments: the program counter goes where the seventh is expected.
 macro_rules! with_pc_behind_six {
     ($($name:ident => $target:path;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!("push qword ptr [rsp]", "call {}", "add rsp, 8", "ret", sym $target)
-        }
+        $crate::arch::entry!($name, "push qword ptr [rsp]", "call {}", "add rsp, 8", "ret", sym $target);
     )*};
 }
 
@@ -89,29 +84,25 @@ macro_rules! with_pc_behind_six {
 /// with the function whose address `next` returns, as if they had not been there.
 macro_rules! or_next {
     ($($name:ident => $target:path, $arguments:tt, else $next:path;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "sub rsp, 8",
-                concat!("mov ", $crate::arch::argument!($arguments), ", qword ptr [rsp + 24]"),
-                "call {target}",
-                "test rax, rax",
-                "jnz 2f",
-                "call {next}",
-                "add rsp, 8",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                "2:",
-                "add rsp, 24",
-                "ret",
-                target = sym $target,
-                next = sym $next,
-            )
-        }
+        $crate::arch::entry!($name,
+            "push rdi",
+            "push rsi",
+            "sub rsp, 8",
+            concat!("mov ", $crate::arch::argument!($arguments), ", qword ptr [rsp + 24]"),
+            "call {target}",
+            "test rax, rax",
+            "jnz 2f",
+            "call {next}",
+            "add rsp, 8",
+            "pop rsi",
+            "pop rdi",
+            "jmp rax",
+            "2:",
+            "add rsp, 24",
+            "ret",
+            target = sym $target,
+            next = sym $next,
+        );
     )*};
 }
 
@@ -119,21 +110,17 @@ macro_rules! or_next {
 /// returns, as if they had not been there.
 macro_rules! noted_first {
     ($($name:ident => $note:path;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "sub rsp, 8",
-                "call {note}",
-                "add rsp, 8",
-                "pop rsi",
-                "pop rdi",
-                "jmp rax",
-                note = sym $note,
-            )
-        }
+        $crate::arch::entry!($name,
+            "push rdi",
+            "push rsi",
+            "sub rsp, 8",
+            "call {note}",
+            "add rsp, 8",
+            "pop rsi",
+            "pop rdi",
+            "jmp rax",
+            note = sym $note,
+        );
     )*};
 }
 
@@ -141,42 +128,38 @@ macro_rules! noted_first {
 /// others and the program counter, whose numbers as arguments follow.
 macro_rules! variable {
     ($($name:ident => $target:path, $fixed:tt, $list:tt, $pc:tt;)*) => {$(
-        #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "sub rsp, 216",
-                ".cfi_adjust_cfa_offset 216",
-                "mov [rsp], rdi",
-                "mov [rsp + 8], rsi",
-                "mov [rsp + 16], rdx",
-                "mov [rsp + 24], rcx",
-                "mov [rsp + 32], r8",
-                "mov [rsp + 40], r9",
-                "movaps [rsp + 48], xmm0",
-                "movaps [rsp + 64], xmm1",
-                "movaps [rsp + 80], xmm2",
-                "movaps [rsp + 96], xmm3",
-                "movaps [rsp + 112], xmm4",
-                "movaps [rsp + 128], xmm5",
-                "movaps [rsp + 144], xmm6",
-                "movaps [rsp + 160], xmm7",
-                concat!("mov dword ptr [rsp + 176], 8 * ", $fixed),
-                "mov dword ptr [rsp + 180], 48",
-                "lea rax, [rsp + 224]",
-                "mov [rsp + 184], rax",
-                "mov [rsp + 192], rsp",
-                concat!("lea ", $crate::arch::argument!($list), ", [rsp + 176]"),
-                concat!("mov ", $crate::arch::argument!($pc), ", [rsp + 216]"),
-                "call {}",
-                "add rsp, 216",
-                ".cfi_adjust_cfa_offset -216",
-                "ret",
-                ".cfi_endproc",
-                sym $target,
-            )
-        }
+        $crate::arch::entry!($name,
+            ".cfi_startproc",
+            "sub rsp, 216",
+            ".cfi_adjust_cfa_offset 216",
+            "mov [rsp], rdi",
+            "mov [rsp + 8], rsi",
+            "mov [rsp + 16], rdx",
+            "mov [rsp + 24], rcx",
+            "mov [rsp + 32], r8",
+            "mov [rsp + 40], r9",
+            "movaps [rsp + 48], xmm0",
+            "movaps [rsp + 64], xmm1",
+            "movaps [rsp + 80], xmm2",
+            "movaps [rsp + 96], xmm3",
+            "movaps [rsp + 112], xmm4",
+            "movaps [rsp + 128], xmm5",
+            "movaps [rsp + 144], xmm6",
+            "movaps [rsp + 160], xmm7",
+            concat!("mov dword ptr [rsp + 176], 8 * ", $fixed),
+            "mov dword ptr [rsp + 180], 48",
+            "lea rax, [rsp + 224]",
+            "mov [rsp + 184], rax",
+            "mov [rsp + 192], rsp",
+            concat!("lea ", $crate::arch::argument!($list), ", [rsp + 176]"),
+            concat!("mov ", $crate::arch::argument!($pc), ", [rsp + 216]"),
+            "call {}",
+            "add rsp, 216",
+            ".cfi_adjust_cfa_offset -216",
+            "ret",
+            ".cfi_endproc",
+            sym $target,
+        );
     )*};
 }
 
@@ -195,6 +178,6 @@ macro_rules! weak {
 }
 
 pub(crate) use {
-    argument, noted_first, or_next, same_as, variable, weak, with_pc, with_pc_behind_seven,
+    argument, entry, noted_first, or_next, same_as, variable, weak, with_pc, with_pc_behind_seven,
     with_pc_behind_six,
 };

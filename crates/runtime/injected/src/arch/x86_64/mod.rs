@@ -15,7 +15,7 @@ pub(crate) use check::{
     covered, double, enters, granule, hot, leaves, part, perhaps_unaligned, whole,
 };
 pub(crate) use entries::{
-    argument, noted_first, or_next, same_as, variable, weak, with_pc, with_pc_behind_seven,
+    argument, entry, noted_first, or_next, same_as, variable, weak, with_pc, with_pc_behind_seven,
     with_pc_behind_six,
 };
 pub use memory::{compare_exchange_16, copy_up, fill, opaque};

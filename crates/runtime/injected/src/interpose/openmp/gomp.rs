@@ -201,7 +201,7 @@ macro_rules! refused {
         #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize, g: usize) {
             if follows() {
-                crate::init::refuse(Failure::OldOpenMp, b"");
+                crate::rings::refuse(Failure::OldOpenMp, b"");
             }
             real!($name(a, b, c, d, e, f, g)
                 as fn(usize, usize, usize, usize, usize, usize, usize) -> ())

@@ -9,8 +9,8 @@
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering, Ordering::Relaxed};
 
-use super::wire::{self, Control};
-use super::{control, is_on, sleep_on, wake_host};
+use crate::control::wire::{self, Control};
+use crate::control::{control, is_on, sleep_on, wake_host};
 use crate::interpose::real;
 use crate::sys;
 
