@@ -7,41 +7,12 @@
 
 use std::sync::Arc;
 
-use selvedge_model::Verdict;
+pub use selvedge_model::Harm;
 use selvedge_specs::Judge;
 
 use crate::blocks::Blocks;
 use crate::ending::{Ending, Key};
 use crate::run::Run;
-
-/// The harm of an order. The greatest of several says most of a finding: one order that is known to do nothing shows
-/// that it can be harmless, whatever is not known of others.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Harm {
-    /// Not known: it was not compared with the other order, or both fail and undisturbed executions do not.
-    Unknown,
-    /// It ended like an undisturbed execution.
-    Nothing,
-    /// The output differs.
-    Output,
-    /// A value that a block ensures differs.
-    State,
-    /// The exit code differs.
-    Exit,
-    /// It failed.
-    Failure,
-}
-
-impl Harm {
-    /// What that says of the finding whose order led to it.
-    pub fn verdict(self) -> Option<Verdict> {
-        match self {
-            Harm::Unknown => None,
-            Harm::Nothing => Some(Verdict::Benign),
-            Harm::Output | Harm::State | Harm::Exit | Harm::Failure => Some(Verdict::Harmful),
-        }
-    }
-}
 
 /// The visible results of an execution.
 #[derive(Clone, Debug)]

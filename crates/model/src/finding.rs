@@ -100,6 +100,37 @@ impl Status {
     }
 }
 
+/// The harm of an order. The greatest of several says most of a finding: one order that is known to do nothing shows
+/// that it can be harmless, whatever is not known of others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Harm {
+    /// Not known: it was not compared with the other order, or both fail and undisturbed executions do not.
+    Unknown,
+    /// It ended like an undisturbed execution.
+    Nothing,
+    /// The output differs.
+    Output,
+    /// A value that a block ensures differs.
+    State,
+    /// The exit code differs.
+    Exit,
+    /// It failed.
+    Failure,
+}
+
+impl Harm {
+    /// What that says of the finding whose order led to it.
+    pub fn verdict(self) -> Option<Verdict> {
+        match self {
+            Harm::Unknown => None,
+            Harm::Nothing => Some(Verdict::Benign),
+            Harm::Output | Harm::State | Harm::Exit | Harm::Failure => Some(Verdict::Harmful),
+        }
+    }
+}
+
 /// What a specification says of a confirmed finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

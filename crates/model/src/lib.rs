@@ -54,7 +54,7 @@ pub use event::{
 };
 pub use failure::{Blocked, Ended, Failure};
 pub use finding::{
-    Finding, FindingId, Findings, FirstRace, Held, Kind, Party, Place, Role, Status, Subject,
+    Finding, FindingId, Findings, FirstRace, Harm, Held, Kind, Party, Place, Role, Status, Subject,
     Verdict,
 };
 pub use held_back::HeldBack;

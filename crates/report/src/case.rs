@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+pub use selvedge_model::Harm;
 use selvedge_model::{
     Cause, Divergence, Ended, FindingId, Frame, Keep, Kind, Misuse, Mode, Part, Reported, Site,
     Status, Target, Verdict, merge,
@@ -503,20 +504,6 @@ pub enum Which {
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),
-}
-
-/// How bad what an order led to is: not known, then harmless, then worse and worse.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-#[allow(missing_docs)]
-pub enum Harm {
-    Unknown,
-    Nothing,
-    Output,
-    State,
-    Exit,
-    Failure,
 }
 
 /// How an execution ended.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use selvedge_engine::campaign::{self, Campaign, Settled};
 use selvedge_engine::{
-    Attempted, Effort, Ending, Found, Harm, Nondeterminism, Outcome, Prediction, Replayed,
+    Attempted, Effort, Ending, Found, Nondeterminism, Outcome, Prediction, Replayed,
 };
 use selvedge_model::{FindingId, Site, Status};
 use selvedge_report::{
@@ -84,19 +84,7 @@ fn order(of: &selvedge_engine::Order) -> Order {
         None => Which::Only,
     };
     let schedule = of.schedule.to_string();
-    Order { which, harm: harm(of.harm), outcome: outcome(&of.ending), schedule }
-}
-
-/// Harm, as reports have it.
-pub(crate) fn harm(of: Harm) -> case::Harm {
-    match of {
-        Harm::Unknown => case::Harm::Unknown,
-        Harm::Nothing => case::Harm::Nothing,
-        Harm::Output => case::Harm::Output,
-        Harm::State => case::Harm::State,
-        Harm::Exit => case::Harm::Exit,
-        Harm::Failure => case::Harm::Failure,
-    }
+    Order { which, harm: of.harm, outcome: outcome(&of.ending), schedule }
 }
 
 /// Calls the threads of orders what the places of the case call them: in another execution the thread that comes to

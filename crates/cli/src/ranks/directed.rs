@@ -193,7 +193,7 @@ impl Executions<'_> {
                         .map_or(place.thread.clone(), |s| super::cases::thread(s.rank, s.slot)),
                     site: place.site.clone(),
                 },
-                harm: crate::control::cases::harm(harm),
+                harm,
                 outcome: crate::control::cases::outcome(&left.ending),
                 schedule: format!("{}/{execution}", self.seed),
             });
