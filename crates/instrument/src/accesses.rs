@@ -218,7 +218,11 @@ impl<'a> Deciding<'a> {
             let ends = (at + 1..).zip(&instructions[at as usize + 1..]);
             let end = ends.into_iter().find(|(_, i)| synchronizes(&i.what)).map(|(at, _)| at);
             let until = (b, end.unwrap_or(u32::MAX));
-            if self.hooks.range((b, at + 1)..until).any(|(_, later)| later.write && later.covers(read)) {
+            if self
+                .hooks
+                .range((b, at + 1)..until)
+                .any(|(_, later)| later.write && later.covers(read))
+            {
                 gone.push((b, at));
             }
         }
@@ -229,7 +233,8 @@ impl<'a> Deciding<'a> {
 
     /// Whether nothing in a loop synchronizes.
     fn is_quiet(&self, around: &Loop) -> bool {
-        let blocks = self.function.blocks.iter().zip(&around.contains).filter(|(_, inside)| **inside);
+        let blocks =
+            self.function.blocks.iter().zip(&around.contains).filter(|(_, inside)| **inside);
         !blocks.flat_map(|(block, _)| &block.instructions).any(|i| synchronizes(&i.what))
     }
 
@@ -246,7 +251,9 @@ impl<'a> Deciding<'a> {
         for hook in hooks {
             let access = &self.hooks[&hook];
             match sweeps::step(access, around, &counters, &self.defined) {
-                Some(0) if self.rules.has(Rule::Early) && self.may_be_early(access, around, before) => {
+                Some(0)
+                    if self.rules.has(Rule::Early) && self.may_be_early(access, around, before) =>
+                {
                     self.hooks.remove(&hook);
                     let hook = (self.number, hook.0, hook.1);
                     self.edits.push(Edit::Early { hook, to: before });
@@ -258,7 +265,8 @@ impl<'a> Deciding<'a> {
         if !self.rules.has(Rule::Sweep) || around.exits.is_empty() || !self.can_split(around) {
             return;
         }
-        let moving: Vec<_> = moving.into_iter().map(|(at, step)| (at, step, &self.hooks[&at])).collect();
+        let moving: Vec<_> =
+            moving.into_iter().map(|(at, step)| (at, step, &self.hooks[&at])).collect();
         let sweeps = sweeps::sweeps(self.number, around, before, &counters, &moving);
         let gone: Vec<(u32, u32)> = moving.iter().map(|m| m.0).collect();
         self.edits.extend(sweeps.into_iter().map(Edit::Sweep));
@@ -291,7 +299,10 @@ fn synchronizes(what: &What) -> bool {
         What::Load { order, volatile, .. } | What::Store { order, volatile, .. } => {
             order.is_some() || *volatile
         }
-        What::Update { .. } | What::CompareExchange { .. } | What::Fence | What::Assembly { .. } => true,
+        What::Update { .. }
+        | What::CompareExchange { .. }
+        | What::Fence
+        | What::Assembly { .. } => true,
         What::Call { quiet, .. } => !quiet,
         What::Variable(_)
         | What::Copy(_)

@@ -36,7 +36,7 @@ impl Dominators {
         if let Some(entry) = dominators.closest.first_mut() {
             *entry = 0;
         }
-        while order.iter().skip(1).fold(false, |changed, &b| dominators.update(b) || changed) {}
+        while order.iter().skip(1).filter(|&&b| dominators.update(b)).count() > 0 {}
         dominators
     }
 
@@ -201,9 +201,8 @@ mod tests {
         };
         for _ in 0..2_000 {
             let count = 1 + next(8);
-            let edges: Vec<Vec<u32>> = (0..count)
-                .map(|_| (0..next(3)).map(|_| next(count) as u32).collect())
-                .collect();
+            let edges: Vec<Vec<u32>> =
+                (0..count).map(|_| (0..next(3)).map(|_| next(count) as u32).collect()).collect();
             let function = shape(&edges.iter().map(Vec::as_slice).collect::<Vec<_>>());
             let dominators = Dominators::of(&function);
             for b in 0..count as u32 {
@@ -223,7 +222,8 @@ mod tests {
         // 0 → 1 → 2 ⇄ 2, 2 → 3 → 1, 3 → 4
         let function = shape(&[&[1], &[2], &[2, 3], &[1, 4], &[]]);
         let found = loops(&function, &Dominators::of(&function));
-        let parts: Vec<_> = found.iter().map(|l| (l.header, l.size, l.before, l.exits.clone())).collect();
+        let parts: Vec<_> =
+            found.iter().map(|l| (l.header, l.size, l.before, l.exits.clone())).collect();
         assert_eq!(parts, [(2, 1, Some(1), vec![(2, 1)]), (1, 3, Some(0), vec![(3, 1)])]);
     }
 }

@@ -149,7 +149,8 @@ pub(super) fn sweeps(
 }
 
 fn counter_of(access: &Access, counters: &[Counter], before: u32) -> Option<Counter> {
-    let counts = |c: &&Counter| access.base.terms.iter().any(|t| t.0 == c.value) && c.before == before;
+    let counts =
+        |c: &&Counter| access.base.terms.iter().any(|t| t.0 == c.value) && c.before == before;
     counters.iter().find(counts).copied()
 }
 
@@ -163,7 +164,7 @@ struct Run {
 }
 
 /// What the accesses of one round come to, if the next round is `step` bytes further.
-fn runs(parts: &mut Vec<(i64, i64)>, step: u64) -> Vec<Run> {
+fn runs(parts: &mut [(i64, i64)], step: u64) -> Vec<Run> {
     parts.sort_unstable();
     let mut merged: Vec<(i64, i64)> = Vec::new();
     for &(from, to) in parts.iter() {
@@ -206,7 +207,10 @@ mod tests {
     #[test]
     fn neighbours_are_one() {
         let all = |mut parts: Vec<(i64, i64)>, step| {
-            runs(&mut parts, step).iter().map(|r| (r.from, r.each, r.stride, r.len)).collect::<Vec<_>>()
+            runs(&mut parts, step)
+                .iter()
+                .map(|r| (r.from, r.each, r.stride, r.len))
+                .collect::<Vec<_>>()
         };
         assert_eq!(all(vec![(16, 32), (0, 16)], 32), [(0, 1, 32, 32)]);
         assert_eq!(all(vec![(0, 8), (16, 24)], 32), [(0, 2, 16, 8)]);

@@ -10,7 +10,8 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
 
@@ -184,13 +185,8 @@ impl Building<'_> {
 
 fn function(random: &mut Random) -> Function {
     let known = (0..PARAMETERS).map(Known::Parameter).collect();
-    let mut building = Building {
-        random,
-        blocks: Vec::new(),
-        successors: Vec::new(),
-        known,
-        exits: Vec::new(),
-    };
+    let mut building =
+        Building { random, blocks: Vec::new(), successors: Vec::new(), known, exits: Vec::new() };
     let entry = building.block();
     let end = building.statements(entry, 3);
     building.emit(end, What::Return(None));
@@ -344,7 +340,8 @@ impl<'a> Running<'a> {
 
     fn sweep(&mut self, sweep: &Sweep) {
         let (b, at) = sweep.counter.phi;
-        let What::Phi(all) = &self.function.blocks[b as usize].instructions[at as usize].what else {
+        let What::Phi(all) = &self.function.blocks[b as usize].instructions[at as usize].what
+        else {
             panic!("the counter is no merged value")
         };
         let init = all.iter().find(|f| f.0 == sweep.counter.before).and_then(|f| f.1);
@@ -395,7 +392,10 @@ fn the_same_bytes_are_told_between_synchronizations() {
         let edits = check(seed, Rules::ALL);
         total.iter_mut().zip(edits).for_each(|(sum, n)| *sum += n);
     }
-    assert!(total.iter().all(|&n| n > 300), "random functions have too little to leave out: {total:?}");
+    assert!(
+        total.iter().all(|&n| n > 300),
+        "random functions have too little to leave out: {total:?}"
+    );
 }
 
 #[test]

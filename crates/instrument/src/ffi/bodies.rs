@@ -57,7 +57,24 @@ impl<'m, 'a> Second<'m, 'a> {
             return None;
         }
         let copy = parse(llvm, module.context, &module.bytes)?;
-        Some(Second { module, copy, locals: Vec::new() })
+        let second = Second { module, copy, locals: Vec::new() };
+        let variables = second.list(llvm.GetFirstGlobal, llvm.GetNextGlobal);
+        if variables.into_iter().any(|v| second.name(v).is_empty() && !second.has_no_identity(v)) {
+            // What has no name cannot be shared.
+            // SAFETY: rule 2; nothing uses it.
+            unsafe { (llvm.DisposeModule)(second.copy) };
+            return None;
+        }
+        Some(second)
+    }
+
+    /// Whether a variable is constant, and only its content matters.
+    fn has_no_identity(&self, variable: Handle) -> bool {
+        // SAFETY: a variable.
+        unsafe {
+            (self.llvm().IsGlobalConstant)(variable) != 0
+                && (self.llvm().GetUnnamedAddress)(variable) != 0
+        }
     }
 
     fn llvm(&self) -> &'a Functions {
@@ -67,7 +84,7 @@ impl<'m, 'a> Second<'m, 'a> {
     /// Gives these functions their second bodies.
     pub(super) fn link(mut self, changed: &BTreeSet<u32>) {
         let llvm = self.llvm();
-        // Hooks are declared now that were not when the module was read, so the copies are gone through by name.
+        // The module declares more than its copy by now, so its parts are found by name.
         let variables = self.list(llvm.GetFirstGlobal, llvm.GetNextGlobal);
         let functions = self.list(llvm.GetFirstFunction, llvm.GetNextFunction);
         for (number, copy) in variables.into_iter().enumerate() {
@@ -160,13 +177,12 @@ impl<'m, 'a> Second<'m, 'a> {
                 return;
             }
             if matches!((llvm.GetLinkage)(copy), INTERNAL | PRIVATE) {
-                let has_no_identity =
-                    (llvm.IsGlobalConstant)(copy) != 0 && (llvm.GetUnnamedAddress)(copy) != 0;
-                let original = (llvm.GetNamedGlobal)(self.module.module, name.as_ptr());
-                if has_no_identity || name.is_empty() || original.is_null() {
+                if self.has_no_identity(copy) {
                     return;
                 }
-                let shared = CString::new(format!("selvedge.variable.{number}")).unwrap_or_default();
+                let original = (llvm.GetNamedGlobal)(self.module.module, name.as_ptr());
+                let shared =
+                    CString::new(format!("selvedge.variable.{number}")).unwrap_or_default();
                 self.share(original, copy, &shared);
             }
             (llvm.SetInitializer)(copy, std::ptr::null_mut());

@@ -152,8 +152,11 @@ impl<'w, 'a> Editor<'w, 'a> {
             let void = (llvm.VoidTypeInContext)(self.module.context);
             let kind = (llvm.FunctionType)(void, types.as_mut_ptr(), count, 0);
             let known = (llvm.GetNamedFunction)(module, name.as_ptr());
-            let callee =
-                if known.is_null() { (llvm.AddFunction)(module, name.as_ptr(), kind) } else { known };
+            let callee = if known.is_null() {
+                (llvm.AddFunction)(module, name.as_ptr(), kind)
+            } else {
+                known
+            };
             (llvm.BuildCall2)(self.builder, kind, callee, arguments.as_mut_ptr(), count, NO_NAME);
         }
     }

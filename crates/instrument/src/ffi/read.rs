@@ -317,8 +317,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         unsafe {
             let number = (self.llvm().IsAConstantInt)(value);
             let width = || (self.llvm().GetIntTypeWidth)((self.llvm().TypeOf)(number));
-            (!number.is_null() && width() <= 64)
-                .then(|| (self.llvm().ConstIntGetSExtValue)(number))
+            (!number.is_null() && width() <= 64).then(|| (self.llvm().ConstIntGetSExtValue)(number))
         }
     }
 
@@ -358,9 +357,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         };
         let mut sum = Sum::default();
         let complete = match code {
-            opcode::ADD => {
-                sum.add(&self.term(first)?, 1) && sum.add(&self.term(second)?, 1)
-            }
+            opcode::ADD => sum.add(&self.term(first)?, 1) && sum.add(&self.term(second)?, 1),
             // SAFETY: an `or`.
             opcode::OR if llvm.is_disjoint.is_some_and(|ask| unsafe { ask(i) } != 0) => {
                 sum.add(&self.term(first)?, 1) && sum.add(&self.term(second)?, 1)
@@ -415,13 +412,8 @@ impl<'r, 'a> Reader<'r, 'a> {
 }
 
 /// Functions of the compiler's interface that are no accesses and synchronize nothing.
-const OWN: [&str; 5] = [
-    "__tsan_func_entry",
-    "__tsan_func_exit",
-    "__tsan_memcpy",
-    "__tsan_memmove",
-    "__tsan_memset",
-];
+const OWN: [&str; 5] =
+    ["__tsan_func_entry", "__tsan_func_exit", "__tsan_memcpy", "__tsan_memmove", "__tsan_memset"];
 
 /// Whether a function is the compiler's hook for an access; whether that writes, and how many bytes.
 fn access(name: &str) -> Option<(bool, u32)> {

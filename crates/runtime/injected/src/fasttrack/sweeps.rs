@@ -15,21 +15,7 @@ use crate::arch;
 use crate::control;
 use crate::places;
 use crate::shadow::{ATOMIC, EPOCH, Granule, PC_SHIFT, granule};
-use crate::thread::Thread;
-
-/// How many sweeps a thread remembers.
-pub const SWEPT: usize = 1024;
-
-/// A sweep that a thread has made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Swept {
-    start: usize,
-    /// Stride, number, length and strength.
-    shape: u64,
-    epoch: u64,
-    /// [`Thread::memory_changes`] at that time.
-    memory: u64,
-}
+use crate::thread::{SWEPT, Swept, Thread};
 
 /// All of a sweep but its start, if it is small enough to be remembered. Never 0.
 fn shape((stride, count, len): (usize, usize, usize), is_write: bool) -> Option<u64> {
@@ -75,7 +61,13 @@ pub fn sweep(
 }
 
 /// Accesses to all bytes of granules: how many bytes from one to the next, and how many. Not under control.
-pub fn granules(t: &mut Thread, at: usize, (step, count): (usize, usize), is_write: bool, pc: usize) {
+pub fn granules(
+    t: &mut Thread,
+    at: usize,
+    (step, count): (usize, usize),
+    is_write: bool,
+    pc: usize,
+) {
     if count == 0 {
         return;
     }
@@ -133,9 +125,8 @@ impl Granules {
     /// Puts the new words into those from `i` on that have the old ones; returns the next one.
     #[inline(always)]
     fn renew(&self, i: usize, old: [u64; 2], new: [u64; 2]) -> usize {
-        let is_alike = |g: &Granule| {
-            [g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed)] == old
-        };
+        let is_alike =
+            |g: &Granule| [g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed)] == old;
         if i == self.count || !is_alike(self.at(i)) {
             return i;
         }

@@ -60,7 +60,13 @@ pub unsafe fn compare_exchange_16(at: *mut u128, old: u128, new: u128) -> u128 {
 /// # Safety
 /// Places from `at` on, `step` bytes apart, are valid and aligned; each half may be changed by another thread at any time.
 #[inline]
-pub unsafe fn renew_16(at: usize, step: usize, count: usize, old: [u64; 2], new: [u64; 2]) -> usize {
+pub unsafe fn renew_16(
+    at: usize,
+    step: usize,
+    count: usize,
+    old: [u64; 2],
+    new: [u64; 2],
+) -> usize {
     let left: usize;
     // SAFETY: the caller's.
     unsafe {
