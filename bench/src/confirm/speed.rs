@@ -7,7 +7,7 @@ use std::time::Instant;
 use selvedge_explore::{Budget, RandomWalk};
 use selvedge_runtime::{Controlled, Libraries, Settings};
 
-use super::{Effort, Program, Result, Workshop, programs};
+use super::{Effort, Program, Result, Workshop, folder, programs};
 
 const PROGRAMS: [&str; 4] = ["counter", "bluetooth", "three_locks", "string_buffer"];
 
@@ -26,8 +26,8 @@ pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
         "program", "fork server", "exec each", "ratio", "plain", "over plain"
     );
     let libraries = Libraries::install(&workshop.directory).map_err(|e| e.to_string())?;
-    let family = programs(&[FAMILY])?.into_iter().flat_map(|p| p.in_sizes(Some(&SIZES), true));
-    for program in programs(&PROGRAMS)?.into_iter().chain(family) {
+    let family = programs(&folder(), &[FAMILY])?.into_iter().flat_map(|p| p.in_sizes(Some(&SIZES), true));
+    for program in programs(&folder(), &PROGRAMS)?.into_iter().chain(family) {
         let file = workshop.instrumented(&program, true)?;
         let rate = |fork: bool, schedules: u64| -> Result<f64> {
             let settings = Settings { fork, ..Settings::default() };
