@@ -435,10 +435,12 @@ fn ten_correct_ways_to_poll_end_under_every_strategy() {
 }
 
 #[test]
-fn memory_that_was_freed_is_kept_and_its_use_is_seen() {
-    for (source, misuse) in
-        [("closing.c", Misuse::UsedFreed), ("closed_twice.c", Misuse::FreedTwice)]
-    {
+fn memory_that_must_not_be_used_is_kept_and_its_use_is_seen() {
+    for (source, misuse) in [
+        ("closing.c", Misuse::UsedFreed),
+        ("closed_twice.c", Misuse::FreedTwice),
+        ("overrun.c", Misuse::BeyondBlock),
+    ] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(source);
         for fixed in [false, true] {
             let built = Built::new(&source, common::Compiler::Gcc, fixed, &workspace("control"))
@@ -457,6 +459,16 @@ fn memory_that_was_freed_is_kept_and_its_use_is_seen() {
             }
             assert_eq!(seen > 0, !fixed, "{}", source.display());
         }
+    }
+}
+
+#[test]
+fn every_byte_of_a_block_may_be_written() {
+    let mut program = control(&build("whole_blocks.c", false), true);
+    for seed in 0..3 {
+        let execution = run(&mut program, seed);
+        assert_eq!(execution.outcome, Outcome::Exited(0));
+        assert_eq!(execution.misuse, None);
     }
 }
 

@@ -486,6 +486,7 @@ numbered! {
         Install = 14,
         Handle = 15,
         Call = 16,
+        Allocate = 17,
     }
 }
 
@@ -505,6 +506,7 @@ numbered! {
         ChangedErrno = 11,
         UnsafeCall = 12,
         NeverJoined = 13,
+        BeyondBlock = 14,
     }
 }
 
