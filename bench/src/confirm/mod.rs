@@ -139,8 +139,7 @@ fn measure_twins(effort: Effort, names: &[&str]) -> Result<bool> {
     let fixed = programs(&folder(), names).unwrap_or_default();
     let fixed = fixed.into_iter().flat_map(|p| p.in_sizes(None, false)).map(|p| (p, true));
     let correct = programs(&folder().join("correct"), names).unwrap_or_default();
-    let all: Vec<(Program, bool)> =
-        correct.into_iter().map(|p| (p, false)).chain(fixed).collect();
+    let all: Vec<(Program, bool)> = correct.into_iter().map(|p| (p, false)).chain(fixed).collect();
     if all.is_empty() {
         return Err("no program has that name".into());
     }
