@@ -41,7 +41,7 @@ use crate::common::held::{HeldLocks, LockSet};
 use crate::common::past::{self, Past};
 use crate::common::shadow::Shadow;
 use crate::common::witness::{Beginning, Witness, of};
-use crate::entry::{Entry, Needs};
+use crate::entry::{Entry, Needs, Purpose};
 use crate::{Analysis, Bound};
 
 /// How many accesses to a byte by one thread are remembered, reads and writes each.
@@ -395,6 +395,7 @@ impl Variable {
 pub const ENTRY: Entry = Entry {
     needs: Needs::Accesses,
     atomics: true,
+    default_in: &[Purpose::Test],
     ..Entry::of(
         NAME,
         "races and deadlocks that another order of the same events is known to show",
