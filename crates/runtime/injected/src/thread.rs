@@ -18,6 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_
 
 use crate::arch::words;
 use crate::clock::{Clock, ThreadClock};
+use crate::fasttrack::{SWEPT, Swept};
 use crate::layout;
 pub use crate::layout::{ENTRY, KNOWN};
 use crate::owners::Owning;
@@ -99,6 +100,10 @@ pub struct Thread {
     sets: SpinLock,
     /// Sequence number of its next set.
     pub next_set: u32,
+    /// See [`sweep`](crate::fasttrack::sweep).
+    pub swept: [Swept; SWEPT],
+    /// How often the thread has got or given back memory.
+    pub memory_changes: u64,
     /// See [`joined`](crate::places::joined).
     pub joints: [Joint; JOINTS],
     /// See [`Memo`].
