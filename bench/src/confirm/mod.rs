@@ -24,8 +24,8 @@ mod variants;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -196,14 +196,14 @@ impl Workshop {
                     break;
                 }
                 let result = once(&directory, seed);
-                results.lock().unwrap_or_else(|e| e.into_inner()).push(result);
+                results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
             }
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         std::thread::scope(|scope| {
             (0..cores).for_each(|worker| drop(scope.spawn(move || work(worker))));
         });
-        results.into_inner().unwrap_or_else(|e| e.into_inner()).into_iter().collect()
+        results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
     }
 
     /// What a command says of a program, in a store of its own: what one seed has learnt is no help to the next.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use selvedge_analyses::pipeline::{Pipeline, Reached};
 use selvedge_analyses::registry::{Entry, Settings};
-use selvedge_analyses::{Witness, contention};
+use selvedge_analyses::{Witness, contention, predictive};
 use selvedge_explore::rng::derive;
 use selvedge_explore::{Cue, Flip, ReadsFrom, Replay, Rng, learn};
 use selvedge_model::{
@@ -27,6 +27,9 @@ use crate::run::Run;
 /// The largest number of orders of synchronization to try.
 const ORDERS: usize = 32;
 
+/// The largest number of threads of an execution in which witnesses are looked for: what that costs grows with the pairs
+/// of threads that share memory, and of many threads most are alike.
+const WITNESSED: usize = 24;
 /// The largest number of steps of a witness that are followed.
 const CUES: usize = 50_000;
 
@@ -107,7 +110,9 @@ pub fn observe<X: Executor>(
         let rng = Rng::new(derive(seed ^ 0x0b5e, before.executions + number));
         let Some(execution) = execute(executor, strategy, rng, &ask)? else { break };
         pipeline.restart();
-        pipeline.start(analyses.iter().copied());
+        let is_small = threads(&execution.events) <= WITNESSED;
+        let fits = |entry: &&'static Entry| is_small || entry.name != predictive::ENTRY.name;
+        pipeline.start(analyses.iter().copied().filter(fits));
         if execution.blocks.ensures() {
             // What is ensured says whether an order of synchronization matters.
             pipeline.start([&contention::ENTRY]);
@@ -173,8 +178,7 @@ impl<X: Executor> Observation<X> {
     ) {
         self.events += execution.events.len() as u64;
         self.releases |= execution.releases_matter;
-        let threads = execution.events.iter().map(|e| e.thread.index() + 1).max().unwrap_or(0);
-        self.threads = self.threads.max(threads);
+        self.threads = self.threads.max(threads(&execution.events));
         pipeline.on_events(&execution.events);
         pipeline.finish();
         for bound in pipeline.bounds() {
@@ -296,6 +300,11 @@ impl<X: Executor> Observation<X> {
         }
         points
     }
+}
+
+/// How many threads there are.
+fn threads(events: &[Event]) -> usize {
+    events.iter().map(|e| e.thread.index() + 1).max().unwrap_or(0)
 }
 
 /// Whether a witness at these places shows the target.
