@@ -20,12 +20,15 @@
 //! *Guarantee*: in every execution that goes on to the end of the loops it has entered, the detector gets, for each stretch
 //! without synchronization, the same bytes with the same strengths, so it reports a race on the same bytes. What differs is
 //! which of several accesses of a stretch it names, and that a program which crashes within a loop has not told that loop's
-//! sweeps. Under control, and where accesses are recorded, all hooks are wanted: see `crate::bodies`.
+//! sweeps. Under control, and where accesses are recorded, all hooks are wanted, so
+//! that each function keeps a second body with all of them (`crate::ffi`, `bodies`).
 //!
 //! *Cost*: a pass over the function for each round of the availability analysis, which takes few.
 
 mod available;
 mod sweeps;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -75,6 +78,16 @@ pub enum Edit {
     Early { hook: Place, to: u32 },
     /// A sweep is told on an edge.
     Sweep(Sweep),
+}
+
+impl Edit {
+    /// The function that it changes.
+    pub fn function(&self) -> u32 {
+        match self {
+            Edit::Remove(hook) | Edit::Early { hook, .. } => hook.0,
+            Edit::Sweep(sweep) => sweep.function,
+        }
+    }
 }
 
 /// What can be done without in a module.

@@ -36,7 +36,7 @@ impl Dominators {
         if let Some(entry) = dominators.closest.first_mut() {
             *entry = 0;
         }
-        while order.iter().skip(1).fold(false, |changed, &b| dominators.update(b) || changed) {}
+        while order.iter().skip(1).filter(|&&b| dominators.update(b)).count() > 0 {}
         dominators
     }
 

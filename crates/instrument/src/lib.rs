@@ -80,11 +80,13 @@ pub fn flow(
     Ok(decided.table)
 }
 
-/// Takes out of a file of bitcode the hooks that a race detector can do without, in place. Returns how many there were and
-/// how many are left.
-pub fn races(library: &Library, path: &Path, rules: accesses::Rules) -> Result<(), Error> {
+/// Takes out of a file of bitcode the hooks that a race detector can do without, in place. False if nothing was changed,
+/// because the module has something that is not understood.
+pub fn races(library: &Library, path: &Path, rules: accesses::Rules) -> Result<bool, Error> {
     let module = ffi::Module::read(library, path)?;
-    let edits = accesses::decide(&module.ir(), rules);
-    module.edit(&edits);
-    module.write(path)
+    let is_changed = module.edit(&accesses::decide(&module.ir(), rules));
+    if is_changed {
+        module.write(path)?;
+    }
+    Ok(is_changed)
 }

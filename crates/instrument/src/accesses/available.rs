@@ -1,7 +1,8 @@
 //! Hooks that other hooks cover on every path.
 //!
-//! A forward analysis over sets of accesses: an access is available behind its hook, until something synchronizes or a value
-//! in its address is defined again, as happens in the next round of a loop.
+//! A forward analysis over sets of accesses: an access is available behind its hook, until something synchronizes. That a
+//! value in its address gets a new definition in the next round of a loop needs no rule: a path that comes to the definition
+//! for the first time goes on in the same way without having passed the hook, so that the access is not available there.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,12 @@ pub(super) fn covered(
     let all: Vec<(&(u32, u32), &Access)> = hooks.iter().collect();
     let mut analysis = Analysis { function, all, end: vec![None; function.blocks.len()] };
     let order = dominators.in_order();
-    while order.iter().fold(false, |changed, &b| analysis.block(b, dominators).0 || changed) {}
+    loop {
+        let changes = order.iter().map(|&b| analysis.block(b, dominators).0);
+        if changes.filter(|changed| *changed).count() == 0 {
+            break;
+        }
+    }
     order.into_iter().flat_map(|b| analysis.block(b, dominators).1).collect()
 }
 
@@ -38,10 +44,6 @@ impl Analysis<'_> {
         for (at, instruction) in (0..).zip(&block.instructions) {
             if synchronizes(&instruction.what) {
                 available.fill(false);
-            }
-            let value = self.function.value(b as usize, at as usize);
-            for (is, (_, access)) in available.iter_mut().zip(&self.all) {
-                *is = *is && access.base.terms.binary_search_by_key(&value, |t| t.0).is_err();
             }
             let Ok(own) = self.all.binary_search_by_key(&(b, at), |h| *h.0) else { continue };
             let access = self.all[own].1;

@@ -164,7 +164,7 @@ struct Run {
 }
 
 /// What the accesses of one round come to, if the next round is `step` bytes further.
-fn runs(parts: &mut Vec<(i64, i64)>, step: u64) -> Vec<Run> {
+fn runs(parts: &mut [(i64, i64)], step: u64) -> Vec<Run> {
     parts.sort_unstable();
     let mut merged: Vec<(i64, i64)> = Vec::new();
     for &(from, to) in parts.iter() {

@@ -7,10 +7,12 @@
 //! 3. Handles are null only where said; each function is called with handles of the kind that it expects, which the
 //!    kind of the value or the opcode shows before.
 
+mod bodies;
 mod calls;
 mod edit;
 mod read;
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 
@@ -32,6 +34,8 @@ macro_rules! functions {
             $($name: unsafe extern "C" fn($($arg),*) $(-> $result)?,)*
             /// Since 18, which also knows of the property it asks for.
             is_disjoint: Option<unsafe extern "C" fn(Handle) -> Bool>,
+            /// Since 18.
+            set_tail_call_kind: Option<unsafe extern "C" fn(Handle, c_int)>,
         }
 
         impl Functions {
@@ -49,7 +53,12 @@ macro_rules! functions {
                     let found = libc::dlsym(library, c"LLVMGetIsDisjoint".as_ptr());
                     std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(Handle) -> Bool>>(found)
                 };
-                Ok(Some(Functions { is_disjoint, $($name: {
+                // SAFETY: as before.
+                let set_tail_call_kind = unsafe {
+                    let found = libc::dlsym(library, c"LLVMSetTailCallKind".as_ptr());
+                    std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(Handle, c_int)>>(found)
+                };
+                Ok(Some(Functions { is_disjoint, set_tail_call_kind, $($name: {
                     const NAME: &str = concat!("LLVM", stringify!($name));
                     let symbol = CString::new(NAME).unwrap_or_default();
                     // SAFETY: a loaded library and a string.
@@ -111,6 +120,37 @@ functions! {
     GetBasicBlockParent: fn(Handle) -> Handle;
     GetInstructionParent: fn(Handle) -> Handle;
     SetSuccessor: fn(Handle, c_uint, Handle);
+    GetFirstGlobal: fn(Handle) -> Handle;
+    GetNextGlobal: fn(Handle) -> Handle;
+    GetFirstGlobalAlias: fn(Handle) -> Handle;
+    GetFirstGlobalIFunc: fn(Handle) -> Handle;
+    GetLinkage: fn(Handle) -> c_int;
+    IsGlobalConstant: fn(Handle) -> Bool;
+    GetUnnamedAddress: fn(Handle) -> c_int;
+    GetVisibility: fn(Handle) -> c_int;
+    SetValueName2: fn(Handle, *const c_char, usize);
+    SetComdat: fn(Handle, Handle);
+    DeleteGlobal: fn(Handle);
+    DeleteFunction: fn(Handle);
+    GlobalGetValueType: fn(Handle) -> Handle;
+    GetReturnType: fn(Handle) -> Handle;
+    GetFunctionCallConv: fn(Handle) -> c_uint;
+    SetFunctionCallConv: fn(Handle, c_uint);
+    SetInstructionCallConv: fn(Handle, c_uint);
+    SetTailCall: fn(Handle, Bool);
+    GetAttributeCountAtIndex: fn(Handle, c_uint) -> c_uint;
+    GetAttributesAtIndex: fn(Handle, c_uint, *mut Handle);
+    AddAttributeAtIndex: fn(Handle, c_uint, Handle);
+    AddCallSiteAttribute: fn(Handle, c_uint, Handle);
+    LinkModules2: fn(Handle, Handle) -> Bool;
+    InsertBasicBlockInContext: fn(Handle, Handle, *const c_char) -> Handle;
+    Int32TypeInContext: fn(Handle) -> Handle;
+    GetNamedGlobal: fn(Handle, *const c_char) -> Handle;
+    BuildLoad2: fn(Handle, Handle, Handle, *const c_char) -> Handle;
+    BuildICmp: fn(Handle, c_int, Handle, Handle, *const c_char) -> Handle;
+    BuildCondBr: fn(Handle, Handle, Handle, Handle) -> Handle;
+    BuildRet: fn(Handle, Handle) -> Handle;
+    BuildRetVoid: fn(Handle) -> Handle;
     InstructionEraseFromParent: fn(Handle);
     InstructionRemoveFromParent: fn(Handle);
     InsertIntoBuilder: fn(Handle, Handle);
@@ -217,6 +257,8 @@ mod opcode {
 pub struct Module<'a> {
     llvm: &'a Functions,
     path: String,
+    /// The file, as it was read.
+    bytes: Vec<u8>,
     context: Handle,
     module: Handle,
     /// By function, block and position.
@@ -241,26 +283,17 @@ impl<'a> Module<'a> {
         let bytes =
             std::fs::read(path).map_err(|error| Error::File { path: name.clone(), error })?;
         let llvm = &library.functions;
-        // SAFETY: rule 1; the buffer is copied, and disposed of once the module is parsed, which does not keep it.
-        let (context, module) = unsafe {
-            let context = (llvm.ContextCreate)();
-            let buffer = (llvm.CreateMemoryBufferWithMemoryRangeCopy)(
-                bytes.as_ptr().cast(),
-                bytes.len(),
-                c"module".as_ptr(),
-            );
-            let mut module = std::ptr::null_mut();
-            let failed = (llvm.ParseBitcodeInContext2)(context, buffer, &raw mut module) != 0;
-            (llvm.DisposeMemoryBuffer)(buffer);
-            if failed {
-                (llvm.ContextDispose)(context);
-                let message = "this is no bitcode that the compiler's libLLVM can read".to_owned();
-                return Err(Error::Bitcode { path: name, message });
-            }
-            (context, module)
+        // SAFETY: rule 1.
+        let context = unsafe { (llvm.ContextCreate)() };
+        let Some(module) = parse(llvm, context, &bytes) else {
+            // SAFETY: nothing was made in it.
+            unsafe { (llvm.ContextDispose)(context) };
+            let message = "this is no bitcode that the compiler's libLLVM can read".to_owned();
+            return Err(Error::Bitcode { path: name, message });
         };
         let ir = ir::Module { name: name.clone(), ..ir::Module::default() };
-        let mut read = Module { llvm, path: name, context, module, instructions: Vec::new(), ir };
+        let mut read =
+            Module { llvm, path: name, bytes, context, module, instructions: Vec::new(), ir };
         Reader::new(&mut read).functions();
         Ok(read)
     }
@@ -293,14 +326,38 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
-    /// Changes the compiler's hooks as was decided.
-    pub fn edit(&self, edits: &[Edit]) {
+    /// Changes the compiler's hooks as was decided. Each function that is changed keeps what it was as a second body, which
+    /// it runs if all accesses are wanted. False if that is not possible for this module, which then remains as it is.
+    pub fn edit(&self, edits: &[Edit]) -> bool {
+        let changed: BTreeSet<u32> = edits.iter().map(Edit::function).collect();
+        if changed.is_empty() {
+            return true;
+        }
+        let Some(second) = bodies::Second::of(self) else { return false };
         edit::Editor::new(self).all(edits);
+        second.link(&changed);
+        true
     }
 
     /// Inserts what was decided.
     pub fn insert(&self, decided: &Decided) -> Result<(), Error> {
         Writer::new(self, decided).insert(&decided.insertions);
         Ok(())
+    }
+}
+
+/// Parses bitcode. Nothing if it is none, or of another version.
+fn parse(llvm: &Functions, context: Handle, bytes: &[u8]) -> Option<Handle> {
+    // SAFETY: rule 1; the buffer is copied, and disposed of once the module is parsed, which does not keep it.
+    unsafe {
+        let buffer = (llvm.CreateMemoryBufferWithMemoryRangeCopy)(
+            bytes.as_ptr().cast(),
+            bytes.len(),
+            c"module".as_ptr(),
+        );
+        let mut module = std::ptr::null_mut();
+        let failed = (llvm.ParseBitcodeInContext2)(context, buffer, &raw mut module) != 0;
+        (llvm.DisposeMemoryBuffer)(buffer);
+        (!failed).then_some(module)
     }
 }

@@ -379,6 +379,9 @@ impl Thread {
 
     /// Something that makes accesses unusual has changed.
     pub fn set_unusual(&mut self) {
+        if self.record_accesses || crate::control::is_on() {
+            crate::abi::selvedge_all_hooks.store(1, Ordering::Relaxed);
+        }
         self.unusual = self.ignore != 0 || self.record_accesses || crate::control::is_on();
     }
 
