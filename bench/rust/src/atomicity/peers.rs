@@ -33,7 +33,7 @@ const OPS: usize = 3;
 static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Op {
+enum Operation {
     Insert,
     Remove,
     Contains,
@@ -69,7 +69,7 @@ macro_rules! subject {
             pub(super) struct Ours(ours::$of);
 
             impl Linearizable for Ours {
-                type Op = Op;
+                type Op = Operation;
                 type Ret = Ret;
 
                 fn new() -> Ours {
@@ -78,18 +78,18 @@ macro_rules! subject {
                     Ours($new)
                 }
 
-                fn ops() -> Vec<Op> {
+                fn ops() -> Vec<Operation> {
                     $ops.to_vec()
                 }
 
-                fn apply(&self, $op: &Op) -> Ret {
+                fn apply(&self, $op: &Operation) -> Ret {
                     let $it = &self.0;
                     $apply
                 }
             }
 
             #[derive(Clone, Copy, Debug)]
-            pub(super) struct Called(Op);
+            pub(super) struct Called(Operation);
 
             impl Arbitrary for Called {
                 type Parameters = ();
@@ -141,7 +141,7 @@ macro_rules! subject {
 
 /// What `lincheck` compares a structure with. Ours needs none: it compares with serial executions of the structure itself.
 trait Model: Send + Sync {
-    fn apply(&mut self, op: Op) -> Ret;
+    fn apply(&mut self, op: Operation) -> Ret;
 }
 
 /// A set in which one key is inserted and one is removed and looked for.
@@ -164,15 +164,15 @@ impl Set {
 }
 
 impl Model for Set {
-    fn apply(&mut self, op: Op) -> Ret {
+    fn apply(&mut self, op: Operation) -> Ret {
         match op {
-            Op::Insert => Ret::Done(self.keys.insert(self.inserts)),
-            Op::Remove => Ret::Done(self.keys.remove(&self.removes)),
-            Op::Contains => Ret::Done(self.keys.contains(&self.removes)),
-            Op::Size | Op::Content => {
+            Operation::Insert => Ret::Done(self.keys.insert(self.inserts)),
+            Operation::Remove => Ret::Done(self.keys.remove(&self.removes)),
+            Operation::Contains => Ret::Done(self.keys.contains(&self.removes)),
+            Operation::Size | Operation::Content => {
                 (self.content)(&self.keys.iter().copied().collect::<Vec<_>>())
             }
-            Op::Poll | Op::Sample | Op::Evaluate(..) | Op::Tree => {
+            Operation::Poll | Operation::Sample | Operation::Evaluate(..) | Operation::Tree => {
                 unreachable!("a set has no {op:?}")
             }
         }
@@ -189,21 +189,23 @@ impl Fifo {
 }
 
 impl Model for Fifo {
-    fn apply(&mut self, op: Op) -> Ret {
+    fn apply(&mut self, op: Operation) -> Ret {
         match op {
-            Op::Insert => {
+            Operation::Insert => {
                 self.0.push_back(3);
                 Ret::Done(true)
             }
-            Op::Remove => {
+            Operation::Remove => {
                 let at = self.0.iter().position(|&v| v == 1);
                 Ret::Done(at.map(|at| self.0.remove(at)).is_some())
             }
-            Op::Contains => Ret::Done(self.0.contains(&1)),
-            Op::Size => Ret::size(self.0.make_contiguous()),
-            Op::Content => Ret::Values(self.0.iter().copied().collect()),
-            Op::Poll => Ret::Value(self.0.pop_front()),
-            Op::Sample | Op::Evaluate(..) | Op::Tree => unreachable!("a queue has no {op:?}"),
+            Operation::Contains => Ret::Done(self.0.contains(&1)),
+            Operation::Size => Ret::size(self.0.make_contiguous()),
+            Operation::Content => Ret::Values(self.0.iter().copied().collect()),
+            Operation::Poll => Ret::Value(self.0.pop_front()),
+            Operation::Sample | Operation::Evaluate(..) | Operation::Tree => {
+                unreachable!("a queue has no {op:?}")
+            }
         }
     }
 }
@@ -224,8 +226,8 @@ struct Least {
 }
 
 impl Model for Least {
-    fn apply(&mut self, op: Op) -> Ret {
-        if let Op::Evaluate(tree, cost) = op {
+    fn apply(&mut self, op: Operation) -> Ret {
+        if let Operation::Evaluate(tree, cost) = op {
             if cost <= self.cost {
                 *self = Least { tree, cost };
             }
@@ -240,12 +242,12 @@ macro_rules! set {
     ($name:ident, $is_wrong:literal) => {
         subject!(
             $name,
-            [Op::Insert, Op::Remove, Op::Contains],
+            [Operation::Insert, Operation::Remove, Operation::Contains],
             Sorted,
             Sorted::new(&[1], $is_wrong),
             |it, op| match op {
-                Op::Insert => Ret::Done(it.insert(1, 0)),
-                Op::Remove => Ret::Done(it.remove(1)),
+                Operation::Insert => Ret::Done(it.insert(1, 0)),
+                Operation::Remove => Ret::Done(it.remove(1)),
                 _ => Ret::Done(it.contains(1)),
             },
             Set::of_one()
@@ -261,12 +263,12 @@ macro_rules! sorted {
     ($name:ident, $content:expr, $model:expr) => {
         subject!(
             $name,
-            [Op::Insert, Op::Remove, Op::Content],
+            [Operation::Insert, Operation::Remove, Operation::Content],
             Sorted,
             Sorted::new(&[2, 4], false),
             |it, op| match op {
-                Op::Insert => Ret::Done(it.insert(5, 50)),
-                Op::Remove => Ret::Done(it.remove(2)),
+                Operation::Insert => Ret::Done(it.insert(5, 50)),
+                Operation::Remove => Ret::Done(it.remove(2)),
                 _ => ($content)(it.entries()),
             },
             Set::of_two($model)
@@ -298,13 +300,13 @@ macro_rules! queue {
             Queue,
             Queue::new(&[1, 2], Hint::Withheld),
             |it, op| match op {
-                Op::Insert => {
+                Operation::Insert => {
                     it.add(3);
                     Ret::Done(true)
                 }
-                Op::Size => Ret::size(&it.to_vec()),
-                Op::Content => Ret::Values(it.to_vec()),
-                Op::Poll => Ret::Value(it.poll()),
+                Operation::Size => Ret::size(&it.to_vec()),
+                Operation::Content => Ret::Values(it.to_vec()),
+                Operation::Poll => Ret::Value(it.poll()),
                 _ => Ret::Done(it.remove(1)),
             },
             Fifo::new()
@@ -312,13 +314,13 @@ macro_rules! queue {
     };
 }
 
-queue!(size, [Op::Insert, Op::Remove, Op::Size]);
-queue!(to_array, [Op::Insert, Op::Remove, Op::Content]);
-queue!(poll_against_remove, [Op::Remove, Op::Poll]);
+queue!(size, [Operation::Insert, Operation::Remove, Operation::Size]);
+queue!(to_array, [Operation::Insert, Operation::Remove, Operation::Content]);
+queue!(poll_against_remove, [Operation::Remove, Operation::Poll]);
 
 subject!(
     pi,
-    [Op::Sample],
+    [Operation::Sample],
     Points,
     Points::new(),
     |it, _op| Ret::Done(it.sample()),
@@ -327,11 +329,17 @@ subject!(
 
 subject!(
     phylogeny,
-    [Op::Evaluate(1, 9), Op::Evaluate(2, 6), Op::Evaluate(3, 8), Op::Evaluate(4, 5), Op::Tree],
+    [
+        Operation::Evaluate(1, 9),
+        Operation::Evaluate(2, 6),
+        Operation::Evaluate(3, 8),
+        Operation::Evaluate(4, 5),
+        Operation::Tree
+    ],
     Best,
     Best::new(),
     |it, op| {
-        if let Op::Evaluate(tree, cost) = *op {
+        if let Operation::Evaluate(tree, cost) = *op {
             it.evaluate(tree, cost);
             return Ret::Done(true);
         }

@@ -7,7 +7,6 @@
 
 #![allow(missing_docs)] // The names are the interface's own.
 
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::arch::{
@@ -170,11 +169,6 @@ with_pc! {
     __tsan_write_range => range_write, 2;
     __tsan_vptr_update => vptr_update, 2;
 }
-
-/// Not 0 if every access is wanted, one by one: functions that were built with few hooks then run their second bodies.
-#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
-#[allow(non_upper_case_globals)] // As the compiler's functions.
-pub static selvedge_all_hooks: AtomicU32 = AtomicU32::new(0);
 
 // Our own: a loop's accesses, told behind it (`crates/instrument`, `accesses`).
 with_pc! {

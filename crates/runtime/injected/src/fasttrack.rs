@@ -39,7 +39,7 @@ use crate::shadow::{
 };
 use crate::thread::{Busy, Change, Thread};
 use crate::wire::AccessKind;
-pub use sweeps::{SWEPT, Swept, sweep};
+pub use sweeps::sweep;
 
 use full::{Here, change, check_again, freed_twice, in_full, used_wrongly};
 
@@ -315,7 +315,7 @@ pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize)
         return;
     }
     let end = addr.saturating_add(len);
-    let first_whole = (addr + 7 & !7).min(end);
+    let first_whole = (addr.saturating_add(7) & !7).min(end);
     part(t, addr, first_whole - addr, is_write, pc);
     let whole = (end - first_whole) / 8;
     sweeps::granules(t, first_whole, (8, whole), is_write, pc);

@@ -21,8 +21,8 @@ use crate::program::toolbox::Toolbox;
 use arguments::{Arguments, Stage};
 use plan::Plan;
 use record::Record;
-use rewriting::Rewriting;
 pub(crate) use record::{CompileCommand, commands};
+use rewriting::Rewriting;
 
 /// Which of the two commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

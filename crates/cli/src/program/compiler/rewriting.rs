@@ -187,8 +187,7 @@ impl Building<'_> {
     ) -> Result<Result<(), ExitCode>, Failure> {
         let flow = self.rewriting == Rewriting::Flow;
         let optimises = |o: &str| o.starts_with("-O");
-        let stage =
-            |o: &str| o == "-c" || o.starts_with("-flto") || flow && optimises(o);
+        let stage = |o: &str| o == "-c" || o.starts_with("-flto") || flow && optimises(o);
         let mut args = seen(self.rewriting, self.toolbox);
         args.extend(self.options(|o| !stage(o)));
         let language: Vec<OsString> = language.into_iter().flat_map(|l| l.words.clone()).collect();
@@ -205,7 +204,9 @@ impl Building<'_> {
         let bitcode = self.scratch.path().join("module.bc");
         args.extend([bitcode.clone().into(), "-emit-llvm".into()]);
         if flow {
-            args.extend(["-O0", "-Xclang", "-disable-O0-optnone", "-fno-builtin"].map(OsString::from));
+            args.extend(
+                ["-O0", "-Xclang", "-disable-O0-optnone", "-fno-builtin"].map(OsString::from),
+            );
         }
         let status = self.compiler.call(&args)?;
         if !status.success() {
@@ -239,8 +240,8 @@ impl Building<'_> {
             selvedge_instrument::flow(&library, bitcode, &statements).map_err(failure)?;
             return Ok(());
         }
-        let rewritten = library
-            .and_then(|library| selvedge_instrument::races(&library, bitcode, Rules::ALL));
+        let rewritten =
+            library.and_then(|library| selvedge_instrument::races(&library, bitcode, Rules::ALL));
         if let Err(error) = rewritten {
             eprintln!("{}: the compiler's own hooks are used: {error}", warning_label());
         }

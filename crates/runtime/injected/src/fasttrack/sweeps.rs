@@ -15,21 +15,7 @@ use crate::arch;
 use crate::control;
 use crate::places;
 use crate::shadow::{ATOMIC, EPOCH, Granule, PC_SHIFT, granule};
-use crate::thread::Thread;
-
-/// How many sweeps a thread remembers.
-pub const SWEPT: usize = 1024;
-
-/// A sweep that a thread has made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Swept {
-    start: usize,
-    /// Stride, number, length and strength.
-    shape: u64,
-    epoch: u64,
-    /// [`Thread::memory_changes`] at that time.
-    memory: u64,
-}
+use crate::thread::{SWEPT, Swept, Thread};
 
 /// All of a sweep but its start, if it is small enough to be remembered. Never 0.
 fn shape((stride, count, len): (usize, usize, usize), is_write: bool) -> Option<u64> {
