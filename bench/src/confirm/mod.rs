@@ -1,5 +1,5 @@
-//! `cargo xtask bench confirm [--quick] [--seeds=N] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…]`: does active testing
-//! work?
+//! `cargo xtask bench confirm [--quick] [--seeds=N] [--time=SECONDS] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…]`: does
+//! active testing work?
 //!
 //! Three tables about the bundled programs of `programs/`:
 //! - how often plain runs show the bug, and how many schedules `selvedge test` needs until it has
@@ -7,7 +7,7 @@
 //!   geometric mean over the programs that all of them find, and what was confirmed in the fixed twins (nothing,
 //!   or this fails), and where `test` takes more than twice the schedules of the best strategy. A program that names
 //!   sizes in its head is measured in each of them, with `--quick` in the least and the largest. Executions of several
-//!   seeds run side by side; a figure that takes longer than [`Effort::time`] has fewer seeds, and says so.
+//!   seeds run side by side; a figure that takes longer than [`Effort::time`] (`--time`) has fewer seeds, and says so.
 //!   `--schedules` measures this table only, and of it, `--columns` these columns only;
 //! - as in section 6.4 of Park's *Active testing*: how likely each variant of DeadlockFuzzer creates the
 //!   predicted deadlocks, how often it thrashes, and what it costs;
@@ -96,6 +96,9 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
         (effort.schedules, effort.sizes) = (TWIN_SCHEDULES, false);
     }
     effort.seeds = value("--seeds=").and_then(|n| n.parse().ok()).unwrap_or(effort.seeds);
+    if let Some(seconds) = value("--time=").and_then(|n| n.parse().ok()) {
+        effort.time = Duration::from_secs(seconds);
+    }
     let list = |option| value(option).map(|list| list.split(',').collect::<Vec<_>>());
     let (sizes, columns) = (list("--sizes="), list("--columns="));
     let only = args.contains(&"--schedules") || columns.is_some();

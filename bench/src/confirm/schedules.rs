@@ -64,7 +64,7 @@ pub(super) fn measure(
         worse_than_a_part(programs, &rows);
     }
     println!(
-        "\n(the command: cargo xtask bench confirm [--quick] [--seeds=N] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…])\n"
+        "\n(the command: cargo xtask bench confirm [--quick] [--seeds=N] [--time=SECONDS] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…])\n"
     );
     Ok(honest)
 }
