@@ -214,7 +214,7 @@ impl Model for Fifo {
 struct OnePointAtATime(ours::Points);
 
 impl Model for OnePointAtATime {
-    fn apply(&mut self, _: Op) -> Ret {
+    fn apply(&mut self, _: Operation) -> Ret {
         Ret::Done(self.0.sample())
     }
 }
