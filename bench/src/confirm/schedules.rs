@@ -61,7 +61,9 @@ pub(super) fn measure(
     geometric_means(&rows);
     if columns.first() == Some(&"test") {
         found_by_all(programs, &rows);
-        worse_than_a_part(programs, &rows);
+        if columns.len() > 1 {
+            worse_than_a_part(programs, &rows);
+        }
     }
     println!(
         "\n(the command: cargo xtask bench confirm [--quick] [--seeds=N] [--time=SECONDS] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…])\n"
