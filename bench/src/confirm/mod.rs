@@ -1,23 +1,34 @@
-//! `cargo xtask bench confirm [--quick] [--seeds=N] [--sizes=N,…] [--schedules] [PROGRAM…]`: does active testing work?
+//! `cargo xtask bench confirm [--quick] [--seeds=N] [--time=SECONDS] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…]`: does
+//! active testing work?
 //!
 //! Three tables about the bundled programs of `programs/`:
 //! - how often plain runs show the bug, and how many schedules `selvedge test` needs until it has
 //!   confirmed it, beside strategies of `selvedge explore` by themselves: medians and means over seeds, the
 //!   geometric mean over the programs that all of them find, and what was confirmed in the fixed twins (nothing,
 //!   or this fails), and where `test` takes more than twice the schedules of the best strategy. A program that names
-//!   sizes in its head is measured in each of them, with `--quick` in the least and the largest. `--schedules`
-//!   measures this table only;
+//!   sizes in its head is measured in each of them, with `--quick` in the least and the largest. Executions of several
+//!   seeds run side by side; a figure that takes longer than [`Effort::time`] (`--time`) has fewer seeds, and says so.
+//!   `--schedules` measures this table only, and of it, `--columns` these columns only;
 //! - as in section 6.4 of Park's *Active testing*: how likely each variant of DeadlockFuzzer creates the
 //!   predicted deadlocks, how often it thrashes, and what it costs;
 //! - schedules per second from the fork server, with one `exec` per schedule, and plain processes of the program
 //!   without Selvedge, for few and for many threads.
+//!
+//! `confirm twins [--seeds=100]` measures only that nothing is confirmed in correct programs: the fixed twins, and the
+//! programs of `programs/correct`, which poll.
 
 mod schedules;
 mod speed;
+mod twins;
 mod variants;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 /// A problem that keeps something from being measured.
 type Result<T> = std::result::Result<T, String>;
@@ -33,12 +44,30 @@ struct Effort {
     sizes: bool,
     schedules: u64,
     executions: u64,
+    /// How long one figure may take; that of `test` three times as long.
+    time: Duration,
 }
 
-const FULL: Effort =
-    Effort { plain: 1_000, seeds: 20, twins: 3, sizes: true, schedules: 300, executions: 100 };
-const QUICK: Effort =
-    Effort { plain: 20, seeds: 3, twins: 1, sizes: false, schedules: 100, executions: 20 };
+const FULL: Effort = Effort {
+    plain: 100,
+    seeds: 20,
+    twins: 2,
+    sizes: true,
+    schedules: 300,
+    executions: 100,
+    time: Duration::from_secs(6),
+};
+const QUICK: Effort = Effort {
+    plain: 20,
+    seeds: 3,
+    twins: 1,
+    sizes: false,
+    schedules: 100,
+    executions: 20,
+    time: Duration::from_secs(4),
+};
+/// Of each seed of a correct program.
+const TWIN_SCHEDULES: u64 = 60;
 
 /// Where everything is.
 struct Workshop {
@@ -57,13 +86,28 @@ struct Program {
 
 pub(crate) fn run(args: &[&str]) -> ExitCode {
     let quick = args.contains(&"--quick");
-    let names: Vec<&str> = args.iter().copied().filter(|a| !a.starts_with("--")).collect();
+    let mut names: Vec<&str> = args.iter().copied().filter(|a| !a.starts_with("--")).collect();
     let mut effort = if quick { QUICK } else { FULL };
     let value = |option| args.iter().find_map(|a: &&str| a.strip_prefix(option));
+    let twins = names.first() == Some(&"twins");
+    if twins {
+        names.remove(0);
+        effort.seeds = if quick { 3 } else { 100 };
+        (effort.schedules, effort.sizes) = (TWIN_SCHEDULES, false);
+    }
     effort.seeds = value("--seeds=").and_then(|n| n.parse().ok()).unwrap_or(effort.seeds);
-    let sizes = value("--sizes=").map(|list| list.split(',').collect::<Vec<_>>());
-    let only = args.contains(&"--schedules");
-    match measure(effort, (&names, sizes.as_deref()), only) {
+    if let Some(seconds) = value("--time=").and_then(|n| n.parse().ok()) {
+        effort.time = Duration::from_secs(seconds);
+    }
+    let list = |option| value(option).map(|list| list.split(',').collect::<Vec<_>>());
+    let (sizes, columns) = (list("--sizes="), list("--columns="));
+    let only = args.contains(&"--schedules") || columns.is_some();
+    let columns = columns.unwrap_or(schedules::COLUMNS.to_vec());
+    let outcome = match twins {
+        true => measure_twins(effort, &names),
+        false => measure(effort, (&names, sizes.as_deref()), &columns, only),
+    };
+    match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
@@ -73,11 +117,18 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
     }
 }
 
-fn measure(effort: Effort, (names, sizes): (&[&str], Option<&[&str]>), only: bool) -> Result<bool> {
+fn measure(
+    effort: Effort,
+    (names, sizes): (&[&str], Option<&[&str]>),
+    columns: &[&str],
+    only: bool,
+) -> Result<bool> {
     let workshop = Workshop::new()?;
-    let all: Vec<Program> =
-        programs(names)?.into_iter().flat_map(|p| p.in_sizes(sizes, effort.sizes)).collect();
-    let honest = schedules::measure(&workshop, &all, effort)?;
+    let all: Vec<Program> = programs(&folder(), names)?
+        .into_iter()
+        .flat_map(|p| p.in_sizes(sizes, effort.sizes))
+        .collect();
+    let honest = schedules::measure(&workshop, &all, columns, effort)?;
     if !only {
         variants::measure(&workshop, effort)?;
         speed::measure(&workshop, effort)?;
@@ -86,12 +137,26 @@ fn measure(effort: Effort, (names, sizes): (&[&str], Option<&[&str]>), only: boo
     Ok(honest)
 }
 
+fn measure_twins(effort: Effort, names: &[&str]) -> Result<bool> {
+    let workshop = Workshop::new()?;
+    let fixed = programs(&folder(), names).unwrap_or_default();
+    let fixed = fixed.into_iter().flat_map(|p| p.in_sizes(None, false)).map(|p| (p, true));
+    let correct = programs(&folder().join("correct"), names).unwrap_or_default();
+    let all: Vec<(Program, bool)> = correct.into_iter().map(|p| (p, false)).chain(fixed).collect();
+    if all.is_empty() {
+        return Err("no program has that name".into());
+    }
+    let honest = twins::measure(&workshop, &all, effort)?;
+    let _ = std::fs::remove_dir_all(&workshop.directory);
+    Ok(honest)
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs")
 }
 
-fn programs(names: &[&str]) -> Result<Vec<Program>> {
-    let entries = std::fs::read_dir(folder()).map_err(|e| format!("programs: {e}"))?;
+fn programs(folder: &Path, names: &[&str]) -> Result<Vec<Program>> {
+    let entries = std::fs::read_dir(folder).map_err(|e| format!("programs: {e}"))?;
     let mut list: Vec<Program> = entries
         .filter_map(|e| Some(e.ok()?.path()))
         .filter(|p| p.extension().is_some_and(|e| e == "c" || e == "cpp" || e == "rs"))
@@ -116,6 +181,64 @@ impl Workshop {
             std::env::temp_dir().join(format!("selvedge-confirm-{}", std::process::id()));
         std::fs::create_dir_all(directory.join(".selvedge")).map_err(|e| e.to_string())?;
         Ok(Workshop { directory, selvedge })
+    }
+
+    /// What `once` says of each seed, on all cores; fewer seeds if they take too long.
+    fn seeds<T: Send>(
+        &self,
+        effort: Effort,
+        once: impl Fn(&Path, u64) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let (next, begin) = (AtomicU64::new(0), Instant::now());
+        let results = Mutex::new(Vec::new());
+        let work = |worker: usize| {
+            let directory = self.directory.join(format!("worker-{worker}"));
+            while begin.elapsed() < effort.time {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= effort.seeds {
+                    break;
+                }
+                let result = once(&directory, seed);
+                results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+            }
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            (0..cores).for_each(|worker| drop(scope.spawn(move || work(worker))));
+        });
+        results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
+    }
+
+    /// What a command says of a program, in a store of its own: what one seed has learnt is no help to the next.
+    fn report(
+        &self,
+        (directory, args): (&Path, &[&str]),
+        (file, program): (&Path, &Program),
+        (seed, schedules): (u64, u64),
+    ) -> Result<Value> {
+        let store = directory.join(".selvedge");
+        let _ = std::fs::remove_dir_all(&store);
+        std::fs::create_dir_all(&store).map_err(|e| e.to_string())?;
+        let mut command = Command::new(&self.selvedge);
+        command.current_dir(directory).args(args).stdin(Stdio::null());
+        command.args(["--format", "json", "--fail-on", "never", "--jobs", "1", "--time", "20s"]);
+        command.args(["--seed", &seed.to_string(), "--schedules", &schedules.to_string()]);
+        command.arg("--").arg(file).args(&program.size);
+        let output = command.output().map_err(|e| e.to_string())?;
+        serde_json::from_slice(&output.stdout)
+            .map_err(|e| format!("{command:?}: {e}: {}", String::from_utf8_lossy(&output.stderr)))
+    }
+
+    /// What is confirmed in a program that has no bug.
+    fn confirmed(
+        &self,
+        directory: &Path,
+        program: (&Path, &Program),
+        (seed, schedules): (u64, u64),
+    ) -> Result<usize> {
+        let report = self.report((directory, &["test"]), program, (seed, schedules))?;
+        let confirmed = |f: &&Value| f["status"] == "confirmed" || f["status"] == "observed";
+        Ok(findings(&report).iter().filter(confirmed).count())
     }
 
     /// The program without anything of ours.
@@ -206,6 +329,10 @@ impl Program {
     fn language(&self) -> &str {
         self.source.extension().and_then(|e| e.to_str()).unwrap_or("c")
     }
+}
+
+fn findings(report: &Value) -> &[Value] {
+    report["findings"].as_array().map_or(&[], Vec::as_slice)
 }
 
 fn include() -> PathBuf {

@@ -3,67 +3,105 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use super::{Effort, Program, Result, Workshop, findings, median};
 
-use super::{Effort, Program, Result, Workshop, median};
-
-const STRATEGIES: [&str; 5] = ["random", "pct", "pos", "surw", "reads-from"];
+/// What is measured: `selvedge test`, and strategies of `selvedge explore`.
+pub(super) const COLUMNS: [&str; 6] = ["test", "random", "pct", "pos", "surw", "reads-from"];
 
 /// Kinds of findings that are failures of the program, whatever led to them.
 const FAILURES: [&str; 5] = ["assertion", "crash", "hang", "deadlock", "misuse"];
 
 /// Prints the table; whether every bug was confirmed, no twin was, and no plain run failed.
-pub(super) fn measure(workshop: &Workshop, programs: &[Program], effort: Effort) -> Result<bool> {
-    let Effort { plain, seeds, twins, schedules, .. } = effort;
+pub(super) fn measure(
+    workshop: &Workshop,
+    programs: &[Program],
+    columns: &[&str],
+    effort: Effort,
+) -> Result<bool> {
+    let Effort { plain, seeds, twins, schedules, time, .. } = effort;
     println!(
-        "Schedules until the bug is confirmed: median and mean over {seeds} seeds, and how many of them found it \
-         within {schedules}.\nplain: failures of {plain} runs without Selvedge. twin: findings confirmed in \
-         the fixed program.\n"
+        "Schedules until the bug is confirmed: median and mean over {seeds} seeds, and how many of them found it within \
+         {schedules}, if not all did;\nof how many, if not all were tried within {} s (test: three times that). plain: failures of {plain} runs \
+         without Selvedge. twin: findings confirmed in the fixed program.\n",
+        time.as_secs()
     );
-    let heads: String = STRATEGIES.iter().map(|s| format!(" {s:>16}")).collect();
-    println!("{:18} {:>6} {:>16}{heads} {:>6}", "program", "plain", "test", "twin");
+    let heads: String = columns.iter().map(|s| format!(" {s:>16}")).collect();
+    println!("{:18} {:>6}{heads} {:>6}", "program", "plain", "twin");
     let mut honest = true;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for program in programs {
         let failures = plain_failures(workshop, program, plain)?;
         let buggy = workshop.instrumented(program, false)?;
-        let mut cells =
-            vec![cell(seeds, |seed| test(workshop, (&buggy, program), seed, schedules))?];
-        for strategy in STRATEGIES {
-            let once = |seed| explore(workshop, (&buggy, program), strategy, seed, schedules);
-            cells.push(cell(seeds, once)?);
+        let mut cells = Vec::new();
+        for column in columns {
+            let once = |directory: &Path, seed| match *column {
+                "test" => test(workshop, directory, (&buggy, program), (seed, schedules)),
+                strategy => {
+                    explore((workshop, strategy), directory, (&buggy, program), (seed, schedules))
+                }
+            };
+            let times = if *column == "test" { 3 } else { 1 };
+            let effort = Effort { time: time * times, ..effort };
+            cells.push(Cell::of(workshop.seeds(effort, once)?));
         }
         let fixed = workshop.instrumented(program, true)?;
-        let twin = (0..twins.min(seeds))
-            .map(|seed| twin(workshop, (&fixed, program), seed, schedules))
-            .sum::<Result<usize>>()?;
+        let few = Effort { seeds: twins.min(seeds), ..effort };
+        let twin: usize = workshop
+            .seeds(few, |directory, seed| {
+                workshop.confirmed(directory, (&fixed, program), (seed, schedules))
+            })?
+            .into_iter()
+            .sum();
         honest &= failures == 0 && twin == 0 && cells[0].found > 0;
         let text: String =
             cells.iter().map(|c| format!(" {:>16}", c.text(seeds, schedules))).collect();
         println!("{:18} {failures:>6}{text} {twin:>6}", program.title());
         rows.push(cells);
     }
-    geometric_means(&rows, seeds);
-    worse_than_a_part(programs, &rows);
+    geometric_means(&rows);
+    if columns.first() == Some(&"test") {
+        found_by_all(programs, &rows);
+        if columns.len() > 1 {
+            worse_than_a_part(programs, &rows);
+        }
+    }
     println!(
-        "\n(the command: cargo xtask bench confirm [--quick] [--seeds=N] [--sizes=N,…] [PROGRAM…])\n"
+        "\n(the command: cargo xtask bench confirm [--quick] [--seeds=N] [--time=SECONDS] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…])\n"
     );
     Ok(honest)
 }
 
-/// Prints the geometric means of the medians, over the programs that every column found with every seed.
-fn geometric_means(rows: &[Vec<Cell>], seeds: u64) {
-    let common: Vec<&Vec<Cell>> =
-        rows.iter().filter(|row| row.iter().all(|c| c.found as u64 == seeds)).collect();
-    if common.is_empty() {
-        return;
-    }
-    let mean = |column: usize| {
-        let logs = common.iter().filter_map(|row| row[column].median).map(|m| (m as f64).ln());
-        (logs.sum::<f64>() / common.len() as f64).exp()
+/// Prints the geometric means of the medians, over the programs that every column found with every seed, and of the
+/// first column, over all that it found with every seed.
+fn geometric_means(rows: &[Vec<Cell>]) {
+    let mean = |rows: &[&Vec<Cell>], column: usize| {
+        let logs = rows.iter().filter_map(|row| row[column].median).map(|m| (m as f64).ln());
+        (logs.sum::<f64>() / rows.len() as f64).exp()
     };
-    let means: String = (0..=STRATEGIES.len()).map(|c| format!(" {:>16.1}", mean(c))).collect();
-    println!("geometric mean over {:<3}   {means}", common.len());
+    let common: Vec<&Vec<Cell>> =
+        rows.iter().filter(|row| row.iter().all(Cell::is_certain)).collect();
+    if let Some(first) = common.first() {
+        let means: String =
+            (0..first.len()).map(|c| format!(" {:>16.1}", mean(&common, c))).collect();
+        println!("geometric mean over {:<3}  {means}", common.len());
+    }
+    let certain: Vec<&Vec<Cell>> = rows.iter().filter(|row| row[0].is_certain()).collect();
+    if !certain.is_empty() {
+        println!("geometric mean over {:<3}   {:>16.1}", certain.len(), mean(&certain, 0));
+    }
+}
+
+/// Names the programs that `test` does not find with every seed.
+fn found_by_all(programs: &[Program], rows: &[Vec<Cell>]) {
+    let missed = programs.iter().zip(rows).filter(|(_, row)| !row[0].is_certain());
+    let missed: Vec<String> = missed
+        .map(|(p, row)| format!("{} ({} of {})", p.title(), row[0].found, row[0].tried))
+        .collect();
+    if missed.is_empty() {
+        println!("`test` finds every bug with every seed");
+    } else {
+        println!("not found with every seed: {}", missed.join(", "));
+    }
 }
 
 /// Names the programs on which `test` takes more than twice the schedules of the best strategy by itself.
@@ -90,27 +128,34 @@ struct Cell {
     /// Of the seeds that found it.
     mean: f64,
     found: usize,
+    tried: usize,
 }
 
 impl Cell {
+    /// Seeds that find nothing count as more than all others.
+    fn of(results: Vec<Option<u64>>) -> Cell {
+        let mut all: Vec<u64> = results.into_iter().map(|n| n.unwrap_or(u64::MAX)).collect();
+        let shown: Vec<u64> = all.iter().copied().filter(|&n| n < u64::MAX).collect();
+        let found = shown.len();
+        let mean = shown.iter().sum::<u64>() as f64 / found.max(1) as f64;
+        let median = median(&mut all).filter(|&n| n < u64::MAX);
+        Cell { median, mean, found, tried: all.len() }
+    }
+
+    fn is_certain(&self) -> bool {
+        self.found == self.tried && self.found > 0
+    }
+
     fn text(&self, seeds: u64, schedules: u64) -> String {
         let median = self.median.map_or(format!(">{schedules}"), |m| m.to_string());
         let mean = if self.found > 0 { format!(" {:.1}", self.mean) } else { String::new() };
-        let found =
-            if self.found as u64 == seeds { String::new() } else { format!(" ({})", self.found) };
+        let found = match self.tried as u64 == seeds {
+            true if self.found == self.tried => String::new(),
+            true => format!(" ({})", self.found),
+            false => format!(" ({}/{})", self.found, self.tried),
+        };
         format!("{median}{mean}{found}")
     }
-}
-
-/// Seeds that find nothing count as more than all others.
-fn cell(seeds: u64, once: impl Fn(u64) -> Result<Option<u64>>) -> Result<Cell> {
-    let mut all: Vec<u64> = Vec::new();
-    for seed in 0..seeds {
-        all.push(once(seed)?.unwrap_or(u64::MAX));
-    }
-    let shown: Vec<u64> = all.iter().copied().filter(|&n| n < u64::MAX).collect();
-    let (found, mean) = (shown.len(), shown.iter().sum::<u64>() as f64 / shown.len().max(1) as f64);
-    Ok(Cell { median: median(&mut all).filter(|&n| n < u64::MAX), mean, found })
 }
 
 fn plain_failures(workshop: &Workshop, program: &Program, runs: u32) -> Result<usize> {
@@ -130,39 +175,15 @@ fn plain_failures(workshop: &Workshop, program: &Program, runs: u32) -> Result<u
     Ok(failures)
 }
 
-fn report(
-    workshop: &Workshop,
-    args: &[&str],
-    seed: u64,
-    schedules: u64,
-    (file, program): (&Path, &Program),
-) -> Result<Value> {
-    let mut command = Command::new(&workshop.selvedge);
-    command.current_dir(&workshop.directory).args(args).stdin(Stdio::null());
-    command.args(["--format", "json", "--fail-on", "never"]);
-    command.args(["--seed", &seed.to_string(), "--schedules", &schedules.to_string()]);
-    // What one seed has learnt is no help to the next.
-    let _ = std::fs::remove_dir_all(workshop.directory.join(".selvedge"));
-    std::fs::create_dir(workshop.directory.join(".selvedge")).map_err(|e| e.to_string())?;
-    command.arg("--").arg(file).args(&program.size);
-    let output = command.output().map_err(|e| e.to_string())?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|e| format!("{command:?}: {e}: {}", String::from_utf8_lossy(&output.stderr)))
-}
-
-fn findings(report: &Value) -> &[Value] {
-    report["findings"].as_array().map_or(&[], Vec::as_slice)
-}
-
 /// Schedules until a finding is confirmed that does harm.
 fn test(
     workshop: &Workshop,
+    directory: &Path,
     program: (&Path, &Program),
-    seed: u64,
-    schedules: u64,
+    what: (u64, u64),
 ) -> Result<Option<u64>> {
-    let report = report(workshop, &["test"], seed, schedules, program)?;
-    let harms = |f: &&Value| {
+    let report = workshop.report((directory, &["test", "--until-failure"]), program, what)?;
+    let harms = |f: &&serde_json::Value| {
         let failure = FAILURES.iter().any(|kind| f["kind"] == *kind);
         f["status"] == "confirmed" && (f["verdict"] == "harmful" || failure)
     };
@@ -170,26 +191,13 @@ fn test(
 }
 
 fn explore(
-    workshop: &Workshop,
+    (workshop, strategy): (&Workshop, &str),
+    directory: &Path,
     program: (&Path, &Program),
-    strategy: &str,
-    seed: u64,
-    schedules: u64,
+    what: (u64, u64),
 ) -> Result<Option<u64>> {
     let args = ["explore", "--strategy", strategy, "--until-failure"];
-    let report = report(workshop, &args, seed, schedules, program)?;
+    let report = workshop.report((directory, &args), program, what)?;
     let confirmed = findings(&report).iter().filter(|f| f["status"] == "confirmed");
     Ok(confirmed.filter_map(|f| f["after"].as_u64()).min())
-}
-
-/// What is confirmed in a program that has no bug.
-fn twin(
-    workshop: &Workshop,
-    program: (&Path, &Program),
-    seed: u64,
-    schedules: u64,
-) -> Result<usize> {
-    let report = report(workshop, &["test"], seed, schedules, program)?;
-    let confirmed = |f: &&Value| f["status"] == "confirmed" || f["status"] == "observed";
-    Ok(findings(&report).iter().filter(confirmed).count())
 }

@@ -7,12 +7,31 @@ use std::time::Instant;
 use selvedge_explore::{Budget, RandomWalk};
 use selvedge_runtime::{Controlled, Libraries, Settings};
 
-use super::{Effort, Program, Result, Workshop, programs};
+use super::{Effort, Program, Result, Workshop, folder, programs};
 
 const PROGRAMS: [&str; 4] = ["counter", "bluetooth", "three_locks", "string_buffer"];
 
-/// A program with any number of threads, and these numbers.
-const FAMILY: &str = "two_stage";
+/// A program that does nothing but start threads, each of which locks once, and these numbers of them: what an
+/// execution costs, not what a program computes.
+const THREADS: &str = "\
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int count;
+static void *add(void *arg) {
+    pthread_mutex_lock(&lock);
+    count++;
+    pthread_mutex_unlock(&lock);
+    return arg;
+}
+int main(int argc, char **argv) {
+    pthread_t threads[128];
+    int n = argc > 1 ? atoi(argv[1]) : 3;
+    for (int i = 0; i < n; i++) pthread_create(&threads[i], NULL, add, NULL);
+    for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
+    return count == n ? 0 : 1;
+}
+";
 const SIZES: [&str; 3] = ["3", "20", "100"];
 
 /// Prints the table.
@@ -26,8 +45,14 @@ pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
         "program", "fork server", "exec each", "ratio", "plain", "over plain"
     );
     let libraries = Libraries::install(&workshop.directory).map_err(|e| e.to_string())?;
-    let family = programs(&[FAMILY])?.into_iter().flat_map(|p| p.in_sizes(Some(&SIZES), true));
-    for program in programs(&PROGRAMS)?.into_iter().chain(family) {
+    let source = workshop.directory.join("threads.c");
+    std::fs::write(&source, THREADS).map_err(|e| e.to_string())?;
+    let family = SIZES.map(|size| Program {
+        name: "threads".into(),
+        source: source.clone(),
+        size: Some(size.into()),
+    });
+    for program in programs(&folder(), &PROGRAMS)?.into_iter().chain(family) {
         let file = workshop.instrumented(&program, true)?;
         let rate = |fork: bool, schedules: u64| -> Result<f64> {
             let settings = Settings { fork, ..Settings::default() };

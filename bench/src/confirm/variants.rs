@@ -12,7 +12,7 @@ use selvedge_model::{Findings, Symbols, Target, Waiter};
 use selvedge_runtime::control::{NameTable, Scheme};
 use selvedge_runtime::{Controlled, Libraries, Settings};
 
-use super::{Effort, Result, Workshop, programs};
+use super::{Effort, Result, Workshop, folder, programs};
 
 const PROGRAMS: [&str; 4] = ["pool_deadlock", "three_locks", "two_tables", "way_through"];
 
@@ -67,7 +67,7 @@ pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
         "program", "variant", "cycles", "probability", "another", "thrashes", "time"
     );
     let libraries = Libraries::install(&workshop.directory).map_err(|e| e.to_string())?;
-    for program in programs(&PROGRAMS)? {
+    for program in programs(&folder(), &PROGRAMS)? {
         let file = workshop.instrumented(&program, false)?;
         let native = native(&workshop.plain(&program)?)?;
         let predicted = predict(&file, &libraries)?;

@@ -22,7 +22,8 @@
 //! Guarantee: every race and every deadlock that is reported has a [`Witness`], an order of events of this execution that a program
 //! which decides by what its reads see can show. Of each later access and each thread and kind of earlier ones,
 //! exactly those with a sync-preserving race are reported, with the earliest access that makes one, unless one
-//! byte has more than [`MAX_PAST`] accesses of a thread and kind; [`Analysis::bound`] says so. A program that decides
+//! byte has more than [`MAX_PAST`] accesses of a thread and kind, or the execution more than [`MAX_ACCESSES`] to remember;
+//! [`Analysis::bound`] says so. A program that decides
 //! by what is not in the trace, such as a lock that it could not get at once, may do something else.
 //!
 //! Cost: O(threads) per event, O(acquisitions) for each pair of threads that share a byte, and for each circle of locks.
@@ -41,11 +42,14 @@ use crate::common::held::{HeldLocks, LockSet};
 use crate::common::past::{self, Past};
 use crate::common::shadow::Shadow;
 use crate::common::witness::{Beginning, Witness, of};
-use crate::entry::{Entry, Needs};
+use crate::entry::{Entry, Needs, Purpose};
 use crate::{Analysis, Bound};
 
 /// How many accesses to a byte by one thread are remembered, reads and writes each.
 pub const MAX_PAST: usize = 1024;
+
+/// How many accesses are remembered altogether.
+pub const MAX_ACCESSES: u64 = 1 << 20;
 
 use deadlocks::Deadlocks;
 
@@ -175,6 +179,7 @@ pub struct Predictive {
     events: u64,
     witnesses: Vec<Witness>,
     deadlocks: Deadlocks,
+    remembered: u64,
     forgotten: u64,
 }
 
@@ -234,11 +239,12 @@ impl Analysis for Predictive {
     }
 
     fn bound(&self) -> Option<Bound> {
-        let accesses = (self.forgotten > 0).then_some(Bound {
-            what: "past accesses of one thread to one byte are remembered",
-            limit: MAX_PAST as u64,
-            exceeded: self.forgotten,
-        });
+        let (what, limit) = match self.remembered < MAX_ACCESSES {
+            true => ("past accesses of one thread to one byte are remembered", MAX_PAST as u64),
+            false => ("past accesses are remembered", MAX_ACCESSES),
+        };
+        let exceeded = self.forgotten;
+        let accesses = (exceeded > 0).then_some(Bound { what, limit, exceeded });
         accesses.or_else(|| self.deadlocks.bound())
     }
 }
@@ -327,7 +333,7 @@ impl Predictive {
             count,
             past: before,
         };
-        let Predictive { held, threads, memory, witnesses, forgotten, .. } = self;
+        let Predictive { held, threads, memory, witnesses, remembered, forgotten, .. } = self;
         let mut reported: Vec<SiteId> = Vec::new();
         memory.visit(access.range(), |bytes, variable| {
             for (earlier, before) in variable.races(&now, threads) {
@@ -342,7 +348,11 @@ impl Predictive {
                 }
                 past::report(NAME, bytes, [earlier, now.access], held, out);
             }
-            variable.remember(&now, forgotten);
+            if *remembered < MAX_ACCESSES && variable.remember(&now) {
+                *remembered += 1;
+            } else {
+                *forgotten += 1;
+            }
         });
         if write {
             self.writes(thread, access);
@@ -380,14 +390,16 @@ impl Variable {
         races
     }
 
-    fn remember(&mut self, now: &Remembered, forgotten: &mut u64) {
+    /// False if there are too many of its kind.
+    fn remember(&mut self, now: &Remembered) -> bool {
         let Past { thread, write, .. } = now.access;
         let is_same = |l: &&mut Line| (l.thread, l.write) == (thread, write);
         match self.lines.iter_mut().find(is_same) {
-            Some(line) if line.list.len() >= MAX_PAST => *forgotten += 1,
+            Some(line) if line.list.len() >= MAX_PAST => return false,
             Some(line) => line.list.push(now.clone()),
             None => self.lines.push(Line { thread, write, list: vec![now.clone()] }),
         }
+        true
     }
 }
 
@@ -395,6 +407,7 @@ impl Variable {
 pub const ENTRY: Entry = Entry {
     needs: Needs::Accesses,
     atomics: true,
+    default_in: &[Purpose::Test],
     ..Entry::of(
         NAME,
         "races and deadlocks that another order of the same events is known to show",

@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Output;
 
 use common::{Project, json, stderr, stdout};
@@ -145,6 +146,35 @@ fn nothing_of_a_fixed_twin_or_of_what_only_looks_like_a_race_is_confirmed() {
             assert_eq!(sure.count(), 0, "{source}: {document:#}");
         }
     }
+}
+
+#[test]
+fn a_write_behind_a_block_is_found_with_the_place_of_the_allocation_and_ends_the_test_if_wanted() {
+    let project = Project::new("test-overrun");
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    let source = programs.join("overrun.c").to_string_lossy().into_owned();
+    let include = format!("-I{}", programs.join("../crates/runtime/include").display());
+    let build = |fixed: &str| {
+        let args = ["cc", "-g", "-O1", "-pthread", fixed, &include, &source, "-o", "program"];
+        assert!(project.selvedge(&args).status.success());
+    };
+    build("-DBUGGY");
+    let document = test(&project, &["--until-failure", "--observe", "0"]);
+    let [finding] = &document["findings"].as_array().unwrap()[..] else { panic!("{document:#}") };
+    assert_eq!((&finding["kind"], &finding["status"]), (&"misuse".into(), &"confirmed".into()));
+    let places = finding["sites"].as_array().unwrap();
+    let roles: Vec<&str> = places.iter().filter_map(|p| p["role"].as_str()).collect();
+    assert_eq!(roles, ["allocate", "write"], "{document:#}");
+    let line = |at: usize| places[at]["line"].as_u64().unwrap() as usize - 1;
+    let text = std::fs::read_to_string(programs.join("overrun.c")).unwrap();
+    assert!(text.lines().nth(line(0)).unwrap().contains("calloc("), "{document:#}");
+    assert!(text.lines().nth(line(1)).unwrap().contains("slots[mine] ="), "{document:#}");
+    let executions = |document: &serde_json::Value| document["stats"]["traces"].as_u64().unwrap();
+    assert!(executions(&document) < 100, "{document:#}");
+    build("-DFIXED");
+    let document = test(&project, &["--until-failure", "--observe", "0"]);
+    assert_eq!(told(&document).into_iter().filter(|(_, s, _)| s == "confirmed").count(), 0);
+    assert!(executions(&document) > 250, "nothing stops it: {document:#}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use selvedge_explore::{Coverage, Divergence, Flip, learn};
-use selvedge_model::{FindingId, Schedule, Site, Status, Uncontrolled, Verdict};
+use selvedge_model::{FindingId, Schedule, Site, Status, Target, Uncontrolled, Verdict};
 use selvedge_specs::NoCallbacks;
 
 use crate::blocks::Blocks;
@@ -96,7 +96,7 @@ impl Attempted {
 pub struct Undirected<P> {
     /// The strategy, and what to search with it.
     pub search: Search<P>,
-    /// Stop at the first failure.
+    /// Stop at the first failure, or when a prediction is confirmed that does harm.
     pub until_failure: bool,
     /// Failures that are confirmed already, and need not be found again.
     pub known: Vec<FindingId>,
@@ -337,6 +337,8 @@ impl<F: Factory> Campaign<F> {
                             == Status::Confirmed
                         {
                             watch.know(prediction.id);
+                            watch.harmful |= attempted[index].verdict() == Some(Verdict::Harmful)
+                                || matches!(prediction.target, Target::Deadlock(_));
                         }
                         watch.look(self, host)
                     }
@@ -414,6 +416,8 @@ struct Watch<P> {
     known: Vec<FindingId>,
     /// Failures that the host knows.
     told: Vec<FindingId>,
+    /// A prediction was confirmed that does harm.
+    harmful: bool,
     /// No execution ends.
     hopeless: bool,
 }
@@ -425,6 +429,7 @@ impl<P: Points> Watch<P> {
             until_failure: undirected.until_failure,
             known: undirected.known.clone(),
             told: Vec::new(),
+            harmful: false,
             hopeless: false,
         }
     }
@@ -473,7 +478,8 @@ impl<P: Points> Watch<P> {
         let wrong = determinism.wrong.is_some() || linearity.wrong.is_some();
         self.hopeless = failures.executions() >= HOPELESS && failures.never_ends();
         host.progress(campaign.executions(), found.len() + violations + self.known.len());
-        let enough = self.until_failure && (!found.is_empty() || violations > 0) || wrong;
+        let failed = !found.is_empty() || violations > 0 || self.harmful;
+        let enough = self.until_failure && failed || wrong;
         if enough || self.hopeless { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -71,6 +71,7 @@ pub fn causes<X: Executor>(
             target: target.map(|&site| symbols.site(site)),
             names: None,
             points: violation.points.clone(),
+            lead: None,
         };
         for attempt in 0..ATTEMPTS {
             let trial = confirmer.attempt(executor, &prediction, number, attempt)?;

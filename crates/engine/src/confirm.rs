@@ -12,8 +12,10 @@
 //! only if the replay shows it again.
 
 use selvedge_explore::rng::derive;
-use selvedge_explore::{Abstraction, Directed, Divergence, Rng, Strategy, Trivial, Turned};
-use selvedge_model::{FindingId, Kind, Schedule, Site, Target};
+use selvedge_explore::{
+    Abstraction, Cue, Directed, Divergence, Led, Rng, Strategy, Trivial, Turned,
+};
+use selvedge_model::{FindingId, Kind, Schedule, Site, SiteId, Target};
 
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Execution, Executor, execute};
@@ -37,6 +39,17 @@ pub struct Prediction<N, P> {
     pub names: Option<N>,
     /// The accesses before which threads have to be stopped.
     pub points: P,
+    /// The order of steps that is known to lead to the target, if one is. The first attempt follows it.
+    pub lead: Option<Lead>,
+}
+
+/// Steps that lead to a target, in their order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lead {
+    /// The places of the steps, each once.
+    pub sites: Vec<Site>,
+    /// The steps; their places are numbers of `sites`.
+    pub cues: Vec<Cue<usize>>,
 }
 
 impl<N, P> Prediction<N, P> {
@@ -176,7 +189,8 @@ impl Confirmer {
         attempt: u64,
     ) -> Result<Trial, X::Error> {
         let seed = derive(derive(self.seed ^ 0x7e57, number), attempt);
-        let first = self.aim(executor, prediction, seed)?;
+        let lead = prediction.lead.as_ref().filter(|_| attempt == 0);
+        let first = self.aim(executor, prediction, lead, seed)?;
         let mut trial = Trial { runs: Vec::new(), replays: 0, attempt: Attempt::Missed };
         if !first.reached {
             trial.runs.push(first.run);
@@ -228,6 +242,7 @@ impl Confirmer {
         &self,
         executor: &mut X,
         prediction: &Prediction<X::Names, X::Points>,
+        lead: Option<&Lead>,
         seed: u64,
     ) -> Result<Aimed, X::Error> {
         let target = prediction.target.map(|site| executor.site(site));
@@ -236,8 +251,13 @@ impl Confirmer {
             Some(names) => (names as &dyn Abstraction, Box::new(executor.names_now()) as Box<_>),
             None => trivial,
         };
-        let mut directed = Directed::new(&target, then, now);
-        let execution = self.run(executor, prediction, &mut directed, seed)?;
+        let directed = Directed::new(&target, then, now);
+        let lead = lead.cloned().unwrap_or_default();
+        let sites: Vec<SiteId> = lead.sites.iter().map(|site| executor.site(site)).collect();
+        let cues = lead.cues.iter().map(|cue| cue.map(|&site| sites[site])).collect();
+        let mut led = Led::new(directed, cues, target.accesses().into_iter().copied().collect());
+        let execution = self.run(executor, prediction, &mut led, seed)?;
+        let directed = led.then;
         let first = directed.order().map(|[(thread, site), _]| {
             let symbols = executor.named(&execution);
             (symbols.thread(thread), symbols.site(site))
@@ -297,7 +317,7 @@ impl Confirmer {
     ) -> Result<(), X::Error> {
         for more in 0..=self.judged {
             if more > 0 && executor.is_usable() {
-                seen.push(self.aim(executor, prediction, derive(seed, more))?);
+                seen.push(self.aim(executor, prediction, None, derive(seed, more))?);
             }
             let Some(last) = seen.last_mut().filter(|a| a.reached && executor.is_usable()) else {
                 continue;

@@ -57,7 +57,7 @@ pub mod witness;
 pub use blocks::{Blocks, Contrast, Differing, Wrong};
 pub use campaign::{Attempted, Budget, Campaign, Host};
 pub use causes::{Cause, causes};
-pub use confirm::{Attempt, Confirmed, Confirmer, JUDGED, Order, Prediction, Trial};
+pub use confirm::{Attempt, Confirmed, Confirmer, JUDGED, Lead, Order, Prediction, Trial};
 pub use determinism::{Anomaly, Determinism, InMemory, Origin, States, Violation};
 pub use ending::{Ending, Key};
 pub use executor::{

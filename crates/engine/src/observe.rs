@@ -4,21 +4,21 @@
 //! accesses that may race by then are scheduling points, and [`ReadsFrom`] makes a read see another write than
 //! before. What the executions show counts like what all others show.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use selvedge_analyses::contention;
 use selvedge_analyses::pipeline::{Pipeline, Reached};
 use selvedge_analyses::registry::{Entry, Settings};
+use selvedge_analyses::{Witness, contention, predictive};
 use selvedge_explore::rng::derive;
-use selvedge_explore::{Flip, ReadsFrom, Replay, Rng, learn};
+use selvedge_explore::{Cue, Flip, ReadsFrom, Replay, Rng, learn};
 use selvedge_model::{
-    Finding, FindingId, Keep, Kind, Region, RegionKind, Role, Schedule, Site, Status, Subject,
-    Symbols, Target, merge,
+    Event, Finding, FindingId, Keep, Kind, Op, Region, RegionKind, Role, Schedule, Site, SiteId,
+    Status, Subject, Symbols, Target, merge,
 };
 
 use crate::blocks::Blocks;
-use crate::confirm::Prediction;
+use crate::confirm::{Lead, Prediction};
 use crate::ending::Ending;
 use crate::executor::{Ask, Execution, Executor, Noted, Points, execute};
 use crate::harm::Left;
@@ -26,6 +26,12 @@ use crate::run::Run;
 
 /// The largest number of orders of synchronization to try.
 const ORDERS: usize = 32;
+
+/// The largest number of threads of an execution in which witnesses are looked for: what that costs grows with the pairs
+/// of threads that share memory, and of many threads most are alike.
+const WITNESSED: usize = 24;
+/// The largest number of steps of a witness that are followed.
+const CUES: usize = 50_000;
 
 /// The results of observed executions.
 pub struct Observation<X: Executor> {
@@ -104,12 +110,14 @@ pub fn observe<X: Executor>(
         let rng = Rng::new(derive(seed ^ 0x0b5e, before.executions + number));
         let Some(execution) = execute(executor, strategy, rng, &ask)? else { break };
         pipeline.restart();
-        pipeline.start(analyses.iter().copied());
+        let is_small = threads(&execution.events) <= WITNESSED;
+        let fits = |entry: &&'static Entry| is_small || entry.name != predictive::ENTRY.name;
+        pipeline.start(analyses.iter().copied().filter(fits));
         if execution.blocks.ensures() {
             // What is ensured says whether an order of synchronization matters.
             pipeline.start([&contention::ENTRY]);
         }
-        observation.take(executor, &execution, &mut pipeline);
+        observation.take(executor, (&execution, &ask.points), &mut pipeline);
         let symbols = executor.named(&execution);
         let place = |flip: &Flip| flip.map(|&site| symbols.site(site));
         observation.flips = strategy.flips().iter().map(place).collect();
@@ -162,11 +170,15 @@ impl<X: Executor> Observation<X> {
         self.flips.iter().map(since).collect()
     }
 
-    fn take(&mut self, executor: &mut X, execution: &Execution, pipeline: &mut Pipeline) {
+    fn take(
+        &mut self,
+        executor: &mut X,
+        (execution, points): (&Execution, &X::Points),
+        pipeline: &mut Pipeline,
+    ) {
         self.events += execution.events.len() as u64;
         self.releases |= execution.releases_matter;
-        let threads = execution.events.iter().map(|e| e.thread.index() + 1).max().unwrap_or(0);
-        self.threads = self.threads.max(threads);
+        self.threads = self.threads.max(threads(&execution.events));
         pipeline.on_events(&execution.events);
         pipeline.finish();
         for bound in pipeline.bounds() {
@@ -196,6 +208,9 @@ impl<X: Executor> Observation<X> {
                 None => self.add(finding, &symbols, &names),
             }
         }
+        for witness in pipeline.witnesses() {
+            self.lead(witness, &execution.events, &symbols, points);
+        }
         if self.baseline.is_none() {
             let ending = Ending::of(executor, execution);
             let left = Left::new(ending, &execution.output, &execution.blocks);
@@ -220,9 +235,48 @@ impl<X: Executor> Observation<X> {
         let prediction = finding.target.as_ref().map(|target| {
             let target = target.map(|&site| symbols.site(site));
             let points = self.points_at(target.accesses());
-            Prediction { id, kind: finding.kind, target, names: Some(names.clone()), points }
+            let names = Some(names.clone());
+            Prediction { id, kind: finding.kind, target, names, points, lead: None }
         });
         self.seen.push(Seen { id, finding, symbols: Arc::clone(symbols), prediction });
+    }
+
+    /// Keeps the order of a witness with the prediction that it shows. `points` were scheduling points in its execution,
+    /// so they are needed to follow it.
+    fn lead(&mut self, witness: &Witness, events: &[Event], symbols: &Symbols, points: &X::Points) {
+        let sites: Vec<Site> = witness.sites.iter().map(|&site| symbols.site(site)).collect();
+        let shown = self.seen.iter().position(|seen| {
+            let prediction = seen.prediction.as_ref();
+            prediction.is_some_and(|p| p.lead.is_none() && is_at(&p.target, &sites))
+        });
+        let Some(shown) = shown else { return };
+        let racing: HashSet<Site> = self.race_sites().cloned().collect();
+        let mut known: HashMap<SiteId, (usize, bool)> = HashMap::new();
+        let mut lead = Lead::default();
+        for number in witness.order(events).0 {
+            let event = &events[number];
+            let (site, is_racing) = *known.entry(event.site).or_insert_with(|| {
+                let site = symbols.site(event.site);
+                let is_racing = racing.contains(&site);
+                lead.sites.push(site);
+                (lead.sites.len() - 1, is_racing)
+            });
+            let is_step = is_racing || !matches!(event.op, Op::Read(_) | Op::Write(_));
+            lead.cues.extend(Cue::of(event, site).filter(|_| is_step));
+        }
+        if lead.cues.len() <= CUES
+            && let Some(prediction) = &mut self.seen[shown].prediction
+        {
+            prediction.points.add(points);
+            prediction.lead = Some(lead);
+        }
+    }
+
+    /// The places of the accesses that may race.
+    fn race_sites(&self) -> impl Iterator<Item = &Site> {
+        let predictions = self.seen.iter().filter_map(|seen| seen.prediction.as_ref());
+        let races = predictions.filter(|p| matches!(p.target, Target::Race { .. }));
+        races.flat_map(|p| p.target.accesses())
     }
 
     /// What makes accesses at these places scheduling points.
@@ -245,6 +299,26 @@ impl<X: Executor> Observation<X> {
             }
         }
         points
+    }
+}
+
+/// How many threads there are.
+fn threads(events: &[Event]) -> usize {
+    events.iter().map(|e| e.thread.index() + 1).max().unwrap_or(0)
+}
+
+/// Whether a witness at these places shows the target.
+fn is_at(target: &Target<Site>, sites: &[Site]) -> bool {
+    match (target, sites) {
+        (Target::Race { first, second }, [a, b]) => {
+            (first, second) == (a, b) || (first, second) == (b, a)
+        }
+        (Target::Deadlock(cycle), _) if cycle.len() == sites.len() => {
+            let round = (0..sites.len()).map(|n| sites.iter().cycle().skip(n));
+            let wants = || cycle.iter().map(|waiter| &waiter.wants.site);
+            round.into_iter().any(|sites| wants().eq(sites.take(cycle.len())))
+        }
+        _ => false,
     }
 }
 

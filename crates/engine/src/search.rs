@@ -309,6 +309,7 @@ impl<P: Points> Shard<P> {
                 target: target.map(|&site| symbols.site(site)),
                 names: Some(names.clone()),
                 points: self.search.points.clone(),
+                lead: None,
             };
             predictions.push((finding.clone(), Arc::clone(&symbols), prediction));
         }

@@ -184,8 +184,13 @@ impl Visits {
         let fails = trial.runs.iter().any(|run| matches!(run.ending.key, Key::Failed(_)));
         self.earned |= fails || !matches!(trial.attempt, Attempt::Missed);
         if let Attempt::Confirmed(confirmed) = &trial.attempt {
-            // What is confirmed may still turn out to be harmful.
-            let more = if confirmed.harm <= Harm::Nothing { JUDGED } else { 0 };
+            let more = match confirmed.harm {
+                // Another bug may have hidden what it does.
+                Harm::Unknown => self.left,
+                // What is confirmed may still turn out to be harmful.
+                Harm::Nothing => JUDGED,
+                _ => 0,
+            };
             self.left = self.left.min(more);
         }
     }

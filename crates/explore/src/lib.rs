@@ -20,6 +20,7 @@
 //! | [`Replay`] | doing again what was recorded |
 //! | [`Prefix`] | doing the beginning again, and then something else |
 //! | [`RaceFuzzer`], [`DeadlockFuzzer`], [`AtomFuzzer`] | pausing threads until the target is reached |
+//! | [`Led`] | taking the steps of a witness in their order |
 //! | [`Serial`] | running atomic blocks one after the other, in a given order |
 //! | [`Alone`] | leaving a thread alone in an atomic block |
 //! | [`Turned`] | repeating an execution with two steps swapped |
@@ -59,6 +60,7 @@ pub use strategies::dfs::{self, Dfs};
 pub use strategies::directed::{Directed, Witness};
 pub use strategies::dpor::Dpor;
 pub use strategies::interrupt::Interrupt;
+pub use strategies::led::{Cue, Led};
 pub use strategies::meet::Meet;
 pub use strategies::mix::Mix;
 pub use strategies::pct::Pct;
@@ -178,6 +180,12 @@ pub trait Strategy {
         let _ = event;
     }
 
+    /// Whether executions in which another strategy chooses tell it something: then it is told of their beginning,
+    /// steps, events and end as of those in which it chooses.
+    fn learns(&self) -> bool {
+        false
+    }
+
     /// The execution that began last is over; threads that have not ended are blocked for ever.
     fn end(&mut self, pending: &[Pending]) {
         let _ = pending;
@@ -264,6 +272,9 @@ impl<W: Wraps> Strategy for W {
     }
     fn follows_steps(&self) -> bool {
         self.wrapped().follows_steps()
+    }
+    fn learns(&self) -> bool {
+        self.wrapped().learns()
     }
     fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
         self.wrapped_mut().step(thread, pending);

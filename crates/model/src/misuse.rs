@@ -40,6 +40,8 @@ pub enum Misuse {
     UsedFreed,
     /// Memory is freed once more.
     FreedTwice,
+    /// Memory behind the end of a block is written.
+    BeyondBlock,
     /// The handler of a signal changes `errno`.
     ChangedErrno(i32),
     /// The handler of a signal calls a function that is not async-signal-safe.
@@ -59,6 +61,13 @@ pub enum Misuse {
     FreedInEpoch,
 }
 
+impl Misuse {
+    /// Whether it is about a block of memory.
+    pub fn is_of_memory(&self) -> bool {
+        matches!(self, Misuse::UsedFreed | Misuse::FreedTwice | Misuse::BeyondBlock)
+    }
+}
+
 /// A thread's part in a misuse: what it does with what is misused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -74,6 +83,8 @@ pub enum Part {
     Close,
     /// Gets a descriptor.
     Open,
+    /// Allocates a block of memory.
+    Allocate,
     /// Starts a thread.
     Start,
     /// Installs a signal handler.

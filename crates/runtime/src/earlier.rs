@@ -68,6 +68,7 @@ fn fit(call: &Call, kind: AccessKind) -> Option<Fit> {
                     Some(Fit::Exact)
                 }
                 None if frees(name) && kind == AccessKind::Free => Some(Fit::Exact),
+                None if allocates(name) && kind == AccessKind::Allocate => Some(Fit::Exact),
                 None if uses(name) && matches!(kind, AccessKind::Use | AccessKind::Close) => {
                     Some(Fit::Exact)
                 }
@@ -98,7 +99,8 @@ fn announces_such(name: &str, kind: AccessKind) -> bool {
         | AccessKind::Start
         | AccessKind::Install
         | AccessKind::Handle
-        | AccessKind::Call => false,
+        | AccessKind::Call
+        | AccessKind::Allocate => false,
     }
 }
 
@@ -154,6 +156,12 @@ fn frees(name: &str) -> bool {
         || name.starts_with("_Zd")
 }
 
+fn allocates(name: &str) -> bool {
+    ["malloc", "calloc", "realloc", "reallocarray", "aligned_alloc", "valloc"].contains(&name)
+        || name.ends_with("memalign")
+        || name.starts_with("_Zn")
+}
+
 /// Whether a function uses or closes a descriptor.
 fn uses(name: &str) -> bool {
     ["accept", "bind", "close", "connect", "dup", "epoll", "listen", "pread", "pwrite", "timerfd"]
@@ -177,6 +185,8 @@ mod tests {
         assert_eq!(of("__isoc99_sscanf"), Some(Fit::Exact));
         assert_eq!(of("pthread_self"), None);
         assert_eq!(fit(&Call::Of("_ZdlPvm".into()), AccessKind::Free), Some(Fit::Exact));
+        assert_eq!(fit(&Call::Of("calloc".into()), AccessKind::Allocate), Some(Fit::Exact));
+        assert_eq!(fit(&Call::Of("_Znwm".into()), AccessKind::Allocate), Some(Fit::Exact));
         assert_eq!(
             fit(&Call::Of("__tsan_atomic32_load".into()), AccessKind::AtomicRead),
             Some(Fit::Exact)

@@ -19,6 +19,7 @@ pub(crate) fn read(kind: u32, detail: u32) -> Option<Misuse> {
         MisuseKind::UsedReused => Misuse::UsedReused(detail),
         MisuseKind::UsedFreed => Misuse::UsedFreed,
         MisuseKind::FreedTwice => Misuse::FreedTwice,
+        MisuseKind::BeyondBlock => Misuse::BeyondBlock,
         MisuseKind::ChangedErrno => Misuse::ChangedErrno(signal),
         MisuseKind::UnsafeCall => {
             let function = *wire::UNSAFE.get((detail >> 8) as usize)?;
@@ -41,7 +42,8 @@ fn object(detail: u32) -> Option<ObjectKind> {
 
 /// Whether the place of the other thread's part comes from shadow memory, which keeps only some bits of it.
 pub(crate) fn is_from_shadow(misuse: &Misuse) -> bool {
-    matches!(misuse, Misuse::ClosedInUse(_) | Misuse::UsedFreed | Misuse::FreedTwice)
+    use Misuse::{BeyondBlock, ClosedInUse, FreedTwice, UsedFreed};
+    matches!(misuse, ClosedInUse(_) | UsedFreed | FreedTwice | BeyondBlock)
 }
 
 /// What a side of a race or a part in a misuse is, in the words of findings.
@@ -63,5 +65,6 @@ pub(crate) fn role(kind: AccessKind) -> Role {
         AccessKind::Install => Role::Part(Part::Install),
         AccessKind::Handle => Role::Part(Part::Handle),
         AccessKind::Call => Role::Part(Part::Call),
+        AccessKind::Allocate => Role::Part(Part::Allocate),
     }
 }

@@ -428,26 +428,33 @@ fn threads_that_poll_do_not_starve_others() {
 }
 
 #[test]
-fn ten_correct_ways_to_poll_end_under_every_strategy() {
-    let built = build("pollers.c", false);
-    for way in 0..10 {
-        let arguments = [way.to_string()];
-        let mut program = Controlled::new(&built.program, arguments, libraries(), settings(true))
-            .expect("there is memory");
-        for entry in STRATEGIES {
-            let (mut strategy, mut budget) = ((entry.new)([None; 3]), Budget::new(way, 4));
+fn correct_programs_that_poll_end_under_every_strategy() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/correct");
+    let sources = std::fs::read_dir(folder).expect("it is part of the repository");
+    let mut sources: Vec<_> = sources.filter_map(|e| Some(e.ok()?.path())).collect();
+    sources.sort();
+    assert!(sources.len() >= 10);
+    for source in sources {
+        let built = Built::new(&source, common::Compiler::Gcc, false, &workspace("control"))
+            .expect("it compiles");
+        let mut program = control(&built, true);
+        for (entry, seed) in STRATEGIES.iter().zip(0..) {
+            let (mut strategy, mut budget) = ((entry.new)([None; 3]), Budget::new(seed, 4));
             while let Some(execution) = next(&mut program, &mut budget, &mut *strategy) {
-                assert_eq!(execution.outcome, Outcome::Exited(0), "way {way}, {}", entry.name);
+                let what = format!("{} {}", source.display(), entry.name);
+                assert_eq!(execution.outcome, Outcome::Exited(0), "{what}");
             }
         }
     }
 }
 
 #[test]
-fn memory_that_was_freed_is_kept_and_its_use_is_seen() {
-    for (source, misuse) in
-        [("closing.c", Misuse::UsedFreed), ("closed_twice.c", Misuse::FreedTwice)]
-    {
+fn memory_that_must_not_be_used_is_kept_and_its_use_is_seen() {
+    for (source, misuse) in [
+        ("closing.c", Misuse::UsedFreed),
+        ("closed_twice.c", Misuse::FreedTwice),
+        ("overrun.c", Misuse::BeyondBlock),
+    ] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(source);
         for fixed in [false, true] {
             let built = Built::new(&source, common::Compiler::Gcc, fixed, &workspace("control"))
@@ -471,6 +478,15 @@ fn memory_that_was_freed_is_kept_and_its_use_is_seen() {
             }
             assert_eq!(seen > 0, !fixed, "{}", source.display());
         }
+    }
+}
+
+#[test]
+fn every_byte_of_a_block_may_be_written() {
+    let mut program = control(&build("whole_blocks.c", false), true);
+    for seed in 0..3 {
+        let execution = run(&mut program, seed);
+        assert_eq!(execution.outcome, Outcome::Exited(0));
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use proptest::prelude::*;
 use selvedge_analyses::predictive::Predictive;
 use selvedge_analyses::{Analysis, Witness};
+use selvedge_model::wellformed::Checker;
 use selvedge_model::{Event, Findings, LockId, Mode, Op, ThreadId};
 
 use crate::program::{Execution, Shape, Sites, executions};
@@ -221,13 +222,17 @@ proptest! {
         for (witness, &(first, second)) in witnesses.iter().zip(&reported) {
             let (order, next) = witness.order(&events);
             prop_assert_eq!(next, vec![first, second]);
-            let mut state = State::default();
+            let (mut state, mut checker) = (State::default(), Checker::default());
             for number in order {
                 prop_assert!(definition.may(&state, number), "event {number} of a witness");
+                prop_assert_eq!(checker.check(&events[number]), Ok(()), "event {} of a witness", number);
                 state = definition.take(&state, number);
             }
             let after = definition.next(&state);
             prop_assert!(after.contains(&first) && after.contains(&second));
+            for side in [first, second] {
+                prop_assert_eq!(checker.check(&events[side]), Ok(()), "a side of the race");
+            }
         }
     }
 }
@@ -302,12 +307,14 @@ proptest! {
         let mut reported = BTreeSet::new();
         for witness in &analysis.witnesses()[races..] {
             let (order, next) = witness.order(&events);
-            let mut state = State::default();
+            let (mut state, mut checker) = (State::default(), Checker::default());
             for number in order {
                 prop_assert!(definition.may(&state, number), "event {number} of a witness");
+                prop_assert_eq!(checker.check(&events[number]), Ok(()), "event {} of a witness", number);
                 state = definition.take(&state, number);
             }
             let after = definition.next(&state);
+            prop_assert!(next.iter().all(|&n| checker.check(&events[n]).is_err()));
             prop_assert!(next.iter().all(|n| after.contains(n) && !definition.may(&state, *n)));
             reported.insert(next.into_iter().collect::<BTreeSet<usize>>());
         }

@@ -74,6 +74,9 @@ pub(crate) struct Test {
     /// Directed executions for each prediction
     #[arg(long, value_name = "N", default_value_t = selvedge_explore::directed::ATTEMPTS)]
     pub(crate) attempts: u64,
+    /// Stop when something that does harm is confirmed, instead of using up the budget
+    #[arg(long)]
+    pub(crate) until_failure: bool,
     /// Do not go on where earlier tests of the program stopped, and do not begin with what failed in them
     #[arg(long)]
     pub(crate) fresh: bool,

@@ -238,17 +238,18 @@ pub(crate) fn undirected(
 pub(crate) fn hunt(
     campaign: &mut Campaign<Native>,
     (aims, attempted): (Aims<NameTable, WatchList>, &mut Vec<Attempted>),
-    search: Search<WatchList>,
+    (search, until_failure): (Search<WatchList>, bool),
     watcher: &mut Watcher<'_>,
 ) -> Result<(), Failure> {
-    let undirected = |search| Undirected { search, until_failure: false, known: Vec::new() };
+    let undirected = |search| Undirected { search, until_failure, known: Vec::new() };
     if campaign.linearity.observed.is_none() {
         return finished(campaign.hunt(aims, attempted, undirected(search), watcher)).map(drop);
     }
     let (schedules, before) = (search.schedules, campaign.executions());
     finished(campaign.hunt(aims, attempted, undirected(interrupting(&search)), watcher))?;
     let left = schedules.saturating_sub(campaign.executions() - before);
-    if left > 0 && watcher.deadline.stopped().is_none() {
+    let is_over = until_failure && !campaign.linearity.violations.is_empty();
+    if left > 0 && !is_over && watcher.deadline.stopped().is_none() {
         let rest = Search { schedules: left, ..search };
         finished(campaign.explore(undirected(rest), watcher))?;
     }

@@ -144,6 +144,7 @@ fn about(misuse: &Misuse) -> About {
         | Misuse::UsedReused(_)
         | Misuse::UsedFreed
         | Misuse::FreedTwice
+        | Misuse::BeyondBlock
         | Misuse::NoEpoch
         | Misuse::BeyondWindow
         | Misuse::FreedInEpoch => About::Race,

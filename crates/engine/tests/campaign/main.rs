@@ -3,6 +3,7 @@
 
 #![allow(missing_docs)]
 
+mod led;
 mod margins;
 mod simulated;
 #[path = "../../../explore/tests/strategies/system.rs"]
@@ -63,7 +64,7 @@ fn campaign(program: &Program, seed: u64, jobs: usize) -> Told {
 /// The campaign on a program that ensures the value of a variable at its end.
 fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) -> Told {
     let factory = Arc::new(Programs(Arc::new(program.clone()), variable));
-    let budget = Budget { seed, schedules: 60, jobs, attempts: 5 };
+    let budget = Budget { seed, schedules: 160, jobs, attempts: 12 };
     let mut campaign = Campaign::new(Arc::clone(&factory), budget);
     let mut executor = campaign.executor().expect("a simulation");
     let analyses = registry::select(&["hybrid", "deadlocks", "reduction"]).expect("they exist");

@@ -190,9 +190,27 @@ fn deadlock(end: &system::Outcome, id: &impl Fn(SiteId) -> SiteId) -> Finding {
         Step::Do(Op::Acquire(lock, _)) => Some(lock),
         _ => None,
     };
+    let mut holders: HashMap<LockId, u32> = HashMap::new();
+    for event in &end.events {
+        match event.op {
+            Op::Acquire(lock, _) => drop(holders.insert(lock, event.thread.0)),
+            Op::Release(lock, _) => drop(holders.remove(&lock)),
+            _ => {}
+        }
+    }
+    // Who waits for whom; a thread is part of it if it waits for itself in the end.
+    let next = |t: u32| holders.get(&wants(end.pending[t as usize].step)?).copied();
+    let is_part = |t: u32| {
+        let mut at = next(t);
+        for _ in &end.pending {
+            at = at.filter(|&other| other != t).and_then(next).or(at.filter(|&other| other == t));
+        }
+        at == Some(t)
+    };
     let waits = (0..).zip(&end.pending).filter_map(|(t, p)| Some((t, p, wants(p.step)?)));
     let part: Vec<Blocked> = waits
-        .map(|(thread, pending, lock): (u32, _, LockId)| Blocked {
+        .filter(|(thread, ..)| is_part(*thread))
+        .map(|(thread, pending, lock)| Blocked {
             thread: ThreadId(thread),
             site: id(pending.site),
             wants: Role::Acquire(lock),

@@ -15,6 +15,9 @@
 //!   [`PATIENCE`] choices during which the set of paused threads stays the same and is not empty, one of
 //!   them is released at random, and counts as a thrash.
 //!
+//! Deviation: for races, in every second execution, drawn at random, the thread of highest random priority runs instead
+//! of any: it runs until it blocks or is paused, as PCT lets it. Many bugs need few switches, which a random walk seldom shows.
+//!
 //! Once the target is reached no thread is paused any more: what follows shows what the bug does.
 
 use selvedge_model::ThreadId;
@@ -47,6 +50,8 @@ pub struct Active {
     reached: bool,
     thrashes: u64,
     held_up: usize,
+    /// The priority of each thread; none if any thread runs.
+    priorities: Option<Vec<u64>>,
     /// The thread that was chosen and has not taken its step yet.
     chosen: Option<ThreadId>,
 }
@@ -62,6 +67,14 @@ impl Active {
         let mut paused = std::mem::take(&mut self.paused);
         paused.clear();
         *self = Active { rng, paused, probability: 1.0, ..Active::default() };
+        true
+    }
+
+    /// The same, and in every second execution threads have priorities.
+    pub fn begin_by_priority(&mut self, mut rng: Rng) -> bool {
+        let priorities = rng.chance(0.5).then(Vec::new);
+        self.begin(rng);
+        self.priorities = priorities;
         true
     }
 
@@ -112,7 +125,9 @@ impl Active {
     ) -> ThreadId {
         // A paused thread may have been released by having no choice; one that is blocked stays.
         if self.reached {
-            return choice.candidate(self.rng.below(choice.candidates()));
+            let all: Vec<ThreadId> =
+                (0..choice.candidates()).map(|i| choice.candidate(i)).collect();
+            return self.draw(&all);
         }
         if !self.paused.is_empty() {
             self.held_up += 1;
@@ -141,7 +156,7 @@ impl Active {
             if eager > 0 {
                 open.retain(|&t| !gives_way(t));
             }
-            let thread = open[self.rng.below(open.len())];
+            let thread = self.draw(&open);
             match check(thread, &self.paused, &mut self.rng) {
                 Verdict::Irrelevant => return thread,
                 Verdict::Reached(first) => {
@@ -159,6 +174,18 @@ impl Active {
                 }
             }
         }
+    }
+
+    /// One of several threads.
+    fn draw(&mut self, threads: &[ThreadId]) -> ThreadId {
+        let Active { priorities, rng, .. } = self;
+        let Some(priorities) = priorities else { return threads[rng.below(threads.len())] };
+        let last = threads.last().expect("there is a thread");
+        while priorities.len() <= last.index() {
+            priorities.push(rng.next_u64());
+        }
+        let highest = threads.iter().max_by_key(|t| priorities[t.index()]);
+        *highest.expect("there is a thread")
     }
 
     /// A thread takes a step. If it was the only one that could, it was not chosen: it is not paused any

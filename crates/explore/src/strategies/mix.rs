@@ -1,31 +1,38 @@
 //! Several strategies in turn: what one of them finds in a few executions may take another thousands.
 //!
-//! No strategy is the best on all of the bundled programs. [`ReadsFrom`] most often is, so every second turn is its
-//! own; a random walk rarely is, so its turn comes less often than that of the others. [`Pos`](crate::Pos) decides
-//! part of what [`ReadsFrom`] leaves open, and has no turn of its own.
+//! No strategy is the best on all of the bundled programs. [`ReadsFrom`] most often is, so every second execution has an
+//! abstract schedule; in the others only one of the strategies that decide the rest of it chooses. These take turns, those
+//! that seldom are the best less often.
+//!
+//! Every execution tells all of them what it shows: which writes reads have seen, and how many steps threads have taken.
 //!
 //! Guarantee: that of each strategy, for the executions in which it is its turn.
 //!
-//! Cost: that of the strategy whose turn it is.
+//! Cost: that of the strategy whose turn it is, and what [`ReadsFrom`] and [`Surw`] remember of an execution.
 
 use crate::entry::Entry;
-use crate::{Flip, Pct, RandomWalk, ReadsFrom, Rng, Share, Strategy, Surw, Wraps};
+use crate::{Flip, Pct, Pos, RandomWalk, ReadsFrom, Rng, Share, Strategy, Surw, Wraps};
 
 /// Strategies in turn.
 #[allow(missing_debug_implementations)]
 pub struct Mix {
-    reads_from: ReadsFrom,
-    others: [Box<dyn Strategy + Send>; 4],
-    /// Whose turn it is; none if it is that of `reads_from`.
-    other: Option<usize>,
+    search: ReadsFrom,
     /// Executions so far.
     begun: usize,
     /// With which turn it began; none if that is not drawn yet.
     turn: Option<usize>,
 }
 
-/// Whose turn it is among the others: random walk, PCT, SURW, uniform.
-const TURNS: [usize; 8] = [2, 0, 3, 2, 1, 2, 3, 1];
+const POS: usize = 0;
+const SURW: usize = 1;
+const PCT: usize = 2;
+const UNIFORM: usize = 3;
+const RANDOM: usize = 4;
+
+/// Who decides the rest where there is an abstract schedule.
+const AIMED: [usize; 4] = [POS, SURW, PCT, SURW];
+/// Who decides where there is none.
+const FREE: [usize; 8] = [SURW, PCT, POS, RANDOM, SURW, PCT, UNIFORM, PCT];
 
 impl Default for Mix {
     fn default() -> Mix {
@@ -36,39 +43,37 @@ impl Default for Mix {
 impl Mix {
     /// With pairs that [`ReadsFrom`] knows from other executions, of which it tries its share.
     pub fn knowing(flips: impl IntoIterator<Item = Flip>, share: Share) -> Mix {
-        let others: [Box<dyn Strategy + Send>; 4] = [
-            Box::new(RandomWalk::default()),
-            Box::new(Pct::default()),
-            Box::new(Surw::default()),
+        let search = ReadsFrom::over([
+            Box::<Pos>::default(),
+            Box::<Surw>::default(),
+            Box::<Pct>::default(),
             Box::new(Surw::uniform()),
-        ];
-        let reads_from = ReadsFrom::default().knowing(flips).sharing(share);
-        // Of searches side by side, every second one begins with another strategy.
+            Box::<RandomWalk>::default(),
+        ]);
+        let search = search.knowing(flips).sharing(share);
+        // Of searches side by side, every second one begins without an abstract schedule, each with another strategy.
         let turn = (share.of > 1).then_some(share.number);
-        Mix { reads_from, others, other: None, begun: 0, turn }
+        Mix { search, begun: 0, turn }
     }
 }
 
 impl Wraps for Mix {
     fn wrapped(&self) -> &dyn Strategy {
-        match self.other {
-            Some(other) => &*self.others[other],
-            None => &self.reads_from,
-        }
+        &self.search
     }
 
     fn wrapped_mut(&mut self) -> &mut dyn Strategy {
-        match self.other {
-            Some(other) => &mut *self.others[other],
-            None => &mut self.reads_from,
-        }
+        &mut self.search
     }
 
     fn on_begin(&mut self, rng: &mut Rng) {
-        let turn = *self.turn.get_or_insert_with(|| rng.below(2 * TURNS.len()));
+        let turn = *self.turn.get_or_insert_with(|| rng.below(2 * FREE.len()));
         let at = turn + self.begun;
         self.begun += 1;
-        self.other = (at % 2 == 1).then(|| TURNS[at / 2 % TURNS.len()]);
+        match at % 2 {
+            0 => self.search.plan(AIMED[at / 2 % AIMED.len()], true),
+            _ => self.search.plan(FREE[at / 2 % FREE.len()], false),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod dfs;
 pub mod directed;
 pub mod dpor;
 pub mod interrupt;
+pub mod led;
 pub mod meet;
 pub mod mix;
 pub mod pct;

@@ -183,7 +183,7 @@ impl Strategy for RaceFuzzer {
         (self.witnessed, self.witness_doubt, self.order) = (None, None, None);
         self.taken.clear();
         self.numbers.clear();
-        self.active.begin(rng)
+        self.active.begin_by_priority(rng)
     }
 
     fn number(&mut self, below: u32) -> u32 {

@@ -126,6 +126,8 @@ pub struct ReadsFrom {
     rest: Vec<Box<dyn Strategy + Send>>,
     /// The one that does in this execution.
     turn: usize,
+    /// Which one does in the next execution, and whether that has an abstract schedule; none if it is drawn.
+    planned: Option<(usize, bool)>,
     readings: Readings,
     flips: Vec<Flip>,
     /// The same as they were when they were last told.
@@ -158,6 +160,7 @@ impl ReadsFrom {
             rng: Rng::default(),
             rest: rest.into(),
             turn: 0,
+            planned: None,
             readings: Readings::default(),
             flips: Vec::new(),
             told: Vec::new(),
@@ -169,6 +172,19 @@ impl ReadsFrom {
             aims: Vec::new(),
             free: Vec::new(),
         }
+    }
+
+    /// The next execution leaves the rest to the strategy with this number, and has no abstract schedule unless it
+    /// `aims`.
+    pub(crate) fn plan(&mut self, rest: usize, aims: bool) {
+        self.planned = Some((rest, aims));
+    }
+
+    /// The strategies that are told of this execution.
+    fn listeners(&mut self) -> impl Iterator<Item = &mut Box<dyn Strategy + Send>> {
+        let turn = self.turn;
+        let rest = self.rest.iter_mut().enumerate();
+        rest.filter(move |(i, s)| (*i == turn || s.learns()) && s.follows_steps()).map(|(_, s)| s)
     }
 
     /// Knows these pairs from other executions.
@@ -317,13 +333,21 @@ impl ReadsFrom {
 
 impl Strategy for ReadsFrom {
     fn begin(&mut self, mut rng: Rng) -> bool {
-        self.turn = rng.below(self.rest.len());
-        if !self.rest[self.turn].begin(Rng::new(rng.next_u64())) {
+        let aims;
+        (self.turn, aims) =
+            self.planned.take().unwrap_or_else(|| (rng.below(self.rest.len()), true));
+        let seed = rng.next_u64();
+        if !self.rest[self.turn].begin(Rng::new(seed)) {
             return false;
+        }
+        let turn = self.turn;
+        for (_, other) in self.rest.iter_mut().enumerate().filter(|(i, s)| *i != turn && s.learns())
+        {
+            other.begin(Rng::new(seed));
         }
         self.rng = rng;
         self.readings.clear();
-        self.chosen = self.select();
+        self.chosen = if aims { self.select() } else { Vec::new() };
         self.aims.clear();
         for &at in &self.chosen {
             let Flip { read, write, began, times, ref mut tried, .. } = self.flips[at];
@@ -388,19 +412,13 @@ impl Strategy for ReadsFrom {
     }
 
     fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
-        let rest = &mut self.rest[self.turn];
-        if rest.follows_steps() {
-            rest.step(thread, pending);
-        }
+        self.listeners().for_each(|s| s.step(thread, pending));
         self.settle(&pending[thread.index()]);
         self.readings.step(thread, &pending[thread.index()]);
     }
 
     fn observe(&mut self, event: &Event) {
-        let rest = &mut self.rest[self.turn];
-        if rest.follows_steps() {
-            rest.observe(event);
-        }
+        self.listeners().for_each(|s| s.observe(event));
         self.readings.observe(event);
     }
 
@@ -423,7 +441,9 @@ impl Strategy for ReadsFrom {
     }
 
     fn end(&mut self, pending: &[Pending]) {
-        self.rest[self.turn].end(pending);
+        let turn = self.turn;
+        let ends = |(i, s): &(usize, &mut Box<dyn Strategy + Send>)| *i == turn || s.learns();
+        self.rest.iter_mut().enumerate().filter(ends).for_each(|(_, s)| s.end(pending));
         for open in self.readings.open() {
             self.add(open.pair, open.began);
         }

@@ -9,7 +9,7 @@
 //! that it has yet to start; a thread that comes to a selected event waits until it is the intended
 //! one. A thread that starts another one hands over the other's share of being intended.
 //!
-//! Deviations: the counts are those of the execution before, not of a profiling phase; what
+//! Deviations: the counts are those of the execution before, whichever strategy chose in it, not of a profiling phase; what
 //! is selected is the steps on one object, drawn anew for each execution from the objects that at least
 //! two threads used, or everything if there is none. If every enabled thread waits for an
 //! intended thread that is blocked or did less than it used to, the intended one is drawn among those
@@ -183,6 +183,10 @@ impl Strategy for Surw {
     }
 
     fn follows_steps(&self) -> bool {
+        true
+    }
+
+    fn learns(&self) -> bool {
         true
     }
 

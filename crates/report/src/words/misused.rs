@@ -49,6 +49,7 @@ pub(super) fn sentence(misuse: &Misuse, of: &Memory) -> String {
         }
         Misuse::UsedFreed => format!("`{name}` is used after it was freed"),
         Misuse::FreedTwice => format!("`{name}` is freed twice"),
+        Misuse::BeyondBlock => "memory behind the end of a heap block is written".to_owned(),
         Misuse::ChangedErrno(number) => {
             format!("the handler of {} changes errno", signal(*number))
         }
@@ -84,6 +85,7 @@ pub(super) fn role(part: Part) -> &'static str {
         Part::WaitFor => "wait-for",
         Part::Close => "close",
         Part::Open => "open",
+        Part::Allocate => "allocate",
         Part::Start => "start",
         Part::Install => "install",
         Part::Handle => "handle",
@@ -100,6 +102,7 @@ pub(super) fn verb(part: Part) -> &'static str {
         Part::WaitFor => "waits for it",
         Part::Close => "closes it",
         Part::Open => "gets the number again",
+        Part::Allocate => "allocates the block",
         Part::Start => "is started",
         Part::Install => "installs the handler",
         Part::Handle => "runs the handler",
@@ -125,6 +128,9 @@ pub(crate) fn why(misuse: &Misuse) -> Option<&'static str> {
         Misuse::UsedReused(_) => "the use goes to another file than the thread believes",
         Misuse::UsedFreed | Misuse::FreedTwice => {
             "the memory may belong to another block by then, or to the allocator"
+        }
+        Misuse::BeyondBlock => {
+            "the memory belongs to the allocator or to another block, whose contents are destroyed"
         }
         Misuse::ChangedErrno(_) => {
             "the code that the signal interrupted may be about to look at errno, and sees the handler's"
@@ -162,6 +168,9 @@ pub(crate) fn missing(misuse: &Misuse) -> &'static str {
         Misuse::UsedReused(_) => "forget the number where it is closed, and close it in one place",
         Misuse::UsedFreed | Misuse::FreedTwice => {
             "free the memory once, after its last use, and forget the pointer there"
+        }
+        Misuse::BeyondBlock => {
+            "compare the index with the size that was allocated, or allocate more"
         }
         Misuse::ChangedErrno(_) => {
             "save errno at the beginning of the handler and restore it at the end"

@@ -34,14 +34,14 @@ use crate::control;
 use crate::places;
 use crate::rings::held_back;
 use crate::shadow::{
-    self, ATOMIC, Cell, EPOCH, FREED, Granule, PC_SHIFT, granule, is_only_atomic, is_private,
-    is_racy, is_set,
+    self, ATOMIC, BEYOND, Cell, EPOCH, FREED, Granule, PC_SHIFT, granule, is_only_atomic,
+    is_private, is_racy, is_set,
 };
 use crate::thread::{Busy, Change, Thread};
 use crate::wire::AccessKind;
 pub use sweeps::sweep;
 
-use full::{Here, change, check_again, freed_twice, in_full, used_after_free};
+use full::{Here, change, check_again, freed_twice, in_full, used_wrongly};
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
 /// -1 for the slots that mark them.
@@ -386,16 +386,39 @@ pub fn free(t: &mut Thread, addr: usize, len: usize, heap: bool, pc: usize) -> b
     true
 }
 
-/// The memory that was freed under control lies between these two.
+/// Under control: memory from `from` on, up to `to`, is behind the end of a block that is allocated now. Writing it is
+/// misuse.
+pub fn ends(t: &mut Thread, from: usize, to: usize, pc: usize) {
+    FREED_FROM.fetch_min(from, Ordering::Relaxed);
+    FREED_TO.fetch_max(to, Ordering::Relaxed);
+    let cell = t.epoch | 0xff | ATOMIC | places::field(t, pc);
+    for at in (from..to).step_by(8) {
+        let g = granule(at);
+        g.write.store(cell, Ordering::Relaxed);
+        g.read.store(BEYOND, Ordering::Relaxed);
+    }
+}
+
+/// The program is told that a block ends at `end`: it may write all of it.
+pub fn ends_at(end: usize) {
+    let behind = |at: &usize| granule(*at).read.load(Ordering::Relaxed) == BEYOND;
+    let granules = (1..).map(|n| (end & !7) - 8 * n);
+    for at in granules.take_while(behind) {
+        granule(at).write.store(0, Ordering::Relaxed);
+        granule(at).read.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The memory that must not be used under control lies between these two.
 static FREED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 static FREED_TO: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks under control whether an access is to memory that was freed.
+/// Looks under control whether an access is to memory that was freed, or behind the end of a block.
 #[inline]
 pub fn used_controlled(t: &mut Thread, at: (usize, usize), part: AccessKind, pc: usize) {
     let (from, to) = (FREED_FROM.load(Ordering::Relaxed), FREED_TO.load(Ordering::Relaxed));
     if at.0 < to && at.0 >= from {
-        used_after_free(t, at, part, pc);
+        used_wrongly(t, at, part, pc);
     }
 }
 

@@ -12,7 +12,7 @@
 //!        owner(14) seq high  1023     seq low   bytes of all cells
 //! racy   a set, with slot 1021
 //! private a set, with slot 1020, the lowest bit telling that all cells are atomic
-//! freed  read word only: slot 1022; the write word says by whom
+//! freed  read word only: slot 1022; the write word says by whom. With bytes: behind the end of a block
 //! ```
 //!
 //! Where accesses to memory that is used with races are recorded, the write word of such a granule is
@@ -79,6 +79,9 @@ const OWNER: u64 = 0x3ff << SLOT_SHIFT;
 
 /// The read word of freed memory.
 pub const FREED: u64 = FREED_SLOT << SLOT_SHIFT;
+
+/// The read word of memory behind the end of a block. Only under control, where the race check does not run.
+pub const BEYOND: u64 = FREED | 0xff;
 
 /// One access, or several by one thread in one epoch.
 #[derive(Clone, Copy, PartialEq, Eq)]

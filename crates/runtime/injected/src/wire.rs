@@ -487,6 +487,7 @@ numbered! {
         Install = 14,
         Handle = 15,
         Call = 16,
+        Allocate = 17,
     }
 }
 
@@ -506,6 +507,7 @@ numbered! {
         ChangedErrno = 11,
         UnsafeCall = 12,
         NeverJoined = 13,
+        BeyondBlock = 14,
     }
 }
 

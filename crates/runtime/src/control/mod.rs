@@ -361,13 +361,13 @@ impl Controlled {
         crash::read(shm.as_ref()?, signal, symbols, modules, resolver.as_mut())
     }
 
-    /// What the last execution did to memory that was freed, if it did that.
+    /// What the last execution did to memory that it must not, if it did that.
     fn misused_memory(&mut self) -> Option<Finding> {
         let Controlled { shm, symbols, modules, resolver, .. } = self;
         let shm = shm.as_ref()?;
         let all = self.races_before_main as usize..shm.races();
         all.filter_map(|number| races::one(shm, modules, resolver.as_mut(), number))
-            .find(|race| matches!(race.misuse, Some(Misuse::UsedFreed | Misuse::FreedTwice)))
+            .find(|race| race.misuse.as_ref().is_some_and(Misuse::is_of_memory))
             .map(|race| race.finding(symbols, modules, resolver.as_mut()))
     }
 

@@ -56,6 +56,7 @@ impl Objects {
             | Misuse::UsedReused(_)
             | Misuse::UsedFreed
             | Misuse::FreedTwice
+            | Misuse::BeyondBlock
             | Misuse::ChangedErrno(_)
             | Misuse::UnsafeCall { .. }
             | Misuse::NeverJoined

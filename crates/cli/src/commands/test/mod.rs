@@ -116,7 +116,7 @@ fn test(
         repeat: false,
         ..explore::search(&campaign, points, observation.releases)
     };
-    let attempted = hunt(&mut campaign, aims, search, &mut watcher)?;
+    let attempted = hunt(&mut campaign, aims, (search, args.until_failure), &mut watcher)?;
     known.store(program, &campaign, (&predicted, &attempted), watcher.journal);
     let cases = settled(&native, &predicted, &attempted, deadline, watcher.journal)?;
     let confirmed = |(_, case): &(_, &Case)| case.status == Status::Confirmed;
@@ -147,7 +147,7 @@ fn test(
 fn hunt(
     campaign: &mut Campaign<Native>,
     aims: Aims<NameTable, WatchList>,
-    search: Search<WatchList>,
+    (search, until_failure): (Search<WatchList>, bool),
     watcher: &mut Watcher<'_>,
 ) -> Result<Vec<Attempted>, Failure> {
     let again = Search {
@@ -159,7 +159,7 @@ fn hunt(
     };
     let mut attempted = Vec::new();
     if search.schedules > 0 && watcher.deadline.stopped().is_none() {
-        explore::hunt(campaign, (aims, &mut attempted), search, watcher)?;
+        explore::hunt(campaign, (aims, &mut attempted), (search, until_failure), watcher)?;
     }
     if watcher.deadline.stopped().is_none() {
         unless_interrupted(campaign.check_repeats(&again).map_err(Failure::from))?;

@@ -94,7 +94,8 @@ fn adopt(
         (Some(known), None) => known.case.merge(case, Keep::First),
         (None, Some(target)) => {
             let points = observation.points_at(target.accesses());
-            let prediction = Prediction { id, kind: case.kind, target, names: None, points };
+            let prediction =
+                Prediction { id, kind: case.kind, target, names: None, points, lead: None };
             predicted.push(Predicted { case, prediction });
         }
         (None, None) => return Some(case),

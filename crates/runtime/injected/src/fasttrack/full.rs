@@ -6,7 +6,8 @@ use crate::places;
 use crate::report::{self, Earlier, Misused, Other};
 use crate::rings;
 use crate::shadow::{
-    self, ATOMIC, Cell, Cells, FREED, Granule, granule, is_cell, is_private, is_racy, is_set,
+    self, ATOMIC, BEYOND, Cell, Cells, FREED, Granule, granule, is_cell, is_private, is_racy,
+    is_set,
 };
 use crate::spmd;
 use crate::thread::{self, Busy, Change, Memo, Thread};
@@ -156,19 +157,25 @@ fn used_freed(t: &mut Thread, free: Cell, here: &Here) {
 }
 
 /// Under control the order of threads is known: an access to memory that is freed by then comes after the free,
-/// whether or not anything orders the two.
+/// whether or not anything orders the two. Memory behind the end of a block must not be written.
 #[cold]
-pub(super) fn used_after_free(
+pub(super) fn used_wrongly(
     t: &mut Thread,
     (addr, len): (usize, usize),
     part: AccessKind,
     pc: usize,
 ) {
-    let granules = (addr & !7..addr + len).step_by(8);
-    let Some(at) = granules.into_iter().find(|&at| super::is_freed(at)) else { return };
+    let writes = matches!(part, AccessKind::Write | AccessKind::AtomicWrite);
+    let wrong = |at: usize| match granule(at).read.load(Ordering::Relaxed) {
+        FREED => Some((at, MisuseKind::UsedFreed, AccessKind::Free)),
+        BEYOND if writes => Some((at, MisuseKind::BeyondBlock, AccessKind::Allocate)),
+        _ => None,
+    };
+    let mut granules = (addr & !7..addr + len).step_by(8);
+    let Some((at, kind, earlier)) = granules.find_map(wrong) else { return };
     let _busy = Busy::new(t);
-    let free = Cell(granule(at).write.load(Ordering::Relaxed));
-    freed(t, MisuseKind::UsedFreed, free, at.max(addr), part, pc);
+    let cell = Cell(granule(at).write.load(Ordering::Relaxed));
+    misused(t, (kind, earlier), cell, at.max(addr), part, pc);
 }
 
 /// The thread frees a block that was freed before.
@@ -185,11 +192,23 @@ pub(super) fn freed_twice(t: &mut Thread, addr: usize, pc: usize) {
 }
 
 fn freed(t: &mut Thread, kind: MisuseKind, free: Cell, addr: usize, part: AccessKind, pc: usize) {
+    misused(t, (kind, AccessKind::Free), free, addr, part, pc);
+}
+
+/// Memory is misused after what the shadow word `cell` says of an earlier free or allocation.
+fn misused(
+    t: &mut Thread,
+    (kind, earlier): (MisuseKind, AccessKind),
+    cell: Cell,
+    addr: usize,
+    part: AccessKind,
+    pc: usize,
+) {
     let other = Other {
-        thread: thread::owner(free.slot(), free.clock()),
-        kind: AccessKind::Free,
-        pc: places::of_byte(free, (addr & 7) as u32),
-        cell: free,
+        thread: thread::owner(cell.slot(), cell.clock()),
+        kind: earlier,
+        pc: places::of_byte(cell, (addr & 7) as u32),
+        cell,
     };
     report::misuse(t, &Misused { kind, detail: 0, addr, part }, Some(&other), pc);
 }

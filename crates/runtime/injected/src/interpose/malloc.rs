@@ -9,7 +9,9 @@
 //! thread may already have it.
 //!
 //! Under control freed blocks are kept for a while (`Quarantine`): until then every access to them is seen to be
-//! misuse, and freeing them once more does no damage.
+//! misuse, and freeing them once more does no damage. Blocks that are not large are longer than the program asked for,
+//! and to write the whole granules behind their end is misuse (`zoned`). Memory of which `malloc_usable_size` tells the
+//! program belongs to the block.
 
 #![allow(missing_docs, non_snake_case)] // The names are the C and C++ libraries'.
 
@@ -47,15 +49,37 @@ fn usable(block: usize) -> usize {
 }
 
 unsafe extern "C" fn do_usable_size(block: usize) -> usize {
-    if block == 0 { 0 } else { usable(block) }
+    if block == 0 {
+        return 0;
+    }
+    let len = usable(block);
+    if is_controlled() {
+        fasttrack::ends_at(block + len);
+    }
+    len
 }
 
-/// A block was allocated.
-fn allocated(block: usize, pc: usize) -> usize {
+/// Behind the end of a block under control.
+const ZONE: usize = 16;
+
+/// How many bytes to allocate if the program asks for `size`.
+fn zoned(size: usize) -> usize {
+    if size <= Quarantine::LARGEST && is_controlled() { size + ZONE } else { size }
+}
+
+/// A block was allocated, for which the program asked for `size` bytes and that has `len` of them.
+fn allocated(block: usize, (size, len): (usize, usize), pc: usize) -> usize {
     if block == 0 || !crate::init::is_up() {
         return block;
     }
-    appeared(block, usable(block), pc)
+    appeared(block, usable(block), pc);
+    if len > size
+        && instrumented(pc)
+        && let Some(t) = thread::me()
+    {
+        fasttrack::ends(t, (block + size).next_multiple_of(8), block + usable(block), pc);
+    }
+    block
 }
 
 /// A block of so many bytes was made, by whatever allocator.
@@ -152,13 +176,19 @@ pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) -> bool {
 }
 
 unsafe extern "C" fn do_malloc(size: usize, pc: usize) -> usize {
+    let len = zoned(size);
     // SAFETY: the program's own call.
-    allocated(unsafe { __libc_malloc(size) }, pc)
+    allocated(unsafe { __libc_malloc(len) }, (size, len), pc)
 }
 
 unsafe extern "C" fn do_calloc(count: usize, size: usize, pc: usize) -> usize {
+    let Some(all) = count.checked_mul(size) else {
+        // SAFETY: the program's own call, which fails.
+        return unsafe { __libc_calloc(count, size) };
+    };
+    let len = zoned(all);
     // SAFETY: the program's own call.
-    allocated(unsafe { __libc_calloc(count, size) }, pc)
+    allocated(unsafe { __libc_calloc(1, len) }, (all, len), pc)
 }
 
 unsafe extern "C" fn do_free(block: usize, pc: usize) {
@@ -191,17 +221,21 @@ unsafe fn move_block(block: usize, size: usize, pc: usize) -> usize {
 }
 
 unsafe extern "C" fn do_realloc(block: usize, size: usize, pc: usize) -> usize {
-    if block != 0 && size != 0 && is_controlled() {
+    if block == 0 {
+        // SAFETY: the program's own call.
+        return unsafe { do_malloc(size, pc) };
+    }
+    if size != 0 && is_controlled() {
         // SAFETY: the program's own call.
         return unsafe { move_block(block, size, pc) };
     }
     freeing(block, pc);
     // SAFETY: the program's own call.
     let new = unsafe { __libc_realloc(block, size) };
-    if new == 0 && size != 0 && block != 0 {
+    if new == 0 && size != 0 {
         shadow::forget(block, usable(block));
     }
-    allocated(new, pc)
+    allocated(new, (size, size), pc)
 }
 
 unsafe extern "C" fn do_reallocarray(block: usize, count: usize, size: usize, pc: usize) -> usize {
@@ -218,8 +252,9 @@ unsafe extern "C" fn do_reallocarray(block: usize, count: usize, size: usize, pc
 }
 
 unsafe extern "C" fn do_memalign(alignment: usize, size: usize, pc: usize) -> usize {
+    let len = zoned(size);
     // SAFETY: the program's own call.
-    allocated(unsafe { __libc_memalign(alignment, size) }, pc)
+    allocated(unsafe { __libc_memalign(alignment, len) }, (size, len), pc)
 }
 
 unsafe extern "C" fn do_posix_memalign(
@@ -233,13 +268,14 @@ unsafe extern "C" fn do_posix_memalign(
     if !alignment.is_multiple_of(8) || !alignment.is_power_of_two() {
         return INVALID;
     }
+    let len = zoned(size);
     // SAFETY: the program's own call.
-    let block = unsafe { __libc_memalign(alignment, size) };
+    let block = unsafe { __libc_memalign(alignment, len) };
     if block == 0 {
         return NO_MEMORY;
     }
     // SAFETY: the program's variable.
-    unsafe { place.write(allocated(block, pc)) };
+    unsafe { place.write(allocated(block, (size, len), pc)) };
     0
 }
 
