@@ -20,7 +20,7 @@ pub(crate) trait Mark: Copy + Default + PartialEq {
 }
 
 /// The history of some bytes.
-#[derive(Clone, Default, PartialEq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Accesses<M> {
     write: M,
     reads: Reads<M>,
@@ -28,7 +28,7 @@ pub(crate) struct Accesses<M> {
 }
 
 /// Plain reads since the last write that is ordered after them.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Reads<M> {
     /// The last one; all earlier ones are ordered before it.
     Last(M),
@@ -44,7 +44,7 @@ impl<M: Default> Default for Reads<M> {
 }
 
 /// The last access of each thread, by slot.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Marks<M>(Vec<M>);
 
 impl<M> Default for Marks<M> {
@@ -71,7 +71,7 @@ impl<M: Mark> Marks<M> {
     }
 }
 
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Atomics<M> {
     loads: Marks<M>,
     stores: Marks<M>,
@@ -123,16 +123,23 @@ impl<M: Mark> Accesses<M> {
         if self.write.epoch() == v.mark.epoch() {
             return None;
         }
-        let seen = self
-            .unordered_write(v.clock)
-            .or_else(|| self.unordered_read(v.clock))
-            .or_else(|| self.unordered_atomic_store(v.clock))
-            .or_else(|| self.unordered_atomic_load(v.clock));
+        let seen = self.unordered(v);
         self.write = v.mark;
         // What was read before is ordered before this write, or has just been found to race.
         self.reads = Reads::default();
         self.atomics = None;
         seen
+    }
+
+    /// An access that a write would race with, and what that did.
+    pub(crate) fn unordered(&self, v: Visit<'_, M>) -> Option<(M, Role)> {
+        if self.write.epoch() == v.mark.epoch() {
+            return None;
+        }
+        self.unordered_write(v.clock)
+            .or_else(|| self.unordered_read(v.clock))
+            .or_else(|| self.unordered_atomic_store(v.clock))
+            .or_else(|| self.unordered_atomic_load(v.clock))
     }
 
     /// Whether the last plain access has the same mark, and is no read if this one writes.
