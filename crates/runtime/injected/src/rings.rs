@@ -287,6 +287,9 @@ pub fn record_update(
         let mut b = len;
         let flags = mo | may_lock(matters);
         if flags & MAY_LOCK != 0 {
+            if thread.hold_back {
+                thread.owning.used(addr, step(wrote, mo));
+            }
             record_callers(thread);
             if wrote && mo != order::RELEASE {
                 thread.tick();
@@ -295,6 +298,15 @@ pub fn record_update(
         }
         let kind = if wrote { RecordKind::Update } else { RecordKind::Load };
         write(thread, true, kind, flags, pc, addr, b);
+    }
+}
+
+/// What a read-modify-write may do to a lock of Rust.
+fn step(wrote: bool, mo: u8) -> owners::Step {
+    match mo {
+        order::ACQUIRE | order::CONSUME if wrote => owners::Step::Acquired,
+        order::RELEASE if wrote => owners::Step::Released,
+        _ => owners::Step::Other,
     }
 }
 
