@@ -1,6 +1,6 @@
 //! Checks a specification of disciplines beside the other analyses of a command.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -122,7 +122,7 @@ impl Naming for ByTrace<'_> {
 pub(crate) struct NativeChecking {
     checking: Checking,
     names: Names,
-    known: HashMap<u64, Named>,
+    known: BTreeMap<u64, Named>,
 }
 
 impl NativeChecking {
@@ -131,7 +131,7 @@ impl NativeChecking {
         symbolizer: SharedSymbolizer,
         sources: &[PathBuf],
     ) -> NativeChecking {
-        NativeChecking { checking, names: Names::new(symbolizer, sources), known: HashMap::new() }
+        NativeChecking { checking, names: Names::new(symbolizer, sources), known: BTreeMap::new() }
     }
 
     pub(crate) fn on_event(&mut self, event: &Event, symbols: &Symbols) {
@@ -140,11 +140,12 @@ impl NativeChecking {
         let found = checking.checker.on_event(event, &mut naming);
         checking.take(found, symbols, &names::thread(event.thread));
         if let Op::Alloc(range) = event.op {
-            self.known.retain(|addr, _| !(range.start..range.end()).contains(addr));
-            self.names.heap.allocated(range, event.thread, event.site);
-        } else if let Op::Free(range) = event.op {
-            self.names.heap.freed(range);
+            let gone = self.known.range(range.start..range.end()).map(|(&addr, _)| addr);
+            for addr in gone.collect::<Vec<_>>() {
+                self.known.remove(&addr);
+            }
         }
+        self.names.on_event(event, symbols);
     }
 
     pub(crate) fn object(&mut self, object: Object, addr: u64, site: SiteId) {
@@ -164,7 +165,7 @@ impl NativeChecking {
 struct ByProgram<'a> {
     rules: &'a HashMap<String, usize>,
     names: &'a mut Names,
-    known: &'a mut HashMap<u64, Named>,
+    known: &'a mut BTreeMap<u64, Named>,
     symbols: &'a Symbols,
 }
 

@@ -125,13 +125,10 @@ impl Observe for Inferring<'_> {
         stats.threads = stats.threads.max(event.thread.index() + 1);
         self.hominy.on_event(event, &mut self.findings);
         // What was there is named while the block is still known.
-        if let Op::Alloc(range) = event.op {
+        if matches!(event.op, Op::Alloc(_) | Op::Free(_)) {
             self.take(symbols);
-            self.naming.names.heap.allocated(range, event.thread, event.site);
-        } else if let Op::Free(range) = event.op {
-            self.take(symbols);
-            self.naming.names.heap.freed(range);
         }
+        self.naming.names.on_event(event, symbols);
     }
 
     fn reached(&mut self, thread: ThreadId, moment: u64) {
@@ -143,9 +140,7 @@ impl Observe for Inferring<'_> {
     }
 
     fn object(&mut self, object: Object, addr: u64, site: SiteId) {
-        if self.naming.names.object(object, addr, site) {
-            self.naming.show_all();
-        }
+        self.naming.names.object(object, addr, site);
     }
 
     fn mapped(&mut self, modules: &Modules) {
