@@ -32,6 +32,8 @@
 mod cells;
 mod tables;
 
+use std::cell::RefCell;
+
 use selvedge_model::{
     Access, AtomicOp, Event, Findings, HeldBack, LockId, Op, Range, Role, SiteId, ThreadId,
 };
@@ -40,7 +42,7 @@ use selvedge_specs::discipline::{DeviceKind, Step};
 
 use crate::common::accesses::{Accesses, Visit};
 use crate::common::candidates::{CandidateSets, Candidates};
-use crate::common::devices::{Device, Devices, Point, Stamp};
+use crate::common::devices::{Device, Devices, Point, Stamp, end_of};
 use crate::common::held::{HeldLocks, LockSet};
 use crate::common::order::{Edges, Order};
 use crate::common::paths::{Edge, Log};
@@ -93,14 +95,6 @@ pub struct Seen {
     pub locks: Vec<LockId>,
 }
 
-/// One moment of a front end has fewer events than this.
-const EVENTS: u64 = 8;
-
-/// The clock and the stamp that accesses have between a moment and the next one.
-fn end_of(moment: u64) -> u64 {
-    moment * EVENTS + EVENTS - 1
-}
-
 /// The inference.
 #[derive(Debug)]
 pub struct Hominy {
@@ -150,7 +144,7 @@ enum Raw {
 }
 
 /// What is known of some bytes.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 struct Cell {
     accesses: Accesses<Mark>,
     /// The last write.
@@ -162,7 +156,7 @@ struct Cell {
 }
 
 /// An access that others may have to follow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Past {
     point: Point,
     /// Whether it came before the phase that goes on.
@@ -271,7 +265,10 @@ impl Hominy {
         let epoch = order.epoch_at(last.thread, end_of(last.moment));
         let point = Point { thread: last.thread, stamp: end_of(last.moment) };
         let how = (point, last.write, last.site);
-        memory.visit(last.bytes, |_, state| {
+        let cells = RefCell::new(cells);
+        let same = |one: &State, other: &State| cells.borrow().same(one, other);
+        memory.visit_by(last.bytes, same, |_, state| {
+            let cells = &mut **cells.borrow_mut();
             if state.count == 0 {
                 return;
             }
@@ -283,7 +280,7 @@ impl Hominy {
             let renewed = |mark: Mark| Mark { epoch, site: last.site.unwrap_or(mark.site), ..mark };
             cell.accesses.renew(epoch.slot(), last.write, renewed);
             cell.follow(last.write, point);
-            let made = cells.number(cell);
+            let made = cells.add(cell);
             lately_held_back.remember(state.cell, how, made);
             state.cell = made;
         });
@@ -306,7 +303,10 @@ impl Hominy {
         let mark = Mark { epoch: thread.epoch(), site: event.site, locks };
         let now = Now { thread: event.thread, write, mark };
         let how = (now, inference.devices.now());
-        memory.visit(access.range(), |bytes, state| {
+        let cells = RefCell::new(cells);
+        let same = |one: &State, other: &State| cells.borrow().same(one, other);
+        memory.visit_by(access.range(), same, |bytes, state| {
+            let cells = &mut **cells.borrow_mut();
             let seen = state.count > 0 && cells.get(state.cell).accesses.repeats(&mark, write);
             state.count = state.count.saturating_add(1);
             if seen {
@@ -325,7 +325,7 @@ impl Hominy {
                 races.push(Race { bytes, earlier, earlier_role });
             }
             inference.take(&mut cell, now, held);
-            let made = cells.number(cell);
+            let made = cells.add(cell);
             // A race is told of all memory that has it.
             if race.is_none() {
                 lately.remember(state.cell, how, made);
@@ -342,13 +342,16 @@ impl Hominy {
         let mark = Mark { epoch: thread.epoch(), site: event.site, locks };
         let visit = Visit { mark, clock: thread.clock() };
         let check = if op.writes() { Accesses::on_atomic_store } else { Accesses::on_atomic_load };
-        memory.visit(access.range(), |bytes, state| {
+        let cells = RefCell::new(cells);
+        let same = |one: &State, other: &State| cells.borrow().same(one, other);
+        memory.visit_by(access.range(), same, |bytes, state| {
+            let cells = &mut **cells.borrow_mut();
             let mut cell = cells.get(state.cell).clone();
             if let Some((earlier, earlier_role)) = check(&mut cell.accesses, visit) {
                 cell.story = inference.raced(cell.story, [earlier.site, event.site]);
                 races.push(Race { bytes, earlier, earlier_role });
             }
-            state.cell = cells.number(cell);
+            state.cell = cells.add(cell);
         });
     }
 

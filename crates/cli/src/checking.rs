@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_analyses::devices::Device;
 use selvedge_analyses::discipline::{self, Checker, Naming, Violation};
-use selvedge_model::{Event, Op, Range, SiteId, Symbols};
+use selvedge_model::{Event, HeldBack, Op, Range, SiteId, Symbols};
 use selvedge_report::{Case, Lacks, Memory, Note, Subject};
 use selvedge_runtime::{Modules, Object};
 use selvedge_specs::discipline::satisfy::Missing;
@@ -131,6 +131,8 @@ impl NativeChecking {
         symbolizer: SharedSymbolizer,
         sources: &[PathBuf],
     ) -> NativeChecking {
+        let checker = checking.checker.of_first_accesses();
+        let checking = Checking { checker, ..checking };
         NativeChecking { checking, names: Names::new(symbolizer, sources), known: BTreeMap::new() }
     }
 
@@ -146,6 +148,18 @@ impl NativeChecking {
             }
         }
         self.names.on_event(event, symbols);
+    }
+
+    /// Events go up to a moment of the program's.
+    pub(crate) fn reached(&mut self, moment: u64) {
+        self.checking.checker.reached(moment);
+    }
+
+    /// Accesses were held back in the program.
+    pub(crate) fn held_back(&mut self, last: &HeldBack, symbols: &Symbols) {
+        let NativeChecking { checking, names, known } = self;
+        let mut naming = ByProgram { rules: &checking.rules, names, known, symbols };
+        checking.checker.held_back(last, &mut naming);
     }
 
     pub(crate) fn object(&mut self, object: Object, addr: u64, site: SiteId) {

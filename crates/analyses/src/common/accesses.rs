@@ -20,7 +20,7 @@ pub(crate) trait Mark: Copy + Default + PartialEq {
 }
 
 /// The history of some bytes.
-#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Accesses<M> {
     write: M,
     reads: Reads<M>,
@@ -28,7 +28,7 @@ pub(crate) struct Accesses<M> {
 }
 
 /// Plain reads since the last write that is ordered after them.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Reads<M> {
     /// The last one; all earlier ones are ordered before it.
     Last(M),
@@ -44,7 +44,7 @@ impl<M: Default> Default for Reads<M> {
 }
 
 /// The last access of each thread, by slot.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Marks<M>(Vec<M>);
 
 impl<M> Default for Marks<M> {
@@ -71,7 +71,7 @@ impl<M: Mark> Marks<M> {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Atomics<M> {
     loads: Marks<M>,
     stores: Marks<M>,

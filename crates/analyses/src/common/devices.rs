@@ -36,6 +36,14 @@ pub enum Device {
 /// grows with them ([`Devices::reached`]).
 pub type Stamp = u64;
 
+/// One moment of a front end has fewer events than this.
+const EVENTS: u64 = 8;
+
+/// The stamp that accesses have between a moment of a front end and the next one.
+pub(crate) fn end_of(moment: u64) -> Stamp {
+    moment * EVENTS + EVENTS - 1
+}
+
 /// A point in the life of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Point {

@@ -1,16 +1,16 @@
-//! What is known of memory, each thing once: memory that was accessed alike shares a cell.
+//! What is known of memory: memory that was accessed alike shares a cell.
 //!
 //! A program that fills an array, or makes a thousand objects in one loop, does the same to all of them. So memory has
-//! numbers of cells, equal cells have one number, and what an access makes of a cell is remembered for the other
-//! memory that is accessed in the same way before threads synchronize again.
+//! numbers of cells, and what an access makes of a cell is remembered for the other memory that is accessed in
+//! the same way before threads synchronize again.
 //!
-//! Cost: a look-up in a small table for memory that was accessed like other memory, hashing a cell otherwise. Cells
+//! Cost: a look-up in a small table for memory that was accessed like other memory, a new cell otherwise. Cells
 //! that no memory has any more are collected when they are as many as the others, which costs a walk through all
 //! memory: so it is spread over as many accesses.
 
 use std::hash::{BuildHasher, Hash};
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
 use super::Cell;
 use crate::common::shadow::Shadow;
@@ -26,6 +26,8 @@ pub(super) struct State {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct CellId(u32);
 
+/// So many cells for each page of memory are made before those that are not in use are looked for.
+const PER_PAGE: usize = 8;
 /// At least so many cells are made before those that are not in use are looked for.
 const COLLECT: usize = 1 << 14;
 
@@ -35,17 +37,13 @@ pub(super) struct Cells {
     // invariant: the first one is the default.
     all: Vec<Cell>,
     free: Vec<u32>,
-    /// By what they hash to. Of two different ones with one hash, one is not found again, and shared no more.
-    numbers: FxHashMap<u64, u32>,
     /// How many there may be before those that are not in use are looked for.
     limit: usize,
 }
 
 impl Default for Cells {
     fn default() -> Cells {
-        let first = Cell::default();
-        let numbers = FxHashMap::from_iter([(FxBuildHasher.hash_one(&first), 0)]);
-        Cells { all: vec![first], free: Vec::new(), numbers, limit: COLLECT }
+        Cells { all: vec![Cell::default()], free: Vec::new(), limit: COLLECT }
     }
 }
 
@@ -54,39 +52,35 @@ impl Cells {
         &self.all[id.0 as usize]
     }
 
-    pub(super) fn number(&mut self, cell: Cell) -> CellId {
-        let hash = FxBuildHasher.hash_one(&cell);
-        if let Some(&known) = self.numbers.get(&hash)
-            && self.all[known as usize] == cell
-        {
-            return CellId(known);
-        }
-        let number = match self.free.pop() {
+    /// Whether all is the same that is known of some memory and of other memory.
+    pub(super) fn same(&self, one: &State, other: &State) -> bool {
+        one == other || one.count == other.count && self.get(one.cell) == self.get(other.cell)
+    }
+
+    pub(super) fn add(&mut self, cell: Cell) -> CellId {
+        match self.free.pop() {
             Some(number) => {
                 self.all[number as usize] = cell;
-                number
+                CellId(number)
             }
             None => {
                 self.all.push(cell);
-                self.all.len() as u32 - 1
+                CellId(self.all.len() as u32 - 1)
             }
-        };
-        self.numbers.insert(hash, number);
-        CellId(number)
+        }
     }
 
     /// Forgets the cells that no memory has any more, if there may be many, and says whether it did.
     pub(super) fn collect(&mut self, memory: &mut Shadow<State>) -> bool {
         let used = self.all.len() - self.free.len();
         // Memory that is walked through is paid for by the cells that were made.
-        if used < self.limit.max(memory.pages() * 16) {
+        if used < self.limit.max(memory.pages() * PER_PAGE) {
             return false;
         }
         let mut in_use = vec![false; self.all.len()];
         in_use[0] = true;
         memory.each(|state| in_use[state.cell.0 as usize] = true);
         self.free.clear();
-        self.numbers.retain(|_, number| in_use[*number as usize]);
         for (number, cell) in self.all.iter_mut().enumerate().filter(|(i, _)| !in_use[*i]) {
             *cell = Cell::default();
             self.free.push(number as u32);
@@ -148,21 +142,20 @@ mod tests {
     }
 
     #[test]
-    fn equal_cells_have_one_number_and_what_memory_has_is_kept() {
+    fn what_memory_has_is_kept() {
         let (mut cells, mut memory) = (Cells::default(), Shadow::default());
-        let kept = cells.number(cell(1));
-        assert_eq!(cells.number(cell(1)), kept);
+        let kept = cells.add(cell(1));
         memory.visit(Range { start: 64, len: 8 }, |_, state: &mut State| {
             *state = State { cell: kept, count: 1 };
         });
         assert!(!cells.collect(&mut memory));
-        (2..=COLLECT).for_each(|story| _ = cells.number(cell(story)));
+        (2..=COLLECT).for_each(|story| _ = cells.add(cell(story)));
         assert!(cells.collect(&mut memory));
         assert_eq!(cells.get(kept), &cell(1));
-        assert_eq!(cells.number(cell(1)), kept);
         let before = cells.all.len();
-        let other = cells.number(cell(2));
+        let other = cells.add(cell(2));
         assert_ne!(other, kept);
         assert_eq!(cells.all.len(), before, "a number is used again");
+        assert!(!cells.collect(&mut memory));
     }
 }

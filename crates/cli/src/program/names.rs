@@ -357,16 +357,14 @@ impl Names {
         if let Some(member) = self.member(Wanted { within, len: 0, places, lock: true }, symbols) {
             return format!("{}.{}", member.of, member.path);
         }
-        if let Some(&holder) = self.holders.get(&block.range.start) {
-            if let Some(name) = self.held_in(holder, of) {
-                return name;
-            }
-        }
-        match self.allocated(block, symbols) {
-            Some(Assigned { name, element }) if element || is_one_of_many(device, addr, block) => {
-                format!("{name}[]")
-            }
-            Some(Assigned { name, .. }) => name,
+        let holder = self.holders.get(&block.range.start).copied();
+        let name = holder.and_then(|holder| self.held_in(holder, of)).or_else(|| {
+            let Assigned { name, element } = self.allocated(block, symbols)?;
+            Some(if element { format!("{name}[]") } else { name })
+        });
+        match name {
+            Some(name) if is_one_of_many(device, addr, block) => format!("{name}[]"),
+            Some(name) => name,
             None => fallback(),
         }
     }

@@ -365,7 +365,7 @@ fn write(
     unsafe { ring.add(head as usize % RING).write_volatile(record) };
     lane.head.store(head + 1, Ordering::Release);
     thread.ring.head = head + 1;
-    if stamped && !matches!(kind, RecordKind::Read | RecordKind::Write) {
+    if stamped && kind.is_moment(thread.moment == 0) {
         thread.moment = stamp;
     }
 }

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -340,13 +340,23 @@ kinds! {
     /// What is part of the result: `b` bytes at `a` in [`Shared::values`].
     Focus = 41,
     /// Accesses that were held back: `a` address, `flags` the number of bytes and perhaps [`HELD_WRITE`], `b` the stamp
-    /// of the last record of their thread before the last of them that is no access. Instead of a program counter:
+    /// of the last [moment](RecordKind::is_moment) of their thread before the last of them. Instead of a program counter:
     /// the low [`SHADOW_PC_BITS`] of that of the last of them, 0 if it is not known, and above them the
     /// number of the thread. The access that makes this known is one of the next records.
     HeldBack = 42,
 }
 
 impl RecordKind {
+    /// Whether what a thread does after this, with a stamp, is told apart from what it did before: no access is, and an
+    /// allocation only if the thread has made no other record.
+    pub fn is_moment(self, first: bool) -> bool {
+        match self {
+            RecordKind::Read | RecordKind::Write => false,
+            RecordKind::Alloc | RecordKind::Free => first,
+            _ => true,
+        }
+    }
+
     /// Whether `a` is the address of an object that threads can wait for.
     pub fn has_object(self) -> bool {
         use RecordKind::*;

@@ -135,7 +135,7 @@ impl Observe for Inferring<'_> {
         self.hominy.reached(thread, moment);
     }
 
-    fn held_back(&mut self, last: &HeldBack) {
+    fn held_back(&mut self, last: &HeldBack, _: &Symbols) {
         self.hominy.held_back(last);
     }
 
