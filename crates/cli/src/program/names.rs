@@ -51,7 +51,7 @@ pub(crate) struct Names {
     /// Arrays whose elements have no members: where each ends, and its name.
     arrays: BTreeMap<u64, (u64, String)>,
     /// Whether there is no debug information.
-    pub(crate) lacks_types: bool,
+    lacks_types: bool,
     /// The structure that fills the block at an address.
     filling: Option<(u64, String)>,
     /// Members that were looked for before, of objects that are allocated and used in the same way many times.
@@ -465,6 +465,11 @@ impl Names {
             }
         }
         None
+    }
+
+    /// Whether the program has no debug information.
+    pub(crate) fn lacks_types(&mut self) -> bool {
+        self.members().is_none()
     }
 
     fn members(&mut self) -> Option<&Members> {

@@ -109,7 +109,7 @@ impl Inferring<'_> {
             naming.seen.report.add(case);
         }
         let remark = "warning: the program has no debug information, so variables are named as well as the symbol table can; build it with -g";
-        if naming.names.lacks_types && !naming.seen.remarks.iter().any(|r| r == remark) {
+        if naming.names.lacks_types() && !naming.seen.remarks.iter().any(|r| r == remark) {
             naming.seen.remarks.push(remark.to_owned());
         }
         let stats = &mut naming.seen.report.stats;
