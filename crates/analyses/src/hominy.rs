@@ -121,6 +121,8 @@ pub struct Inference {
     places: Places,
     stories: Numbers<Story>,
     cut: u64,
+    /// What an access must follow; kept for its memory.
+    from: Vec<Point>,
 }
 
 /// What is known of some bytes, as far as many may have it in common.
@@ -149,7 +151,9 @@ struct Cell {
     accesses: Accesses<Mark>,
     /// The last write.
     write: Option<Past>,
-    /// The last read since of each thread, by thread.
+    /// The last read since, if one thread has read.
+    read: Option<Past>,
+    /// Otherwise the last read since of each thread, by thread.
     #[allow(clippy::box_collection)] // One word in a cell, which has no use for three.
     reads: Option<Box<Vec<Past>>>,
     story: StoryId,
@@ -456,27 +460,35 @@ impl Analysis for Hominy {
 
 impl Cell {
     /// The accesses of other threads, from before the phase, that an access must follow.
-    fn must_follow(&self, now: Now) -> Vec<Point> {
-        let reads = self.reads.iter().flat_map(|reads| reads.iter()).filter(|_| now.write);
-        let all = self.write.iter().chain(reads);
-        all.filter(|past| past.before).map(|p| p.point).filter(|p| p.thread != now.thread).collect()
+    fn must_follow(&self, now: Now) -> impl Iterator<Item = Point> + '_ {
+        let reads = self.reads.iter().flat_map(|reads| reads.iter());
+        let reads = self.read.iter().chain(reads).filter(move |_| now.write);
+        let all = self.write.iter().chain(reads).filter(|past| past.before).map(|p| p.point);
+        all.filter(move |p| p.thread != now.thread)
     }
 
     /// A phase begins.
     fn begin_phase(&mut self) {
         let reads = self.reads.iter_mut().flat_map(|reads| reads.iter_mut());
-        self.write.iter_mut().chain(reads).for_each(|past| past.before = true);
+        let all = self.write.iter_mut().chain(&mut self.read).chain(reads);
+        all.for_each(|past| past.before = true);
     }
 
     /// There was an access that later ones may have to follow.
     fn follow(&mut self, write: bool, point: Point) {
         let past = Past { point, before: false };
         if write {
-            self.write = Some(past);
-            self.reads = None;
+            (self.write, self.read, self.reads) = (Some(past), None, None);
             return;
         }
+        let is_own = |read: &Past| read.point.thread == point.thread;
+        if self.reads.is_none() && self.read.as_ref().is_none_or(is_own) {
+            self.read = Some(past);
+            return;
+        }
+        let first = self.read.take();
         let reads = self.reads.get_or_insert_default();
+        reads.extend(first);
         match reads.binary_search_by_key(&point.thread, |p| p.point.thread) {
             Ok(i) => reads[i] = past,
             Err(i) => reads.insert(i, past),
@@ -536,32 +548,42 @@ impl Inference {
     /// Asks what ordered an access behind those from before the phase, if there are any that it must follow;
     /// false if that is not known.
     fn enter(&mut self, cell: &Cell, phase: &mut Phase, now: Now) -> bool {
-        let from = cell.must_follow(now);
-        if from.is_empty() {
-            return true;
-        }
-        let Some(before) = self.orders(&from, now.thread) else { return false };
-        let mut unless = self.candidates.locks(phase.guards).to_vec();
-        unless.retain(|&lock| {
-            from.iter().all(|&p| self.devices.by(Device::Lock(lock), p, now.thread))
-        });
+        let mut from = std::mem::take(&mut self.from);
+        from.clear();
+        from.extend(cell.must_follow(now));
+        let known = from.is_empty() || self.enter_after(&from, phase, now.thread);
+        self.from = from;
+        known
+    }
+
+    fn enter_after(&mut self, from: &[Point], phase: &mut Phase, to: ThreadId) -> bool {
+        let Some(before) = self.orders(from, to) else { return false };
+        let guards = self.candidates.locks(phase.guards);
+        let by = |lock: &LockId| from.iter().all(|&p| self.devices.by(Device::Lock(*lock), p, to));
+        phase.unless = match guards.iter().filter(|lock| by(lock)).count() {
+            0 => Candidates::NONE,
+            all if all == guards.len() => phase.guards,
+            _ => {
+                let some = guards.iter().copied().filter(by).collect();
+                self.candidates.number(some)
+            }
+        };
         phase.entered = true;
-        phase.before = self.transitions.number(before);
-        phase.unless = self.candidates.number(unless);
+        phase.before = before;
         true
     }
 
     /// What orders all of `from` before the present of a thread.
-    fn orders(&self, from: &[Point], to: ThreadId) -> Option<Vec<Edge>> {
+    fn orders(&mut self, from: &[Point], to: ThreadId) -> Option<u32> {
         let devices = &self.devices;
         if from.iter().all(|&p| devices.by_fork(p, to)) {
-            return Some(vec![Edge::Fork]);
+            return Some(self.transitions.number(&[Edge::Fork]));
         }
         if from.iter().all(|&p| devices.by_join(p, to)) {
-            return Some(vec![Edge::Join]);
+            return Some(self.transitions.number(&[Edge::Join]));
         }
         if let Some(device) = devices.latest(from, to) {
-            return Some(vec![Edge::Via(device)]);
+            return Some(self.transitions.number(&[Edge::Via(device)]));
         }
         let mut edges = Vec::new();
         for &point in from {
@@ -571,7 +593,7 @@ impl Inference {
                 }
             }
         }
-        Some(edges)
+        Some(self.transitions.number(&edges))
     }
 
     /// The steps of a sequence and of a phase that has ended.

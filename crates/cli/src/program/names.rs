@@ -467,11 +467,6 @@ impl Names {
         None
     }
 
-    /// Whether the program has no debug information.
-    pub(crate) fn lacks_types(&mut self) -> bool {
-        self.members().is_none()
-    }
-
     fn members(&mut self) -> Option<&Members> {
         if self.members.is_none() && !self.lacks_types {
             let all = self.symbolizer.borrow_mut().members(&self.modules);

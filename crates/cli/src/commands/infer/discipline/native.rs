@@ -7,7 +7,7 @@ use std::process::Command;
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::hominy::Hominy;
-use selvedge_model::{Event, Findings, HeldBack, Op, SiteId, Subject, Symbols, ThreadId};
+use selvedge_model::{Event, Findings, HeldBack, Op, Site, SiteId, Subject, Symbols, ThreadId};
 use selvedge_report::{Bound, Case, Memory};
 use selvedge_runtime::{Form, Modules, Object, Observe, Options, Session};
 
@@ -109,7 +109,9 @@ impl Inferring<'_> {
             naming.seen.report.add(case);
         }
         let remark = "warning: the program has no debug information, so variables are named as well as the symbol table can; build it with -g";
-        if naming.names.lacks_types() && !naming.seen.remarks.iter().any(|r| r == remark) {
+        let has_lines = |site: &Site| site.frame().is_some_and(|frame| frame.line > 0);
+        let lacks_lines = !symbols.sites.entries().iter().any(has_lines);
+        if lacks_lines && !naming.seen.remarks.iter().any(|r| r == remark) {
             naming.seen.remarks.push(remark.to_owned());
         }
         let stats = &mut naming.seen.report.stats;
