@@ -1,14 +1,15 @@
 //! `cargo xtask bench races`: what race checking costs, ours against the two ThreadSanitizers.
 //!
-//! The kernels of `bench/kernels` are built natively, with each compiler's ThreadSanitizer, and with
-//! our runtime linked to the very objects that ThreadSanitizer's instrumentation makes. All run in
+//! The kernels of `bench/kernels` are built natively, with each compiler's ThreadSanitizer, with our runtime linked to the
+//! very objects that ThreadSanitizer's instrumentation makes, and with clang's hooks made fewer by ours. All run in
 //! turn, so that other work of the machine slows all alike. Figures are processor time (user
 //! and system, both threads) over the native time of the same compiler, best run of each.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use selvedge_instrument::Library;
+use selvedge_instrument::accesses::Rules;
 use selvedge_runtime::Libraries;
 
 use crate::measure::{Runs, once, succeed};
@@ -17,18 +18,31 @@ const KERNELS: [&str; 8] = ["memory", "matmul", "sor", "fft", "lu", "fib", "mute
 const ROUNDS: usize = 5;
 
 /// How a kernel is built.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Variant {
     Native,
     Tsan,
+    /// Our runtime, and the compiler's hooks.
     Ours,
+    /// Our runtime, and our own hooks.
+    Own,
 }
 
-const VARIANTS: [Variant; 3] = [Variant::Native, Variant::Tsan, Variant::Ours];
-const COMPILERS: [&str; 2] = ["gcc", "clang-19"];
+const GCC: &str = "gcc";
+const CLANG: &str = "clang-19";
 
-/// One kernel: by compiler, by variant.
-type Row = [[Runs; 3]; 2];
+const BUILDS: [(&str, Variant); 7] = [
+    (GCC, Variant::Native),
+    (GCC, Variant::Tsan),
+    (GCC, Variant::Ours),
+    (CLANG, Variant::Native),
+    (CLANG, Variant::Tsan),
+    (CLANG, Variant::Ours),
+    (CLANG, Variant::Own),
+];
+
+/// One kernel: by build.
+type Row = [Runs; BUILDS.len()];
 
 pub(crate) fn run(args: &[&str]) -> ExitCode {
     let (rounds, names) = match args.split_first() {
@@ -61,16 +75,13 @@ fn measure(kernels: &[&str], rounds: usize) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for kernel in kernels {
         let mut programs = Vec::new();
-        for (c, compiler) in COMPILERS.iter().enumerate() {
-            for (v, variant) in VARIANTS.into_iter().enumerate() {
-                let program = build(kernel, compiler, variant, &directory, &libraries)?;
-                programs.push((c, v, program));
-            }
+        for (compiler, variant) in BUILDS {
+            programs.push(build(kernel, compiler, variant, &directory, &libraries)?);
         }
         let mut row = Row::default();
         for _ in 0..rounds {
-            for (c, v, program) in &programs {
-                row[*c][*v].add(once(program, &[], &[0])?);
+            for (runs, program) in row.iter_mut().zip(&programs) {
+                runs.add(once(program, &[], &[0])?);
             }
         }
         rows.push(row);
@@ -91,55 +102,74 @@ fn build(
         Variant::Native => ("native", &[]),
         Variant::Tsan => ("tsan", &["-fsanitize=thread"]),
         Variant::Ours => ("ours", &["-fsanitize=thread"]),
+        Variant::Own => ("own", &["-fsanitize=thread", "-emit-llvm"]),
     };
     let program = directory.join(format!("{kernel}.{compiler}.{name}"));
     let object = program.with_extension(format!("{name}.o"));
     let mut compile = Command::new(compiler);
     compile.arg("-O2").args(flags).arg("-c").arg(&source).arg("-o").arg(&object);
     succeed(&mut compile)?;
+    if variant == Variant::Own {
+        let library = Library::of_compiler(&[compiler.into()]).map_err(|e| e.to_string())?;
+        selvedge_instrument::races(&library, &object, Rules::ALL).map_err(|e| e.to_string())?;
+        let mut second_half = Command::new(compiler);
+        second_half.args(["-w", "-O2", "-Xclang", "-disable-llvm-passes", "-x", "ir", "-c"]);
+        let bitcode = object.with_extension("bc");
+        std::fs::rename(&object, &bitcode).map_err(|e| e.to_string())?;
+        succeed(second_half.arg(&bitcode).arg("-o").arg(&object))?;
+    }
     let mut link = Command::new(compiler);
     match variant {
-        Variant::Ours => link.arg(&object).arg(&libraries.archive),
-        _ => link.args(flags).arg(&object),
+        Variant::Ours | Variant::Own => link.arg(&object).arg(&libraries.archive),
+        Variant::Native | Variant::Tsan => link.args(flags).arg(&object),
     };
     succeed(link.args(["-lm", "-lpthread", "-o"]).arg(&program))?;
     Ok(program)
 }
 
 /// Ratio to native: of the best runs, and the range that the spread of all runs allows.
-fn ratio(runs: &Runs, native: &Runs) -> (f64, f64) {
-    (runs.best() / native.best(), runs.worst() / native.best())
+fn ratio(row: &Row, build: usize) -> (f64, f64) {
+    let native = row[native_of(build)].best();
+    (row[build].best() / native, row[build].worst() / native)
+}
+
+/// The native build of the same compiler.
+fn native_of(build: usize) -> usize {
+    BUILDS.iter().position(|b| *b == (BUILDS[build].0, Variant::Native)).expect("each has one")
+}
+
+/// The builds that are compared with native ones.
+fn compared() -> impl Iterator<Item = usize> + Clone {
+    (0..BUILDS.len()).filter(|&b| BUILDS[b].1 != Variant::Native)
 }
 
 fn print(kernels: &[&str], rows: &[Row], rounds: usize) {
     println!("processor time over native, best of {rounds} (worst); peak memory in MiB\n");
-    println!(
-        "{:8} | {:>16} {:>16} {:>11} | {:>16} {:>16} {:>11}",
-        "kernel", "gcc TSan", "ours", "MiB", "clang TSan", "ours", "MiB"
-    );
-    let mut logs = [[0.0f64; 2]; 2];
+    let name = |b: usize| format!("{} {:?}", BUILDS[b].0, BUILDS[b].1).to_lowercase();
+    let columns = |cell: &dyn Fn(usize) -> String| -> String {
+        compared().map(|b| format!(" {:>16}", cell(b))).collect()
+    };
+    println!("{:8} |{} | MiB", "kernel", columns(&name));
     for (kernel, row) in kernels.iter().zip(rows) {
-        let mut line = format!("{kernel:8}");
-        for (c, runs) in row.iter().enumerate() {
-            let [native, tsan, ours] = runs;
-            let [(t, t_worst), (o, o_worst)] = [ratio(tsan, native), ratio(ours, native)];
-            logs[c][0] += t.ln();
-            logs[c][1] += o.ln();
-            let memory = format!("{:.0}/{:.0}", tsan.memory, ours.memory);
-            let [t, o] = [(t, t_worst), (o, o_worst)].map(|(b, w)| format!("{b:.2} ({w:.2})"));
-            let _ = write!(line, " | {t:>16} {o:>16} {memory:>11}");
-        }
-        println!("{line}");
+        let cell = |b| {
+            let (best, worst) = ratio(row, b);
+            format!("{best:.2} ({worst:.2})")
+        };
+        let memory: Vec<String> = compared().map(|b| format!("{:.0}", row[b].memory)).collect();
+        println!("{kernel:8} |{} | {}", columns(&cell), memory.join("/"));
     }
-    let mean = |log: f64| (log / kernels.len() as f64).exp();
+    let mean = |b: usize| {
+        let logs: f64 = rows.iter().map(|row| ratio(row, b).0.ln()).sum();
+        (logs / rows.len() as f64).exp()
+    };
+    println!("{:8} |{}", "geomean", columns(&|b| format!("{:.2}", mean(b))));
+    let [tsan, own] = [Variant::Tsan, Variant::Own]
+        .map(|v| BUILDS.iter().position(|b| *b == (CLANG, v)).expect("it is built"));
+    let share = |row: &Row| ratio(row, own).0 / ratio(row, tsan).0;
+    let worst = rows.iter().map(share).fold(0.0, f64::max);
     println!(
-        "{:8} | {:>16.2} {:>16.2} {:>11} | {:>16.2} {:>16.2}",
-        "geomean",
-        mean(logs[0][0]),
-        mean(logs[0][1]),
-        "",
-        mean(logs[1][0]),
-        mean(logs[1][1])
+        "own hooks over clang's ThreadSanitizer: geometric mean {:.2}, worst kernel {worst:.2}",
+        mean(own) / mean(tsan)
     );
     plot(kernels, rows);
 }
@@ -147,18 +177,15 @@ fn print(kernels: &[&str], rows: &[Row], rounds: usize) {
 /// Bars on a terminal: one `#` is one time the native time.
 fn plot(kernels: &[&str], rows: &[Row]) {
     const WIDEST: f64 = 60.0;
-    let ratios = |row: &Row, c: usize, v: usize| row[c][v].best() / row[c][0].best();
-    let all =
-        rows.iter().flat_map(|r| [(0, 1), (0, 2), (1, 1), (1, 2)].map(|(c, v)| ratios(r, c, v)));
+    let all = rows.iter().flat_map(|row| compared().map(move |b| ratio(row, b).0));
     let scale = (WIDEST / all.fold(1.0, f64::max)).min(1.0);
     println!("\none # is {:.1} times native", 1.0 / scale);
     for (kernel, row) in kernels.iter().zip(rows) {
-        for (c, compiler) in COMPILERS.iter().enumerate() {
-            for (v, name) in [(1, "TSan"), (2, "ours")] {
-                let ratio = ratios(row, c, v);
-                let bar = "#".repeat((ratio * scale).round().max(1.0) as usize);
-                println!("{kernel:8} {compiler:8} {name:4} {bar} {ratio:.1}");
-            }
+        for b in compared() {
+            let ratio = ratio(row, b).0;
+            let bar = "#".repeat((ratio * scale).round().max(1.0) as usize);
+            let (compiler, variant) = (BUILDS[b].0, format!("{:?}", BUILDS[b].1).to_lowercase());
+            println!("{kernel:8} {compiler:8} {variant:4} {bar} {ratio:.1}");
         }
     }
 }

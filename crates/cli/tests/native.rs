@@ -568,3 +568,48 @@ fn an_unmodified_crate_is_tested_and_its_fixed_twin_is_clean() {
         assert!(stdout(&output).contains("1 passed"), "{}", stdout(&output));
     }
 }
+
+/// Fewer hooks: one executable, which tells races of loops when it runs, and every access under control.
+#[test]
+fn own_hooks_tell_what_the_compilers_do() {
+    let project = Project::new("own-hooks");
+    let source = project.source("sweeps.c");
+    let cc = ["cc", "--selvedge-compiler=clang-19", "-O2", "-pthread"];
+    let mut events = Vec::new();
+    for hooks in ["compiler", "own"] {
+        let option = format!("--selvedge-hooks={hooks}");
+        let compile = [&cc[..], &[&option, "-c", source, "-o", "sweeps.o"]].concat();
+        project.call(env!("CARGO_BIN_EXE_selvedge"), &compile);
+        let link = [&cc[..], &[&option, "sweeps.o", "-o", "program"]].concat();
+        project.call(env!("CARGO_BIN_EXE_selvedge"), &link);
+        let ran = project.run(&[]);
+        assert_eq!(stdout(&ran), "2047.5 2047 4095 6\n");
+        let report = stderr(&ran);
+        assert!(report.contains("data race on `to[2047]` (observed)"), "{report}");
+        assert!(report.contains("sweeps.c:15:15") && report.contains("1 finding: "), "{report}");
+        let explored = project.selvedge(&[
+            "explore",
+            "--strategy",
+            "random",
+            "--schedules",
+            "3",
+            "--seed",
+            "7",
+            "--format",
+            "json",
+            "--",
+            "./program",
+        ]);
+        let stats: serde_json::Value = serde_json::from_str(&stdout(&explored)).unwrap();
+        events.push(stats["stats"]["events"].as_u64().unwrap());
+    }
+    assert!(
+        events[0] == events[1] && events[0] > 10_000,
+        "under control both have all hooks: {events:?}"
+    );
+    let few = fs::read(project.0.join("program")).unwrap();
+    assert!(few.windows(19).any(|w| w == b"selvedge_sweep_read"));
+    let unknown = project.selvedge(&["cc", "--selvedge-hooks=none", "-c", source]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("whose hooks may be `own` or `compiler`"));
+}

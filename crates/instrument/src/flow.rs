@@ -211,17 +211,19 @@ impl<'a> Deciding<'a> {
         let ir::Instruction { what, loc } = &function.blocks[b].instructions[at];
         let loc = *loc;
         match what {
-            What::Variable(_) | What::Nothing => {}
+            // Hooks of the compiler are not asked for.
+            What::Variable(_) | What::Nothing | What::Fence | What::Access { .. } => {}
             What::Load { .. }
             | What::Store { .. }
             | What::Update { .. }
             | What::CompareExchange { .. }
             | What::Copy(_)
             | What::Fill(_) => self.memory((b, at), what, loc),
-            What::Compute(values) => {
+            What::Compute(_) | What::Sum(_) => {
+                let values: Vec<ir::Value> = what.uses().into_iter().map(Some).collect();
                 let chooses = values.iter().flatten().any(|&v| self.chooses[v as usize]);
                 self.chooses[to as usize] = chooses;
-                let uses = self.all_uses(values);
+                let uses = self.all_uses(&values);
                 self.compute(to, uses, loc);
             }
             What::Divide { uses, divisor } => {
@@ -247,7 +249,7 @@ impl<'a> Deciding<'a> {
                     self.decide(loc, uses);
                 }
             }
-            What::Call { callee, arguments } => self.call((b, at), loc, callee, arguments),
+            What::Call { callee, arguments, .. } => self.call((b, at), loc, callee, arguments),
             What::Assembly { text, arguments } => self.assembly((b, at), loc, text, arguments),
             What::Return(value) => {
                 let uses = self.uses(*value);
@@ -364,8 +366,10 @@ impl<'a> Deciding<'a> {
             let file = self.module.files.get(loc.file as usize).cloned().unwrap_or_default();
             return Err(Refused::Star { file, line: loc.line });
         }
-        let inside = dominance::dominated(self.function, enter);
-        let inside = (0..inside.len() as u32).filter(|&i| inside[i as usize]).collect();
+        let dominators = dominance::Dominators::of(self.function);
+        let blocks = 0..self.function.blocks.len() as u32;
+        let inside = blocks.filter(|&b| dominators.is_reached(b) && dominators.dominates(enter, b));
+        let inside = inside.collect();
         let star = self.known.stars.len() as u32;
         self.known.stars.push(table::Star { loc, enter, end, inside });
         self.op(loc, Op::Choose { star });

@@ -17,6 +17,55 @@ pub struct Loc {
     pub column: u32,
 }
 
+/// A sum, modulo 2^64: multiples of values, something that has a fixed address, and a number.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct Sum {
+    /// Values and their factors, in the order of the values, none of them 0.
+    pub terms: Vec<(u32, i64)>,
+    /// A global or another constant with an address, by number in the module.
+    pub fixed: Option<u32>,
+    #[allow(missing_docs)]
+    pub offset: i64,
+}
+
+impl Sum {
+    /// One value.
+    pub fn of(value: u32) -> Sum {
+        Sum { terms: vec![(value, 1)], ..Sum::default() }
+    }
+
+    /// A number.
+    pub fn number(offset: i64) -> Sum {
+        Sum { offset, ..Sum::default() }
+    }
+
+    /// Adds a multiple of another sum. False if that would take two fixed addresses, or a multiple of one.
+    #[must_use]
+    pub fn add(&mut self, other: &Sum, factor: i64) -> bool {
+        if other.fixed.is_some() {
+            if self.fixed.is_some() || factor != 1 {
+                return false;
+            }
+            self.fixed = other.fixed;
+        }
+        self.offset = self.offset.wrapping_add(other.offset.wrapping_mul(factor));
+        for &(value, multiple) in &other.terms {
+            let multiple = multiple.wrapping_mul(factor);
+            match self.terms.binary_search_by_key(&value, |t| t.0) {
+                Ok(at) => {
+                    self.terms[at].1 = self.terms[at].1.wrapping_add(multiple);
+                    if self.terms[at].1 == 0 {
+                        self.terms.remove(at);
+                    }
+                }
+                Err(at) if multiple != 0 => self.terms.insert(at, (value, multiple)),
+                Err(_) => {}
+            }
+        }
+        true
+    }
+}
+
 /// What an instruction does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
@@ -56,6 +105,15 @@ pub enum What {
     Fill([Value; 3]),
     /// The value follows from others.
     Compute(Vec<Value>),
+    /// It is a sum of others, of 64 bits.
+    Sum(Sum),
+    /// The compiler's hook for a plain access.
+    Access {
+        write: bool,
+        len: u32,
+        at: Sum,
+    },
+    Fence,
     /// The same, and the program ends if one of them is 0.
     Divide {
         uses: Vec<Value>,
@@ -68,6 +126,8 @@ pub enum What {
     Call {
         callee: Callee,
         arguments: Vec<Value>,
+        /// It returns, and neither synchronizes nor frees memory.
+        quiet: bool,
     },
     /// Assembly that does something.
     Assembly {
@@ -145,15 +205,18 @@ impl What {
     /// The values that it uses, in whatever way.
     pub fn uses(&self) -> Vec<u32> {
         let all: Vec<Value> = match self {
-            What::Variable(_) | What::Nothing => Vec::new(),
+            What::Variable(_) | What::Nothing | What::Fence => Vec::new(),
             What::Load { at, .. } => vec![*at],
             What::Store { at, value, .. } | What::Update { at, value, .. } => vec![*at, *value],
             What::CompareExchange { at, expected, new, .. } => vec![*at, *expected, *new],
             What::Copy(all) | What::Fill(all) => all.to_vec(),
+            What::Sum(sum) | What::Access { at: sum, .. } => {
+                sum.terms.iter().map(|t| Some(t.0)).collect()
+            }
             What::Compute(uses) | What::Divide { uses, .. } => uses.clone(),
             What::Phi(from) => from.iter().map(|f| f.1).collect(),
             What::Branch(on) => vec![*on],
-            What::Call { callee, arguments } => {
+            What::Call { callee, arguments, .. } => {
                 let computed = match callee {
                     Callee::Computed(value) => *value,
                     Callee::Named(..) => None,

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`library`] | which libLLVM belongs to a compiler |
 //! | [`ffi`] | that library: reads a module, inserts calls, writes it. All unsafe code of this crate |
+//! | [`accesses`] | decides which of the compiler's hooks for accesses can go, or be one for many |
 //! | [`ir`] | a module, as far as decisions need it |
 //! | [`dominance`] | which blocks a block dominates |
 //! | [`flow`](mod@flow) | decides what is recorded of the flow of data, and what the static table says |
@@ -17,6 +18,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod accesses;
 pub mod dominance;
 #[allow(unsafe_code)]
 pub mod ffi;
@@ -76,4 +78,15 @@ pub fn flow(
     module.insert(&decided)?;
     module.write(path)?;
     Ok(decided.table)
+}
+
+/// Takes out of a file of bitcode the hooks that a race detector can do without, in place. False if nothing was changed,
+/// because the module has something that is not understood.
+pub fn races(library: &Library, path: &Path, rules: accesses::Rules) -> Result<bool, Error> {
+    let module = ffi::Module::read(library, path)?;
+    let is_changed = module.edit(&accesses::decide(&module.ir(), rules));
+    if is_changed {
+        module.write(path)?;
+    }
+    Ok(is_changed)
 }

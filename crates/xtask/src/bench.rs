@@ -38,14 +38,19 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     };
     cargo(&["build", "--release", "--package", package])?;
     let command = [&["run", "--quiet", "--release", "--package", package, "--"], rest].concat();
-    let Some(name) = args.first().filter(|_| record) else {
-        cargo(&command)?;
-        // The same of structures that others wrote.
-        return if args == ["atomicity"] { real(&["structures"]) } else { Ok(()) };
-    };
+    match args.first().filter(|_| record) {
+        Some(name) => recorded(name, &args, &command)?,
+        None => cargo(&command)?,
+    }
+    // The same of structures that others wrote.
+    if args == ["atomicity"] { real(&["structures"]) } else { Ok(()) }
+}
+
+/// Runs a benchmark's command and records what it prints.
+fn recorded(name: &str, args: &[&str], command: &[&str]) -> Outcome {
     // Before the benchmark adds to the machine's load.
     let circumstances = circumstances();
-    let printed = printed_by(&command)?;
+    let printed = printed_by(command)?;
     let section = section(&args.join(" "), &circumstances, &printed);
     let path = root().join(RECORD);
     let before = fs::read_to_string(&path).unwrap_or_else(|_| HEAD.to_owned());

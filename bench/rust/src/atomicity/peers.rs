@@ -33,30 +33,43 @@ const OPS: usize = 3;
 static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Op {
+enum Operation {
     Insert,
     Remove,
     Contains,
     Size,
+    Content,
     Poll,
+    Sample,
+    /// A tree and its cost.
+    Evaluate(u32, u32),
+    Tree,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Ret {
     Done(bool),
-    Count(usize),
+    Number(u32),
     Value(Option<u32>),
+    Values(Vec<u32>),
+    Entries(Vec<(u32, u32)>),
+}
+
+impl Ret {
+    fn size<T>(content: &[T]) -> Ret {
+        Ret::Number(u32::try_from(content.len()).expect("few"))
+    }
 }
 
 macro_rules! subject {
-    ($name:ident, $ops:expr, $of:ident, $new:expr, |$it:ident, $op:ident| $apply:expr, $model:ident) => {
+    ($name:ident, $ops:expr, $of:ident, $new:expr, |$it:ident, $op:ident| $apply:expr, $model:expr) => {
         mod $name {
             use super::*;
 
             pub(super) struct Ours(ours::$of);
 
             impl Linearizable for Ours {
-                type Op = Op;
+                type Op = Operation;
                 type Ret = Ret;
 
                 fn new() -> Ours {
@@ -65,18 +78,18 @@ macro_rules! subject {
                     Ours($new)
                 }
 
-                fn ops() -> Vec<Op> {
+                fn ops() -> Vec<Operation> {
                     $ops.to_vec()
                 }
 
-                fn apply(&self, $op: &Op) -> Ret {
+                fn apply(&self, $op: &Operation) -> Ret {
                     let $it = &self.0;
                     $apply
                 }
             }
 
             #[derive(Clone, Copy, Debug)]
-            pub(super) struct Called(Op);
+            pub(super) struct Called(Operation);
 
             impl Arbitrary for Called {
                 type Parameters = ();
@@ -106,8 +119,13 @@ macro_rules! subject {
                 }
             }
 
-            #[derive(Default)]
-            pub(super) struct Sequential($model);
+            pub(super) struct Sequential(Box<dyn Model>);
+
+            impl Default for Sequential {
+                fn default() -> Sequential {
+                    Sequential(Box::new($model))
+                }
+            }
 
             impl SequentialSpec for Sequential {
                 type Op = Called;
@@ -121,22 +139,42 @@ macro_rules! subject {
     };
 }
 
-/// The set that begins with 1.
-struct Set(BTreeSet<u32>);
+/// What `lincheck` compares a structure with. Ours needs none: it compares with serial executions of the structure itself.
+trait Model: Send + Sync {
+    fn apply(&mut self, op: Operation) -> Ret;
+}
 
-impl Default for Set {
-    fn default() -> Set {
-        Set(BTreeSet::from([1]))
-    }
+/// A set in which one key is inserted and one is removed and looked for.
+struct Set {
+    keys: BTreeSet<u32>,
+    inserts: u32,
+    removes: u32,
+    /// What its content is given as.
+    content: fn(&[u32]) -> Ret,
 }
 
 impl Set {
-    fn apply(&mut self, op: Op) -> Ret {
+    fn of_one() -> Set {
+        Set { keys: BTreeSet::from([1]), inserts: 1, removes: 1, content: Ret::size }
+    }
+
+    fn of_two(content: fn(&[u32]) -> Ret) -> Set {
+        Set { keys: BTreeSet::from([2, 4]), inserts: 5, removes: 2, content }
+    }
+}
+
+impl Model for Set {
+    fn apply(&mut self, op: Operation) -> Ret {
         match op {
-            Op::Insert => Ret::Done(self.0.insert(1)),
-            Op::Remove => Ret::Done(self.0.remove(&1)),
-            Op::Contains => Ret::Done(self.0.contains(&1)),
-            Op::Size | Op::Poll => Ret::Count(self.0.len()),
+            Operation::Insert => Ret::Done(self.keys.insert(self.inserts)),
+            Operation::Remove => Ret::Done(self.keys.remove(&self.removes)),
+            Operation::Contains => Ret::Done(self.keys.contains(&self.removes)),
+            Operation::Size | Operation::Content => {
+                (self.content)(&self.keys.iter().copied().collect::<Vec<_>>())
+            }
+            Operation::Poll | Operation::Sample | Operation::Evaluate(..) | Operation::Tree => {
+                unreachable!("a set has no {op:?}")
+            }
         }
     }
 }
@@ -144,46 +182,75 @@ impl Set {
 /// The queue that begins with 1 and 2.
 struct Fifo(VecDeque<u32>);
 
-impl Default for Fifo {
-    fn default() -> Fifo {
+impl Fifo {
+    fn new() -> Fifo {
         Fifo(VecDeque::from([1, 2]))
     }
 }
 
-impl Fifo {
-    fn apply(&mut self, op: Op) -> Ret {
+impl Model for Fifo {
+    fn apply(&mut self, op: Operation) -> Ret {
         match op {
-            Op::Insert => {
+            Operation::Insert => {
                 self.0.push_back(3);
                 Ret::Done(true)
             }
-            Op::Remove => {
+            Operation::Remove => {
                 let at = self.0.iter().position(|&v| v == 1);
                 Ret::Done(at.map(|at| self.0.remove(at)).is_some())
             }
-            Op::Contains => Ret::Done(self.0.contains(&1)),
-            Op::Size => Ret::Count(self.0.len()),
-            Op::Poll => Ret::Value(self.0.pop_front()),
+            Operation::Contains => Ret::Done(self.0.contains(&1)),
+            Operation::Size => Ret::size(self.0.make_contiguous()),
+            Operation::Content => Ret::Values(self.0.iter().copied().collect()),
+            Operation::Poll => Ret::Value(self.0.pop_front()),
+            Operation::Sample | Operation::Evaluate(..) | Operation::Tree => {
+                unreachable!("a queue has no {op:?}")
+            }
         }
     }
 }
 
-const SET: [Op; 3] = [Op::Insert, Op::Remove, Op::Contains];
+/// The points, one after the other.
+struct OnePointAtATime(ours::Points);
+
+impl Model for OnePointAtATime {
+    fn apply(&mut self, _: Operation) -> Ret {
+        Ret::Done(self.0.sample())
+    }
+}
+
+/// The tree of least cost; of trees of the same cost the last one.
+struct Least {
+    tree: u32,
+    cost: u32,
+}
+
+impl Model for Least {
+    fn apply(&mut self, op: Operation) -> Ret {
+        if let Operation::Evaluate(tree, cost) = op {
+            if cost <= self.cost {
+                *self = Least { tree, cost };
+            }
+            return Ret::Done(true);
+        }
+        Ret::Number(self.tree)
+    }
+}
 
 /// A set of the number 1, which is right or has the error that two removes may both succeed.
 macro_rules! set {
     ($name:ident, $is_wrong:literal) => {
         subject!(
             $name,
-            SET,
+            [Operation::Insert, Operation::Remove, Operation::Contains],
             Sorted,
             Sorted::new(&[1], $is_wrong),
             |it, op| match op {
-                Op::Insert => Ret::Done(it.insert(1, 0)),
-                Op::Remove => Ret::Done(it.remove(1)),
-                Op::Contains | Op::Size | Op::Poll => Ret::Done(it.contains(1)),
+                Operation::Insert => Ret::Done(it.insert(1, 0)),
+                Operation::Remove => Ret::Done(it.remove(1)),
+                _ => Ret::Done(it.contains(1)),
             },
-            Set
+            Set::of_one()
         );
     };
 }
@@ -191,33 +258,129 @@ macro_rules! set {
 set!(right_set, false);
 set!(two_removes, true);
 
+/// A sorted list whose operation that goes over all of it is not atomic.
+macro_rules! sorted {
+    ($name:ident, $content:expr, $model:expr) => {
+        subject!(
+            $name,
+            [Operation::Insert, Operation::Remove, Operation::Content],
+            Sorted,
+            Sorted::new(&[2, 4], false),
+            |it, op| match op {
+                Operation::Insert => Ret::Done(it.insert(5, 50)),
+                Operation::Remove => Ret::Done(it.remove(2)),
+                _ => ($content)(it.entries()),
+            },
+            Set::of_two($model)
+        );
+    };
+}
+
+/// The value of a key: what the list begins with has its key, what is inserted ten times it.
+fn with_value(key: u32) -> (u32, u32) {
+    (key, if key == 5 { 50 } else { key })
+}
+
+sorted!(sorted_size, |entries: Vec<(u32, u32)>| Ret::size(&entries), Ret::size);
+sorted!(sorted_entries, Ret::Entries, |keys| {
+    Ret::Entries(keys.iter().map(|&key| with_value(key)).collect())
+});
+sorted!(
+    sorted_keys,
+    |entries: Vec<(u32, u32)>| Ret::Values(entries.iter().map(|e| e.0).collect()),
+    |keys| Ret::Values(keys.to_vec())
+);
+
+/// The queue, with an operation of the name.
+macro_rules! queue {
+    ($name:ident, $ops:expr) => {
+        subject!(
+            $name,
+            $ops,
+            Queue,
+            Queue::new(&[1, 2], Hint::Withheld),
+            |it, op| match op {
+                Operation::Insert => {
+                    it.add(3);
+                    Ret::Done(true)
+                }
+                Operation::Size => Ret::size(&it.to_vec()),
+                Operation::Content => Ret::Values(it.to_vec()),
+                Operation::Poll => Ret::Value(it.poll()),
+                _ => Ret::Done(it.remove(1)),
+            },
+            Fifo::new()
+        );
+    };
+}
+
+queue!(size, [Operation::Insert, Operation::Remove, Operation::Size]);
+queue!(to_array, [Operation::Insert, Operation::Remove, Operation::Content]);
+queue!(poll_against_remove, [Operation::Remove, Operation::Poll]);
+
 subject!(
-    size,
-    [Op::Insert, Op::Remove, Op::Size],
-    Queue,
-    Queue::new(&[1, 2], Hint::Withheld),
-    |it, op| match op {
-        Op::Insert => {
-            it.add(3);
-            Ret::Done(true)
-        }
-        Op::Remove | Op::Contains | Op::Poll => Ret::Done(it.remove(1)),
-        Op::Size => Ret::Count(it.size()),
-    },
-    Fifo
+    pi,
+    [Operation::Sample],
+    Points,
+    Points::new(),
+    |it, _op| Ret::Done(it.sample()),
+    OnePointAtATime(ours::Points::new())
 );
 
 subject!(
-    poll_against_remove,
-    [Op::Remove, Op::Poll],
-    Queue,
-    Queue::new(&[1, 2], Hint::Withheld),
-    |it, op| match op {
-        Op::Poll => Ret::Value(it.poll()),
-        Op::Insert | Op::Remove | Op::Contains | Op::Size => Ret::Done(it.remove(1)),
+    phylogeny,
+    [
+        Operation::Evaluate(1, 9),
+        Operation::Evaluate(2, 6),
+        Operation::Evaluate(3, 8),
+        Operation::Evaluate(4, 5),
+        Operation::Tree
+    ],
+    Best,
+    Best::new(),
+    |it, op| {
+        if let Operation::Evaluate(tree, cost) = *op {
+            it.evaluate(tree, cost);
+            return Ret::Done(true);
+        }
+        Ret::Number(it.tree())
     },
-    Fifo
+    Least { tree: 0, cost: u32::MAX }
 );
+
+/// A structure in the types of each library.
+struct Subject {
+    name: &'static str,
+    /// Whether it is not linearizable.
+    is_wrong: bool,
+    ours: fn(u8) -> bool,
+    theirs: fn(u8) -> bool,
+}
+
+macro_rules! subjects {
+    ($($name:literal $module:ident $is_wrong:literal)*) => {
+        [$(Subject {
+            name: $name,
+            is_wrong: $is_wrong,
+            ours: by_us::<$module::Ours>,
+            theirs: by_lincheck::<$module::Theirs>,
+        }),*]
+    };
+}
+
+/// The errors of table 5.1, poll against remove, and a structure that is right.
+const SUBJECTS: [Subject; 10] = subjects! {
+    "LinkedQueue: size" size true
+    "LinkedQueue: to array" to_array true
+    "poll against remove" poll_against_remove true
+    "SkipListMap: entries" sorted_entries true
+    "SkipListSet: keys" sorted_keys true
+    "both: size" sorted_size true
+    "LockFreeList: remove" two_removes true
+    "pi" pi true
+    "phylogeny" phylogeny true
+    "right set" right_set false
+};
 
 /// What a measurement came to.
 #[derive(Clone, Copy)]
@@ -227,40 +390,37 @@ struct Measured {
     seconds: f64,
 }
 
-const SUBJECTS: [(&str, bool); 4] =
-    [("two removes", true), ("size", true), ("poll against remove", true), ("right set", false)];
-
 /// Prints the comparison and returns what is not as it should be.
 pub(super) fn compare() -> Vec<String> {
     println!(
         "\nlinearizability checks: until an error was found and its scenario made small, medians of {SEEDS} seeds"
     );
     println!(
-        "{:20} | {:>10} {:>9} | {:>19} {:>9}",
+        "{:22} | {:>10} {:>9} | {:>19} {:>9}",
         "", "schedules", "seconds", "lincheck: schedules", "seconds"
     );
     let mut wrong = Vec::new();
-    for (subject, wrong_structure) in SUBJECTS {
+    for Subject { name: subject, is_wrong, .. } in &SUBJECTS {
         let [ours, theirs] = ["ours", "lincheck"].map(|library| median(library, subject));
         let (Some(ours), theirs) = (ours, theirs) else {
             wrong.push(format!("{subject}: not decided within {} s", LIMIT.as_secs()));
             continue;
         };
-        if ours.found != wrong_structure {
+        if ours.found != *is_wrong {
             wrong.push(format!("{subject}: another verdict"));
         }
         let (schedules, seconds) = match &theirs {
-            Some(m) if m.found == wrong_structure => {
+            Some(m) if m.found == *is_wrong => {
                 (m.executions.to_string(), format!("{:.3}", m.seconds))
             }
             Some(_) => ("not found".to_owned(), "-".to_owned()),
             None => ("-".to_owned(), format!("> {}", LIMIT.as_secs())),
         };
         println!(
-            "{subject:20} | {:>10} {:>9.3} | {schedules:>19} {seconds:>9}",
+            "{subject:22} | {:>10} {:>9.3} | {schedules:>19} {seconds:>9}",
             ours.executions, ours.seconds
         );
-        if !wrong_structure {
+        if !is_wrong {
             let of = |n: u64, m: &Measured| n as f64 / m.seconds;
             let other = |of: &dyn Fn(&Measured) -> f64| {
                 theirs.as_ref().map_or("-".to_owned(), |m| format!("{:.0}", of(m)))
@@ -317,17 +477,9 @@ fn measured(library: &str, subject: &str, seed: u8) -> Option<Measured> {
 
 /// The child's part: prints whether an error was found, schedules, and seconds.
 pub(super) fn one(library: &str, subject: &str, seed: u8) {
+    let subject = SUBJECTS.iter().find(|s| s.name == subject).expect("one of the subjects");
     let begun = Instant::now();
-    let found = match (library, subject) {
-        ("ours", "two removes") => by_us::<two_removes::Ours>(seed),
-        ("ours", "size") => by_us::<size::Ours>(seed),
-        ("ours", "poll against remove") => by_us::<poll_against_remove::Ours>(seed),
-        ("ours", _) => by_us::<right_set::Ours>(seed),
-        (_, "two removes") => by_lincheck::<two_removes::Theirs>(seed),
-        (_, "size") => by_lincheck::<size::Theirs>(seed),
-        (_, "poll against remove") => by_lincheck::<poll_against_remove::Theirs>(seed),
-        _ => by_lincheck::<right_set::Theirs>(seed),
-    };
+    let found = if library == "ours" { (subject.ours)(seed) } else { (subject.theirs)(seed) };
     let executions = EXECUTIONS.load(Ordering::Relaxed);
     println!("{found} {executions} {}", begun.elapsed().as_secs_f64());
 }

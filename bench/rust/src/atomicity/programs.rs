@@ -1,12 +1,12 @@
 //! The programs of table 5.1: each calls a few operations of one structure in parallel and observes what they return and
 //! what they leave. The applications at the end are the parallel loops of those of the Parallel Java library.
 
+use selvedge::sync::Arc;
 use selvedge::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
-use selvedge::sync::{Arc, Mutex};
 use selvedge::{Value, atomic, observe, observe_by, same, thread};
 
 use super::structures::Hint;
-use super::structures::ours::{CopyOnWrite, LazyList, Queue, Sorted};
+use super::structures::ours::{Best, CopyOnWrite, LazyList, Points, Queue, Sorted};
 
 /// A row of table 5.1.
 pub(super) struct Program {
@@ -263,21 +263,14 @@ fn lazy_list(hint: Hint) {
     observe("list", &list.keys());
 }
 
-/// Points by two calls of one generator, which another thread may come between. With this seed the points of every such
-/// execution lie otherwise.
+/// Points of which those inside a circle are counted.
 fn pi() {
-    let state = Arc::new((Mutex::new(8_u32), AtomicU32::new(0)));
-    let sample = |state: Arc<(Mutex<u32>, AtomicU32)>| -> Task {
+    let state = Arc::new((Points::new(), AtomicU32::new(0)));
+    let sample = |state: Arc<(Points, AtomicU32)>| -> Task {
         Box::new(move || {
-            let next = || {
-                let mut seed = state.0.lock().unwrap();
-                *seed = seed.wrapping_mul(75).wrapping_add(74) % 65_537;
-                f64::from(*seed) / 65_537.0
-            };
             for _ in 0..2 {
                 atomic("sample", || {
-                    let (x, y) = (next(), next());
-                    if x * x + y * y < 1.0 {
+                    if state.0.sample() {
                         state.1.fetch_add(1, SeqCst);
                     }
                 });
@@ -336,24 +329,14 @@ fn mandelbrot() {
     observe("rows", &done.load(SeqCst));
 }
 
-/// The least cost is updated under a lock, the tree of that cost is not.
+/// Each thread looks for the tree of least cost in its half.
 fn phylogeny() {
-    let best = Arc::new((Mutex::new(u32::MAX), AtomicU32::new(0)));
+    let best = Arc::new(Best::new());
     let evaluate = |trees: [(u32, u32); 2], name: &'static str| -> Task {
         let best = Arc::clone(&best);
         Box::new(move || {
             for (tree, cost) in trees {
-                atomic(name, || {
-                    let (least, tree_of) = &*best;
-                    let least_now = {
-                        let mut guard = least.lock().unwrap();
-                        *guard = cost.min(*guard);
-                        *guard
-                    };
-                    if cost == least_now {
-                        tree_of.store(tree, SeqCst);
-                    }
-                });
+                atomic(name, || best.evaluate(tree, cost));
             }
         })
     };
@@ -361,6 +344,6 @@ fn phylogeny() {
         evaluate([(1, 9), (2, 6)], "left half"),
         evaluate([(3, 8), (4, 5)], "right half"),
     ]);
-    observe("least cost", &*best.0.lock().unwrap());
-    observe("tree of least cost", &best.1.load(SeqCst));
+    observe("least cost", &best.cost());
+    observe("tree of least cost", &best.tree());
 }

@@ -170,6 +170,24 @@ with_pc! {
     __tsan_vptr_update => vptr_update, 2;
 }
 
+// Our own: a loop's accesses, told behind it (`crates/instrument`, `accesses`).
+with_pc! {
+    selvedge_sweep_read => sweep_read, 4;
+    selvedge_sweep_write => sweep_write, 4;
+}
+
+unsafe extern "C" fn sweep_read(start: usize, stride: usize, count: usize, len: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        fasttrack::sweep(t, start, (stride, count, len), false, pc);
+    }
+}
+
+unsafe extern "C" fn sweep_write(start: usize, stride: usize, count: usize, len: usize, pc: usize) {
+    if let Some(t) = thread::me() {
+        fasttrack::sweep(t, start, (stride, count, len), true, pc);
+    }
+}
+
 macro_rules! given_pc {
     ($($name:ident $len:literal $write:literal;)*) => {$(
         #[cfg_attr(selvedge_injected, unsafe(no_mangle))]

@@ -24,6 +24,7 @@
 #[cfg(test)]
 mod agreement;
 mod full;
+mod sweeps;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -38,6 +39,8 @@ use crate::shadow::{
 };
 use crate::thread::{Busy, Change, Thread};
 use crate::wire::AccessKind;
+pub use sweeps::sweep;
+
 use full::{Here, change, check_again, freed_twice, in_full, used_after_free};
 
 /// Whether the access is in the thread's past. Of words that are not one cell nothing is: the clock has
@@ -312,20 +315,27 @@ pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize)
         return;
     }
     let end = addr.saturating_add(len);
-    let mut at = addr;
-    while at < end {
-        let part = (8 - (at & 7)).min(end - at);
-        let bytes = shadow::bytes_of(at, part);
-        let g = granule(at);
-        let w = g.write.load(Ordering::Relaxed);
-        if !filtered(t, w, bytes) {
-            if is_write {
-                write(t, g, at, bytes, pc);
-            } else if !filtered(t, g.read.load(Ordering::Relaxed), bytes) {
-                read(t, g, at, bytes, pc);
-            }
+    let first_whole = (addr.saturating_add(7) & !7).min(end);
+    part(t, addr, first_whole - addr, is_write, pc);
+    let whole = (end - first_whole) / 8;
+    sweeps::granules(t, first_whole, (8, whole), is_write, pc);
+    let rest = first_whole + whole * 8;
+    part(t, rest, end - rest, is_write, pc);
+}
+
+/// Some bytes of one granule, perhaps none.
+#[inline(always)]
+fn part(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize) {
+    if len == 0 {
+        return;
+    }
+    let (g, bytes) = (granule(addr), shadow::bytes_of(addr, len));
+    if !filtered(t, g.write.load(Ordering::Relaxed), bytes) {
+        if is_write {
+            write(t, g, addr, bytes, pc);
+        } else if !filtered(t, g.read.load(Ordering::Relaxed), bytes) {
+            read(t, g, addr, bytes, pc);
         }
-        at += part;
     }
 }
 

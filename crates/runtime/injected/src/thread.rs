@@ -12,6 +12,7 @@
 
 mod fiber;
 mod recent;
+mod swept;
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
@@ -28,6 +29,7 @@ use crate::sys::SpinLock;
 use crate::wire;
 use recent::MEMOS;
 pub use recent::{Change, Memo, Seen};
+pub use swept::{SWEPT, Swept};
 
 /// Where the [`Thread`] lies in its block.
 pub const STATE_OFFSET: usize = 1 << 16;
@@ -44,6 +46,11 @@ const SEEN: usize = 16;
 
 /// An entry of [`Thread::known`] that equals no word and has no bytes: a set is never without.
 const NOTHING_KNOWN: u64 = !0xff;
+
+/// Not 0 if every access is wanted, one by one: functions that were built with few hooks then run their second bodies.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+#[allow(non_upper_case_globals)] // As the compiler's functions.
+pub static selvedge_all_hooks: AtomicU32 = AtomicU32::new(0);
 
 /// States of a thread block.
 pub mod state {
@@ -99,6 +106,10 @@ pub struct Thread {
     sets: SpinLock,
     /// Sequence number of its next set.
     pub next_set: u32,
+    /// See [`sweep`](crate::fasttrack::sweep).
+    pub swept: [Swept; SWEPT],
+    /// How often the thread has got or given back memory.
+    pub memory_changes: u64,
     /// See [`joined`](crate::places::joined).
     pub joints: [Joint; JOINTS],
     /// See [`Memo`].
@@ -374,6 +385,9 @@ impl Thread {
 
     /// Something that makes accesses unusual has changed.
     pub fn set_unusual(&mut self) {
+        if self.record_accesses || crate::control::is_on() {
+            selvedge_all_hooks.store(1, Ordering::Relaxed);
+        }
         self.unusual = self.ignore != 0 || self.record_accesses || crate::control::is_on();
     }
 

@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use selvedge_explore::{Budget, RandomWalk, Strategy};
+use selvedge_instrument::Library;
+use selvedge_instrument::accesses::Rules;
 use selvedge_model::{Event, Symbols};
 use selvedge_runtime::rust_std::Stubs;
 use selvedge_runtime::{
@@ -20,6 +22,8 @@ use selvedge_runtime::{
 pub enum Compiler {
     Gcc,
     Clang,
+    /// Clang, with fewer hooks than its own (`selvedge cc --selvedge-hooks=own`).
+    Own,
     Rustc,
 }
 
@@ -29,9 +33,11 @@ impl Compiler {
         match source.extension().and_then(OsStr::to_str) {
             Some("rs") => vec![Compiler::Rustc],
             // Neither compiler knows everything of OpenMP that the other one does.
-            _ if text_of(source).contains("// clang only") => vec![Compiler::Clang],
+            _ if text_of(source).contains("// clang only") => {
+                vec![Compiler::Clang, Compiler::Own]
+            }
             _ if text_of(source).contains("// gcc only") => vec![Compiler::Gcc],
-            _ => vec![Compiler::Gcc, Compiler::Clang],
+            _ => vec![Compiler::Gcc, Compiler::Clang, Compiler::Own],
         }
     }
 
@@ -40,8 +46,8 @@ impl Compiler {
         Command::new(match (self, cpp) {
             (Compiler::Gcc, false) => "gcc",
             (Compiler::Gcc, true) => "g++",
-            (Compiler::Clang, false) => "clang-19",
-            (Compiler::Clang, true) => "clang++-19",
+            (Compiler::Clang | Compiler::Own, false) => "clang-19",
+            (Compiler::Clang | Compiler::Own, true) => "clang++-19",
             (Compiler::Rustc, _) => "rustc",
         })
     }
@@ -106,12 +112,32 @@ impl Built {
         }
         compile.args(options(source));
         let openmp: &[&str] = if is_openmp(source) { &["-fopenmp"] } else { &[] };
+        if compiler == Compiler::Own {
+            compile.arg("-emit-llvm");
+        }
         succeed(compile.args(openmp))?;
+        if compiler == Compiler::Own {
+            fewer_hooks(&object)?;
+            let mut second_half = compiler.command(source);
+            second_half.args(["-w", "-O1", "-Xclang", "-disable-llvm-passes", "-x", "ir", "-c"]);
+            let bitcode = object.with_extension("bc");
+            std::fs::rename(&object, &bitcode).map_err(|e| e.to_string())?;
+            succeed(second_half.arg(&bitcode).arg("-o").arg(&object))?;
+        }
         let mut link = compiler.command(source);
         link.args(openmp).arg(&object).arg(&libraries().archive).arg("-o").arg(&program);
         succeed(&mut link)?;
         Ok(Built { program })
     }
+}
+
+/// Rewrites bitcode that clang has made.
+fn fewer_hooks(bitcode: &Path) -> Result<(), String> {
+    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+    let of_clang = || Library::of_compiler(&["clang-19".into()]).map_err(|e| e.to_string());
+    let library = LIBRARY.get_or_init(of_clang).as_ref().map_err(Clone::clone)?;
+    selvedge_instrument::races(library, bitcode, Rules::ALL).map_err(|e| e.to_string())?;
+    Ok(())
 }
 
 /// Builds a program of `tests/controlled`, or elsewhere relative to it.

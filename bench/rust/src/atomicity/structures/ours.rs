@@ -5,4 +5,4 @@ use selvedge::{distinguished, sync};
 #[path = "shapes.rs"]
 mod shapes;
 
-pub(crate) use shapes::{CopyOnWrite, LazyList, Queue, Sorted};
+pub(crate) use shapes::{Best, CopyOnWrite, LazyList, Points, Queue, Sorted};

@@ -392,3 +392,58 @@ impl LazyList {
         keys
     }
 }
+
+/// A generator of points, by two calls of one generator of numbers, which another thread may come between. With this seed the
+/// points of every such execution lie otherwise.
+pub(crate) struct Points {
+    seed: Mutex<u32>,
+}
+
+impl Points {
+    pub(crate) fn new() -> Points {
+        Points { seed: Mutex::new(8) }
+    }
+
+    fn next(&self) -> f64 {
+        let mut seed = self.seed.lock().unwrap();
+        *seed = seed.wrapping_mul(75).wrapping_add(74) % 65_537;
+        f64::from(*seed) / 65_537.0
+    }
+
+    /// Whether the next point lies inside the circle.
+    pub(crate) fn sample(&self) -> bool {
+        let (x, y) = (self.next(), self.next());
+        x * x + y * y < 1.0
+    }
+}
+
+/// The tree of least cost. The cost is updated under a lock, the tree is not.
+pub(crate) struct Best {
+    cost: Mutex<u32>,
+    tree: AtomicU32,
+}
+
+impl Best {
+    pub(crate) fn new() -> Best {
+        Best { cost: Mutex::new(u32::MAX), tree: AtomicU32::new(0) }
+    }
+
+    pub(crate) fn evaluate(&self, tree: u32, cost: u32) {
+        let least = {
+            let mut least = self.cost.lock().unwrap();
+            *least = cost.min(*least);
+            *least
+        };
+        if cost == least {
+            self.tree.store(tree, SeqCst);
+        }
+    }
+
+    pub(crate) fn cost(&self) -> u32 {
+        *self.cost.lock().unwrap()
+    }
+
+    pub(crate) fn tree(&self) -> u32 {
+        self.tree.load(SeqCst)
+    }
+}

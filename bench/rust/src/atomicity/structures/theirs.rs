@@ -6,7 +6,7 @@ use loom06::sync;
 #[allow(clippy::duplicate_mod, dead_code)] // The same structures in other types; not all are run.
 mod shapes;
 
-pub(crate) use shapes::{Queue, Sorted};
+pub(crate) use shapes::{Best, Points, Queue, Sorted};
 
 /// There are no hints.
 fn distinguished<R>(f: impl FnOnce() -> R) -> R {

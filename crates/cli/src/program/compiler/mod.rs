@@ -6,10 +6,10 @@
 //! unobserved, and no message would say so.
 
 mod arguments;
-mod flow;
 pub(crate) mod mpi;
 mod plan;
 mod record;
+mod rewriting;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use arguments::{Arguments, Stage};
 use plan::Plan;
 use record::Record;
 pub(crate) use record::{CompileCommand, commands};
+use rewriting::Rewriting;
 
 /// Which of the two commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +75,8 @@ pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failu
     let (own, args): (Vec<OsString>, Vec<OsString>) =
         args.into_iter().partition(|a| a.to_string_lossy().starts_with(OPTION));
     let chosen = own.last().map(|a| OsString::from(&a.to_string_lossy()[OPTION.len()..]));
-    let (flow, args) = flow::wanted(args);
+    let (rewriting, args) = rewriting::wanted(args)?;
+    let flow = rewriting == Rewriting::Flow;
     let chosen = chosen.or_else(|| if flow { a_clang(driver) } else { None });
     let compiler = Compiler::choose(driver, chosen)?;
     let arguments = Arguments::parse(&args);
@@ -82,8 +84,9 @@ pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failu
         return Ok(code(compiler.call(&args)?));
     }
     let toolbox = Toolbox::unpack()?;
-    if flow {
-        return flow::run(&compiler, &arguments, &toolbox);
+    let is_clang = compiler.family == Family::Clang;
+    if flow || rewriting == Rewriting::Hooks && is_clang && arguments.compiles() {
+        return rewriting::run(rewriting, &compiler, &arguments, &toolbox);
     }
     let plan = Plan::new(&arguments, compiler.family, &toolbox)?;
     for step in &plan.before {
@@ -111,7 +114,7 @@ fn a_clang(driver: Driver) -> Option<OsString> {
     if std::env::var_os(driver.variable()).is_some_and(|v| !v.is_empty()) {
         return None;
     }
-    let names = flow::compilers(driver == Driver::Cxx);
+    let names = rewriting::compilers(driver == Driver::Cxx);
     names.map(OsString::from).find(|name| search(name).is_some())
 }
 

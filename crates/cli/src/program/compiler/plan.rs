@@ -151,7 +151,7 @@ fn refuse(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The options that instrument. They come before the user's options, so that `-fno-sanitize=thread` can
 /// exclude a file.
-fn instrumentation(family: Family, toolbox: &Toolbox) -> Vec<OsString> {
+pub(super) fn instrumentation(family: Family, toolbox: &Toolbox) -> Vec<OsString> {
     let mut options: Vec<OsString> = Vec::new();
     let common = ["-fsanitize=thread", "-g", "-DSELVEDGE=1", "-idirafter"];
     match family {

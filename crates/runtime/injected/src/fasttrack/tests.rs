@@ -218,8 +218,28 @@ impl Execution {
                 sync::release(self.threads[t], self.base + 2048 + lock * 8);
                 self.oracle.release(t, lock);
             }
+            2 => self.sweep(t),
             _ => self.access(t),
         }
+    }
+
+    /// Accesses at equal distances, perhaps those that were made before.
+    fn sweep(&mut self, t: usize) {
+        let write = self.dice.below(2) == 0;
+        let (stride, len) = [(8, 8), (16, 8), (8, 4), (4, 4), (6, 2), (5, 8)][self.dice.below(6)];
+        let room = GRANULES * 8 - len;
+        let start = self.dice.below(room + 1);
+        let start = if self.dice.below(2) == 0 { start & !7 } else { start };
+        let count = 1 + self.dice.below((room - start) / stride + 1);
+        let pc = self.place();
+        let before = locked(&FOUND).len();
+        sweep(self.threads[t], self.base + start, (stride, count, len), write, pc);
+        let kind = if write { Kind::Write } else { Kind::Read };
+        let starts = (0..count).map(|i| start + i * stride);
+        let mut touched: Vec<usize> = starts.flat_map(|at| at..at + len).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        self.check(t, kind, &touched, pc as u64 & 0x7f_ffff, before);
     }
 
     fn access(&mut self, t: usize) {
@@ -234,6 +254,7 @@ impl Execution {
             (self.dice.below(GRANULES * 8 - len + 1), len)
         };
         let before = locked(&FOUND).len();
+        let touched: Vec<usize> = (start..start + len).collect();
         let addr = self.base + start;
         match kind {
             Kind::Read | Kind::Write if len == 16 && addr.is_multiple_of(8) => {
@@ -245,47 +266,40 @@ impl Execution {
                 self.threads[t].begin();
                 announce(kind.writes(), len, addr);
                 self.threads[t].leave();
-                return self.check(t, kind, (start, len), COMPILED, before);
+                return self.check(t, kind, &touched, COMPILED, before);
             }
             Kind::Read | Kind::Write => range(self.threads[t], addr, len, kind.writes(), pc),
             _ => atomic(self.threads[t], addr, len, kind.writes(), pc),
         }
-        self.check(t, kind, (start, len), pc as u64 & 0x7f_ffff, before);
+        self.check(t, kind, &touched, pc as u64 & 0x7f_ffff, before);
     }
 
-    fn check(
-        &mut self,
-        t: usize,
-        kind: Kind,
-        (start, len): (usize, usize),
-        pc: u64,
-        before: usize,
-    ) {
+    fn check(&mut self, t: usize, kind: Kind, touched: &[usize], pc: u64, before: usize) {
         let found = locked(&FOUND);
         let new = &found[before..];
         for race in new {
             assert!(pc == COMPILED || race.later_pc == pc);
             for byte in race.addr - self.base..race.addr - self.base + race.len {
-                assert!((start..start + len).contains(&byte));
                 let real = self
                     .oracle
                     .racing(t, byte, kind)
                     .any(|a| a.pc == COMPILED || a.pc == race.earlier_pc);
                 // Between bytes of one place there may be some that the access did not touch.
                 let gap = byte != race.addr - self.base;
+                assert!(gap || touched.contains(&byte));
                 assert!(real || gap, "no such race: {race:x?}");
             }
         }
-        for granule in start / 8..(start + len).div_ceil(8) {
-            let mut bytes = (granule * 8).max(start)..(granule * 8 + 8).min(start + len);
+        for granule in 0..GRANULES {
+            let mut bytes = touched.iter().copied().filter(|byte| byte / 8 == granule);
             let races = bytes.any(|b| self.oracle.racing(t, b, kind).next().is_some());
             // Once there was a race on a granule, what is remembered of it is not all.
             if races && !std::mem::replace(&mut self.oracle.raced[granule], true) {
                 let said = new.iter().any(|r| (r.addr - self.base) / 8 == granule);
-                assert!(said, "missed a race on granule {granule}: {kind:?} of {len} at {start}");
+                assert!(said, "missed a race on granule {granule}: {kind:?} of {touched:?}");
             }
         }
-        for byte in start..start + len {
+        for &byte in touched {
             let clock = self.oracle.clocks[t][t];
             self.oracle.bytes[byte].push(Access { thread: t, clock, kind, pc });
         }

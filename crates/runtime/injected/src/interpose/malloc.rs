@@ -66,6 +66,7 @@ pub fn appeared(block: usize, len: usize, pc: usize) -> usize {
     let _errno = super::Errno::keep();
     shadow::forget(block, len);
     if let Some(t) = thread::me() {
+        t.memory_changes += 1;
         const MALLOC: u32 = 0;
         misuse::calls(t, MALLOC, pc);
         if t.ring.is_open() {
@@ -122,6 +123,7 @@ pub fn gone(addr: usize, len: usize, heap: bool, pc: usize) -> bool {
     let _errno = super::Errno::keep();
     match thread::me() {
         Some(t) => {
+            t.memory_changes += 1;
             let seen = instrumented(pc);
             let flags = if seen { 0 } else { OUT_OF_SIGHT };
             // Under control freeing may be a scheduling point: until then the memory is there.
@@ -266,6 +268,9 @@ unsafe extern "C" fn do_mmap(
     if new != usize::MAX && crate::init::is_up() {
         let _errno = super::Errno::keep();
         shadow::forget(new, len);
+        if let Some(t) = thread::me() {
+            t.memory_changes += 1;
+        }
     }
     new
 }

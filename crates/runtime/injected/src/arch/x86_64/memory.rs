@@ -53,3 +53,54 @@ pub unsafe fn compare_exchange_16(at: *mut u128, old: u128, new: u128) -> u128 {
     }
     u128::from(hi) << 64 | u128::from(lo)
 }
+
+/// Puts `new` in the place of `old`, 16 bytes each, at equal distances from `at` on, until something else stands there;
+/// returns in how many places, at most `count`, which is not 0.
+///
+/// # Safety
+/// Places from `at` on, `step` bytes apart, are valid and aligned; each half may be changed by another thread at any time.
+#[inline]
+pub unsafe fn renew_16(
+    at: usize,
+    step: usize,
+    count: usize,
+    old: [u64; 2],
+    new: [u64; 2],
+) -> usize {
+    let left: usize;
+    // SAFETY: the caller's.
+    unsafe {
+        asm!(
+            "movq {old}, {old_low}",
+            "movq {now}, {old_high}",
+            "punpcklqdq {old}, {now}",
+            "movq {new}, {new_low}",
+            "movq {now}, {new_high}",
+            "punpcklqdq {new}, {now}",
+            "2:",
+            "movdqa {now}, [{at}]",
+            "pcmpeqd {now}, {old}",
+            "pmovmskb {same:e}, {now}",
+            "cmp {same:e}, 0xffff",
+            "jne 3f",
+            "movdqa [{at}], {new}",
+            "add {at}, {step}",
+            "dec {left}",
+            "jnz 2b",
+            "3:",
+            at = inout(reg) at => _,
+            step = in(reg) step,
+            left = inout(reg) count => left,
+            same = out(reg) _,
+            old_low = in(reg) old[0],
+            old_high = in(reg) old[1],
+            new_low = in(reg) new[0],
+            new_high = in(reg) new[1],
+            old = out(xmm_reg) _,
+            new = out(xmm_reg) _,
+            now = out(xmm_reg) _,
+            options(nostack),
+        );
+    }
+    count - left
+}

@@ -18,4 +18,4 @@ pub(crate) use entries::{
     argument, noted_first, or_next, same_as, variable, weak, with_pc, with_pc_behind_seven,
     with_pc_behind_six,
 };
-pub use memory::{compare_exchange_16, copy_up, fill, opaque};
+pub use memory::{compare_exchange_16, copy_up, fill, opaque, renew_16};

@@ -1,31 +1,71 @@
-//! `selvedge cc --selvedge-flow`: a program that says how its data flows.
+//! What is rewritten between the two halves of clang: each source is compiled to bitcode, `selvedge_instrument` rewrites
+//! that, and clang makes an object of the result. Objects are linked with our runtime as always. Assembly is compiled as it is.
 //!
-//! Each source is compiled to bitcode without optimisation, `selvedge_instrument` rewrites it, and clang compiles the
-//! result with optimisation. Clang is also asked for the statements of the source, around which stars may be put. Objects are linked with our runtime as always. Assembly is compiled as it is.
+//! - **data flow** (`--selvedge-flow`): a program that says how its data flows. The bitcode is made without optimisation, and
+//!   optimised afterwards. Clang is also asked for the statements of the source, around which stars may be put.
+//! - **hooks**: clang's hooks for ThreadSanitizer, after all optimisation, become fewer. Where that is not possible the
+//!   object has clang's own.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use selvedge_instrument::accesses::Rules;
 use selvedge_instrument::statements::{Statements, statements};
 use selvedge_instrument::{Error, Library};
 
 use super::arguments::{Arguments, Item, ItemKind, Stage};
-use super::plan::{Scratch, dependencies, link};
+use super::plan::{Scratch, dependencies, instrumentation, link};
+use super::record::{self, Record};
 use super::{Compiler, Family, check, code};
 use crate::exit::Failure;
+use crate::messages::warning_label;
 use crate::program::toolbox::Toolbox;
 
 /// The option, and the variable that says the same.
 pub(super) const OPTION: &str = "--selvedge-flow";
 const VARIABLE: &str = "SELVEDGE_FLOW";
+/// Whose hooks accesses get, and the variable that says the same.
+const HOOKS: &str = "--selvedge-hooks=";
+const HOOKS_VARIABLE: &str = "SELVEDGE_HOOKS";
 
-/// Whether a command line asks for data flow, without the option.
-pub(super) fn wanted(args: Vec<OsString>) -> (bool, Vec<OsString>) {
+/// What is rewritten.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rewriting {
+    /// The program says how its data flows.
+    Flow,
+    /// Accesses get fewer hooks than the compiler gives them.
+    Hooks,
+    /// Nothing.
+    None,
+}
+
+/// What a command line asks for, without the options that do.
+pub(super) fn wanted(args: Vec<OsString>) -> Result<(Rewriting, Vec<OsString>), Failure> {
     let by_variable = std::env::var_os(VARIABLE).is_some_and(|v| !v.is_empty() && v != "0");
-    let before = args.len();
-    let rest: Vec<OsString> = args.into_iter().filter(|a| a != OPTION).collect();
-    (by_variable || rest.len() < before, rest)
+    let mut hooks = std::env::var_os(HOOKS_VARIABLE).filter(|v| !v.is_empty());
+    let mut flow = by_variable;
+    let mut rest = Vec::new();
+    for arg in args {
+        if arg == OPTION {
+            flow = true;
+        } else if let Some(whose) = arg.to_string_lossy().strip_prefix(HOOKS) {
+            hooks = Some(whose.into());
+        } else {
+            rest.push(arg);
+        }
+    }
+    let rewriting = match hooks.as_ref().map(|h| h.to_string_lossy()).as_deref() {
+        _ if flow => Rewriting::Flow,
+        Some("own") => Rewriting::Hooks,
+        None | Some("compiler") => Rewriting::None,
+        Some(other) => {
+            return Err(Failure::Usage(format!(
+                "{HOOKS}{other}: whose hooks may be `own` or `compiler`"
+            )));
+        }
+    };
+    Ok((rewriting, rest))
 }
 
 /// The names under which clang may be installed, if the user names no compiler.
@@ -37,6 +77,7 @@ pub(super) fn compilers(cxx: bool) -> impl Iterator<Item = String> {
 
 /// Compiles or links.
 pub(super) fn run(
+    rewriting: Rewriting,
     compiler: &Compiler,
     arguments: &Arguments,
     toolbox: &Toolbox,
@@ -47,10 +88,10 @@ pub(super) fn run(
         )));
     }
     if arguments.stage == Stage::Compile && is_text(arguments) {
-        return Ok(code(compiler.call(&plain(arguments, toolbox))?));
+        return Ok(code(compiler.call(&plain(rewriting, arguments, toolbox))?));
     }
     let scratch = Scratch::new()?;
-    let building = Building { compiler, arguments, toolbox, scratch: &scratch };
+    let building = Building { rewriting, compiler, arguments, toolbox, scratch: &scratch };
     let mut linked = Vec::new();
     let mut language = None;
     for item in &arguments.items {
@@ -67,10 +108,16 @@ pub(super) fn run(
             _ => linked.push(item.clone()),
         }
     }
+    let record = Record::new(arguments);
     if arguments.stage == Stage::Compile {
+        if let Some(record) = record {
+            record.add_to(&record::objects(arguments));
+        }
         return Ok(ExitCode::SUCCESS);
     }
-    let status = compiler.call(&link(arguments, &linked, Family::Clang, toolbox))?;
+    let recorded = record.as_ref().and_then(|record| compiler.recorded(record));
+    let rest = link(arguments, &linked, Family::Clang, toolbox);
+    let status = compiler.call(&recorded.into_iter().chain(rest).collect::<Vec<_>>())?;
     if status.success() && arguments.stage == Stage::Link {
         check(arguments.output())?;
     }
@@ -83,19 +130,23 @@ fn is_text(arguments: &Arguments) -> bool {
 }
 
 /// What every source sees.
-fn seen(toolbox: &Toolbox) -> Vec<OsString> {
+fn seen(rewriting: Rewriting, toolbox: &Toolbox) -> Vec<OsString> {
+    if rewriting != Rewriting::Flow {
+        return instrumentation(Family::Clang, toolbox);
+    }
     let mut options: Vec<OsString> =
         ["-g", "-DSELVEDGE=1", "-D__SELVEDGE_FLOW__=1", "-idirafter"].map(OsString::from).to_vec();
     options.push(toolbox.include.clone().into());
     options
 }
 
-fn plain(arguments: &Arguments, toolbox: &Toolbox) -> Vec<OsString> {
+fn plain(rewriting: Rewriting, arguments: &Arguments, toolbox: &Toolbox) -> Vec<OsString> {
     let words = arguments.items.iter().flat_map(|i| i.words.clone());
-    seen(toolbox).into_iter().chain(words).collect()
+    seen(rewriting, toolbox).into_iter().chain(words).collect()
 }
 
 struct Building<'a> {
+    rewriting: Rewriting,
     compiler: &'a Compiler,
     arguments: &'a Arguments,
     toolbox: &'a Toolbox,
@@ -134,8 +185,10 @@ impl Building<'_> {
         language: Option<&Item>,
         object: &Path,
     ) -> Result<Result<(), ExitCode>, Failure> {
-        let stage = |o: &str| o == "-c" || o.starts_with("-O") || o.starts_with("-flto");
-        let mut args = seen(self.toolbox);
+        let flow = self.rewriting == Rewriting::Flow;
+        let optimises = |o: &str| o.starts_with("-O");
+        let stage = |o: &str| o == "-c" || o.starts_with("-flto") || flow && optimises(o);
+        let mut args = seen(self.rewriting, self.toolbox);
         args.extend(self.options(|o| !stage(o)));
         let language: Vec<OsString> = language.into_iter().flat_map(|l| l.words.clone()).collect();
         let parsed: Vec<OsString> = [&args[..], &language, &source.words[..1]].concat();
@@ -149,33 +202,50 @@ impl Building<'_> {
             return Ok(if status.success() { Ok(()) } else { Err(code(status)) });
         }
         let bitcode = self.scratch.path().join("module.bc");
-        args.push(bitcode.clone().into());
-        let unoptimised = ["-O0", "-Xclang", "-disable-O0-optnone", "-fno-builtin", "-emit-llvm"]
-            .map(OsString::from);
-        args.extend(unoptimised);
+        args.extend([bitcode.clone().into(), "-emit-llvm".into()]);
+        if flow {
+            args.extend(
+                ["-O0", "-Xclang", "-disable-O0-optnone", "-fno-builtin"].map(OsString::from),
+            );
+        }
         let status = self.compiler.call(&args)?;
         if !status.success() {
             return Ok(Err(code(status)));
         }
-        let library = Library::of_compiler(&self.compiler.words).map_err(failure)?;
-        let statements = self.statements(&parsed)?;
-        selvedge_instrument::flow(&library, &bitcode, &statements).map_err(failure)?;
-        let machine =
-            |o: &str| !stage(o) && (o.starts_with("-f") || o.starts_with("-m") || o == "-pthread");
+        self.rewrite(&bitcode, &parsed)?;
+        let machine = |o: &str| {
+            !stage(o)
+                && (o.starts_with("-f") || o.starts_with("-m") || o == "-pthread" || optimises(o))
+        };
         let mut args = self.options(machine);
-        let rest = [
-            "-Wno-unused-command-line-argument",
-            "-Wno-override-module",
-            "-O2",
-            "-g",
-            "-x",
-            "ir",
-            "-c",
-        ];
-        args.extend(rest.map(OsString::from));
+        args.retain(|o| !o.to_string_lossy().starts_with("-fsanitize"));
+        args.extend(
+            ["-Wno-unused-command-line-argument", "-Wno-override-module", "-g"].map(OsString::from),
+        );
+        // What was optimised before the hooks came is not optimised again.
+        let optimised: &[&str] = if flow { &["-O2"] } else { &["-Xclang", "-disable-llvm-passes"] };
+        args.extend(optimised.iter().map(OsString::from));
+        args.extend(["-x", "ir", "-c"].map(OsString::from));
         args.extend([bitcode.into(), "-o".into(), object.into()]);
         let status = self.compiler.call(&args)?;
         Ok(if status.success() { Ok(()) } else { Err(code(status)) })
+    }
+
+    /// Rewrites a file of bitcode, which the compiler made with these arguments.
+    fn rewrite(&self, bitcode: &Path, parsed: &[OsString]) -> Result<(), Failure> {
+        let library = Library::of_compiler(&self.compiler.words);
+        if self.rewriting == Rewriting::Flow {
+            let library = library.map_err(failure)?;
+            let statements = self.statements(parsed)?;
+            selvedge_instrument::flow(&library, bitcode, &statements).map_err(failure)?;
+            return Ok(());
+        }
+        let rewritten =
+            library.and_then(|library| selvedge_instrument::races(&library, bitcode, Rules::ALL));
+        if let Err(error) = rewritten {
+            eprintln!("{}: the compiler's own hooks are used: {error}", warning_label());
+        }
+        Ok(())
     }
 
     /// The statements of a source that the compiler has compiled.
