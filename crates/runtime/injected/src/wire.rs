@@ -78,8 +78,7 @@ pub const RECORD_RACY: u32 = 8;
 /// Flag of [`Header::flags`]: functions are regions, and the program waits until it knows which.
 pub const FUNCTION_REGIONS: u32 = 16;
 
-/// Flag of [`Header::flags`]: atomic operations and fences are recorded, also those that cannot be part of a
-/// lock.
+/// Flag of [`Header::flags`]: atomic operations and fences are recorded, also those that cannot be part of a lock.
 pub const RECORD_ATOMICS: u32 = 32;
 
 /// Flag of [`Header::flags`], beside [`RECORD_ACCESSES`]: of the accesses that one thread makes to memory under the same
@@ -101,8 +100,7 @@ pub const TIMED: u8 = 8;
 /// Flag of a [`RecordKind::Block`]: `a` is a thread.
 pub const JOIN: u8 = 16;
 
-/// Flag of a [`RecordKind::Free`]: by code that is not instrumented, so that what orders it may be out of
-/// sight.
+/// Flag of a [`RecordKind::Free`]: by code that is not instrumented, so that what orders it may be out of sight.
 pub const OUT_OF_SIGHT: u8 = 1;
 
 /// Flag of a [`RecordKind::Notify`]: all waiters are woken, not one.
@@ -339,22 +337,17 @@ kinds! {
     Flow = 40,
     /// What is part of the result: `b` bytes at `a` in [`Shared::values`].
     Focus = 41,
-    /// Accesses that were held back: `a` address, `flags` the number of bytes and perhaps [`HELD_WRITE`], `b` the stamp
-    /// of the last [moment](RecordKind::is_moment) of their thread before the last of them. Instead of a program counter:
-    /// the low [`SHADOW_PC_BITS`] of that of the last of them, 0 if it is not known, and above them the
-    /// number of the thread. The access that makes this known is one of the next records.
+    /// Accesses that were held back: `a` address, `flags` the number of bytes and perhaps [`HELD_WRITE`], `b` the stamp of
+    /// the last [moment](RecordKind::is_moment) of their thread before the last one. The program counter has the low
+    /// [`SHADOW_PC_BITS`] of that of the last one, or 0, and above them the thread. An access that needs it is next.
     HeldBack = 42,
 }
 
 impl RecordKind {
-    /// Whether what a thread does after this, with a stamp, is told apart from what it did before: no access is, and an
-    /// allocation only if the thread has made no other record.
+    /// Whether what a thread does after this is told apart from what it did before; after an allocation if it is the `first`.
     pub fn is_moment(self, first: bool) -> bool {
-        match self {
-            RecordKind::Read | RecordKind::Write => false,
-            RecordKind::Alloc | RecordKind::Free => first,
-            _ => true,
-        }
+        use RecordKind::{Alloc, Free, Read, Write};
+        !matches!(self, Read | Write) && (first || !matches!(self, Alloc | Free))
     }
 
     /// Whether `a` is the address of an object that threads can wait for.
@@ -765,8 +758,7 @@ pub struct Shared {
     pub lanes: [Lane; LANES],
     #[allow(missing_docs)]
     pub races: [Race; RACES],
-    /// Text in the format of `/proc/self/maps`: executable mappings, and after a `dlopen` all of them
-    /// again.
+    /// Text in the format of `/proc/self/maps`: executable mappings, and after a `dlopen` all of them again.
     pub maps: [u8; MAPS],
     /// Names of marked regions, one after the other.
     pub texts: [u8; TEXTS],
