@@ -17,13 +17,13 @@
 use std::cell::RefCell;
 
 use selvedge_model::{
-    Event, Finding, Kind, Op, Place, Range, Role, SiteId, Status, Subject, ThreadId,
+    Event, Finding, HeldBack, Kind, Op, Place, Range, Role, SiteId, Status, Subject, ThreadId,
 };
 use selvedge_specs::discipline::satisfy::{Automaton, Breach, Observed, Progress};
 use selvedge_specs::discipline::{DeviceKind, Specification, Step};
 
-use crate::common::devices::{Device, Devices, Point};
-use crate::common::held::{HeldLocks, protects};
+use crate::common::devices::{Device, Devices, Point, end_of};
+use crate::common::held::{HeldLocks, LockSet, protects};
 use crate::common::paths::{Edge, Log};
 use crate::common::shadow::Shadow;
 
@@ -60,12 +60,17 @@ pub struct Checker {
     log: Log,
     held: HeldLocks,
     memory: Shadow<Cell>,
+    /// Whether a thread may have made an access several times that is shown once.
+    repeats: bool,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Cell {
     state: State,
-    last: Option<(Point, bool)>,
+    /// The last access, if it would change nothing to make it again: when, and whether it writes.
+    settled: Option<(Point, bool)>,
+    /// The locks that were held at the last access.
+    locks: LockSet,
     write: Option<Point>,
     /// The last read since of each thread.
     #[allow(clippy::box_collection)] // One word in a cell, which has no use for three.
@@ -85,7 +90,8 @@ enum State {
 
 /// An access, as the automaton asks about it.
 struct Accessed<'a> {
-    event: &'a Event,
+    thread: ThreadId,
+    locks: LockSet,
     bytes: Range,
     write: bool,
     from: Vec<Point>,
@@ -107,7 +113,13 @@ impl Checker {
             log: Log::default(),
             held: HeldLocks::default(),
             memory: Shadow::default(),
+            repeats: false,
         }
+    }
+
+    /// For a front end that shows an access once for all of a thread in an epoch, and no reads after a write.
+    pub fn of_first_accesses(self) -> Checker {
+        Checker { repeats: true, ..self }
     }
 
     /// Whether a variable of some rule was seen.
@@ -136,6 +148,38 @@ impl Checker {
         Vec::new()
     }
 
+    /// The front end counts synchronization events itself, and may hold accesses back: those so far go up to
+    /// `moment`.
+    pub fn reached(&mut self, moment: u64) {
+        self.devices.reached(end_of(moment));
+    }
+
+    /// Takes in what the front end has held back, see [`HeldBack`]: accesses of the thread that made the last one, under
+    /// the same locks.
+    pub fn held_back(&mut self, last: &HeldBack, naming: &mut dyn Naming) {
+        let Checker { rules, devices, log, held, memory, .. } = self;
+        let point = Point { thread: last.thread, stamp: end_of(last.moment) };
+        let (thread, write) = (last.thread, last.write);
+        memory.visit(last.bytes, |bytes, cell| {
+            let (from, locks) = (cell.must_follow(thread, write), cell.locks);
+            let State::Follows(rule, progress) = &mut cell.state else { return };
+            let mut access = Accessed {
+                thread,
+                locks,
+                bytes,
+                write,
+                from,
+                devices,
+                log,
+                held,
+                naming: &mut *naming,
+            };
+            settle(&rules[*rule], progress, &mut access);
+            cell.settled = None;
+            cell.remember(point, write);
+        });
+    }
+
     fn access(
         &mut self,
         event: &Event,
@@ -143,8 +187,9 @@ impl Checker {
         write: bool,
         naming: &mut dyn Naming,
     ) -> Vec<Violation> {
-        let Checker { rules, seen, devices, log, held, memory } = self;
+        let Checker { rules, seen, devices, log, held, memory, repeats } = self;
         let now = devices.point(event.thread);
+        let (thread, locks) = (event.thread, held.set(event.thread));
         let mut found = Vec::new();
         memory.visit(range, |bytes, cell| {
             if cell.state == State::New {
@@ -156,20 +201,35 @@ impl Checker {
                     None => State::Ignored,
                 };
             }
-            let same = cell.last.is_some_and(|(last, wrote)| last == now && (wrote || !write));
-            let from = cell.must_follow(event.thread, write);
-            let State::Follows(rule, progress) = &mut cell.state else { return };
-            if same {
+            if cell.settled == Some((now, write)) {
                 return;
             }
+            let from = cell.must_follow(event.thread, write);
+            let State::Follows(rule, progress) = &mut cell.state else { return };
             let rule = *rule;
-            let mut access =
-                Accessed { event, bytes, write, from, devices, log, held, naming: &mut *naming };
+            let before = progress.clone();
+            let mut access = Accessed {
+                thread,
+                locks,
+                bytes,
+                write,
+                from,
+                devices,
+                log,
+                held,
+                naming: &mut *naming,
+            };
             if let Err(breach) = rules[rule].follow(progress, &mut access) {
                 found.push(Violation { finding: finding(event, bytes, write, held), rule, breach });
                 cell.state = State::Ignored;
+                return;
             }
+            if *repeats {
+                settle(&rules[rule], progress, &mut access);
+            }
+            cell.settled = (*repeats || *progress == before).then_some((now, write));
             cell.remember(now, write);
+            cell.locks = locks;
         });
         found
     }
@@ -187,8 +247,6 @@ impl Cell {
     }
 
     fn remember(&mut self, now: Point, write: bool) {
-        let wrote = write || self.last.is_some_and(|(last, wrote)| last == now && wrote);
-        self.last = Some((now, wrote));
         if write {
             (self.write, self.reads) = (Some(now), None);
             return;
@@ -197,6 +255,20 @@ impl Cell {
         match reads.iter_mut().find(|p| p.thread == now.thread) {
             Some(read) => *read = now,
             None => reads.push(now),
+        }
+    }
+}
+
+/// A thread may have made an access again, or read what it wrote, any number of times, and each time may have been the
+/// first of a phase. That may allow for more than happened, and never for less.
+fn settle(rule: &Automaton, progress: &mut Progress, access: &mut Accessed<'_>) {
+    let kinds = if access.write { &[true, false][..] } else { &[false] };
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for &write in kinds {
+            access.write = write;
+            let mut next = progress.clone();
+            changed |= rule.follow(&mut next, access).is_ok() && progress.join(next);
         }
     }
 }
@@ -228,7 +300,7 @@ impl Accessed<'_> {
     }
 
     fn by(&mut self, transition: &Step) -> bool {
-        let me = self.event.thread;
+        let me = self.thread;
         match transition {
             Step::Fork => self.from.iter().all(|&p| self.devices.by_fork(p, me)),
             Step::Join => self.from.iter().all(|&p| self.devices.by_join(p, me)),
@@ -246,7 +318,7 @@ impl Accessed<'_> {
 
 impl Observed<String> for Accessed<'_> {
     fn thread(&self) -> u32 {
-        self.event.thread.0
+        self.thread.0
     }
 
     fn writes(&self) -> bool {
@@ -254,7 +326,7 @@ impl Observed<String> for Accessed<'_> {
     }
 
     fn holds(&mut self, lock: &String) -> bool {
-        let held = self.held.locks(self.held.set(self.event.thread)).to_vec();
+        let held = self.held.locks(self.locks).to_vec();
         let guards = held.into_iter().filter(|h| protects(h.mode, self.write)).map(|h| h.lock);
         let guards: Vec<Device> = guards.map(Device::Lock).collect();
         guards.into_iter().any(|device| self.is(device, DeviceKind::Lock, lock))
@@ -271,7 +343,7 @@ impl Observed<String> for Accessed<'_> {
             return false;
         }
         // Together, then.
-        let (from, log, me) = (self.from.clone(), self.log, self.event.thread);
+        let (from, log, me) = (self.from.clone(), self.log, self.thread);
         let this = RefCell::new(self);
         let allowed = |edge: Edge| {
             transitions.iter().any(|t| match (t, edge) {

@@ -51,7 +51,7 @@ pub struct FastTrack {
 }
 
 /// An access as it is remembered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Mark {
     pub(crate) epoch: Epoch,
     pub(crate) site: SiteId,

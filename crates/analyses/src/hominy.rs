@@ -25,10 +25,14 @@
 //! where several devices together ordered accesses between which lie more synchronizations than [`Log`]
 //! remembers.
 //!
-//! Cost: for an access in an epoch that has seen it, a comparison; otherwise look-ups in the state of the
-//! variable. Memory follows variables (about twice that of `races`), distinct histories and devices, not events.
+//! Cost: for an access in an epoch that has seen it, a comparison; a look-up for memory that is accessed like other memory
+//! in the same epoch ([`cells`]); otherwise look-ups in the state of the variable. Memory follows variables, distinct
+//! histories and devices, not events.
 
+mod cells;
 mod tables;
+
+use std::cell::RefCell;
 
 use selvedge_model::{
     Access, AtomicOp, Event, Findings, HeldBack, LockId, Op, Range, Role, SiteId, ThreadId,
@@ -38,13 +42,14 @@ use selvedge_specs::discipline::{DeviceKind, Step};
 
 use crate::common::accesses::{Accesses, Visit};
 use crate::common::candidates::{CandidateSets, Candidates};
-use crate::common::devices::{Device, Devices, Point};
+use crate::common::devices::{Device, Devices, Point, Stamp, end_of};
 use crate::common::held::{HeldLocks, LockSet};
 use crate::common::order::{Edges, Order};
 use crate::common::paths::{Edge, Log};
 use crate::common::shadow::Shadow;
 use crate::fasttrack::{self, Mark, Race};
 use crate::{Analysis, Bound};
+use cells::{Cells, Lately, State};
 use tables::{Numbers, Places, Transitions};
 
 /// A discipline has at most so many steps.
@@ -90,21 +95,16 @@ pub struct Seen {
     pub locks: Vec<LockId>,
 }
 
-/// One moment of a front end has fewer events than this.
-const EVENTS: u64 = 8;
-
-/// The clock and the stamp that accesses have between a moment and the next one.
-fn end_of(moment: u64) -> u64 {
-    moment * EVENTS + EVENTS - 1
-}
-
 /// The inference.
 #[derive(Debug)]
 pub struct Hominy {
     order: Order,
     held: HeldLocks,
-    /// Where nothing was accessed there is no cell: structures on the heap have gaps between them.
-    memory: Shadow<Option<Box<Cell>>>,
+    memory: Shadow<State>,
+    cells: Cells,
+    /// What accesses have made of cells since `devices` was at this stamp; and what those that were held back have.
+    lately: Lately<(Now, Stamp)>,
+    lately_held_back: Lately<(Point, bool, Option<SiteId>)>,
     races: Vec<Race>,
     inference: Inference,
     ended: Vec<Ended>,
@@ -121,6 +121,8 @@ pub struct Inference {
     places: Places,
     stories: Numbers<Story>,
     cut: u64,
+    /// What an access must follow; kept for its memory.
+    from: Vec<Point>,
 }
 
 /// What is known of some bytes, as far as many may have it in common.
@@ -143,17 +145,18 @@ enum Raw {
     Transition(Edge, Candidates),
 }
 
-/// The state of some bytes.
+/// What is known of some bytes.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Cell {
     accesses: Accesses<Mark>,
     /// The last write.
     write: Option<Past>,
-    /// The last read since of each thread, by thread.
+    /// The last read since, if one thread has read.
+    read: Option<Past>,
+    /// Otherwise the last read since of each thread, by thread.
     #[allow(clippy::box_collection)] // One word in a cell, which has no use for three.
     reads: Option<Box<Vec<Past>>>,
     story: StoryId,
-    count: u32,
 }
 
 /// An access that others may have to follow.
@@ -201,7 +204,7 @@ impl Phase {
 }
 
 /// An access to be taken in.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Now {
     thread: ThreadId,
     write: bool,
@@ -214,6 +217,9 @@ impl Default for Hominy {
             order: Order::new(Edges::HAPPENS_BEFORE),
             held: HeldLocks::default(),
             memory: Shadow::default(),
+            cells: Cells::default(),
+            lately: Lately::default(),
+            lately_held_back: Lately::default(),
             races: Vec::new(),
             inference: Inference::default(),
             ended: Vec::new(),
@@ -236,10 +242,10 @@ impl Hominy {
 
     /// The execution is over: shows all instances that are left, by address, without collecting them.
     pub fn drain(&mut self, mut visit: impl FnMut(Ended, &mut Inference)) {
-        let Hominy { memory, inference, .. } = self;
-        memory.each_with_bytes(|bytes, cell| {
-            if let Some(ended) = ended(bytes, cell) {
-                visit(ended, inference);
+        let Hominy { memory, cells, inference, .. } = self;
+        memory.each_with_bytes(|bytes, &mut state| {
+            if state.count > 0 {
+                visit(cells.ended(bytes, state), inference);
             }
         });
     }
@@ -258,70 +264,117 @@ impl Hominy {
 
     /// Takes in what the front end has held back, see [`HeldBack`].
     pub fn held_back(&mut self, last: &HeldBack) {
-        let Hominy { order, memory, .. } = self;
+        self.make_room();
+        let Hominy { order, memory, cells, lately_held_back, .. } = self;
         let epoch = order.epoch_at(last.thread, end_of(last.moment));
         let point = Point { thread: last.thread, stamp: end_of(last.moment) };
-        memory.visit(last.bytes, |_, cell| {
-            let Some(cell) = cell.as_mut().filter(|cell| cell.count > 0) else { return };
+        let how = (point, last.write, last.site);
+        let cells = RefCell::new(cells);
+        let same = |one: &State, other: &State| cells.borrow().same(one, other);
+        memory.visit_by(last.bytes, same, |_, state| {
+            let cells = &mut **cells.borrow_mut();
+            if state.count == 0 {
+                return;
+            }
+            if let Some(made) = lately_held_back.made(state.cell, &how) {
+                state.cell = made;
+                return;
+            }
+            let mut cell = cells.get(state.cell).clone();
             let renewed = |mark: Mark| Mark { epoch, site: last.site.unwrap_or(mark.site), ..mark };
             cell.accesses.renew(epoch.slot(), last.write, renewed);
             cell.follow(last.write, point);
+            let made = cells.add(cell);
+            lately_held_back.remember(state.cell, how, made);
+            state.cell = made;
         });
+    }
+
+    /// Forgets cells that are not in use, if there are many.
+    fn make_room(&mut self) {
+        if self.cells.collect(&mut self.memory) {
+            self.lately.forget();
+            self.lately_held_back.forget();
+        }
     }
 
     #[inline]
     fn access(&mut self, event: &Event, access: Access, write: bool) {
-        let Hominy { order, held, memory, races, inference, .. } = self;
+        self.make_room();
+        let Hominy { order, held, memory, cells, lately, races, inference, .. } = self;
         let thread = order.thread(event.thread);
         let locks = held.set(event.thread);
         let mark = Mark { epoch: thread.epoch(), site: event.site, locks };
         let now = Now { thread: event.thread, write, mark };
-        memory.visit(access.range(), |bytes, cell| {
-            let cell = &mut **cell.get_or_insert_default();
-            if cell.has_seen(now) {
+        let how = (now, inference.devices.now());
+        let cells = RefCell::new(cells);
+        let same = |one: &State, other: &State| cells.borrow().same(one, other);
+        memory.visit_by(access.range(), same, |bytes, state| {
+            let cells = &mut **cells.borrow_mut();
+            let seen = state.count > 0 && cells.get(state.cell).accesses.repeats(&mark, write);
+            state.count = state.count.saturating_add(1);
+            if seen {
                 return;
             }
+            if let Some(made) = lately.made(state.cell, &how) {
+                state.cell = made;
+                return;
+            }
+            let mut cell = cells.get(state.cell).clone();
             let visit = Visit { mark, clock: thread.clock() };
             let check = if write { Accesses::on_write } else { Accesses::on_read };
-            if let Some((earlier, earlier_role)) = check(&mut cell.accesses, visit) {
-                inference.raced(cell, [earlier.site, event.site]);
+            let race = check(&mut cell.accesses, visit);
+            if let Some((earlier, earlier_role)) = race {
+                cell.story = inference.raced(cell.story, [earlier.site, event.site]);
                 races.push(Race { bytes, earlier, earlier_role });
             }
-            inference.take(cell, now, held);
+            inference.take(&mut cell, now, held);
+            let made = cells.add(cell);
+            // A race is told of all memory that has it.
+            if race.is_none() {
+                lately.remember(state.cell, how, made);
+            }
+            state.cell = made;
         });
     }
 
     fn atomic(&mut self, event: &Event, access: Access, op: AtomicOp) {
-        let Hominy { order, held, memory, races, inference, .. } = self;
+        self.make_room();
+        let Hominy { order, held, memory, cells, races, inference, .. } = self;
         let thread = order.thread(event.thread);
         let locks = held.set(event.thread);
         let mark = Mark { epoch: thread.epoch(), site: event.site, locks };
         let visit = Visit { mark, clock: thread.clock() };
         let check = if op.writes() { Accesses::on_atomic_store } else { Accesses::on_atomic_load };
-        memory.visit(access.range(), |bytes, cell| {
-            let cell = &mut **cell.get_or_insert_default();
+        let cells = RefCell::new(cells);
+        let same = |one: &State, other: &State| cells.borrow().same(one, other);
+        memory.visit_by(access.range(), same, |bytes, state| {
+            let cells = &mut **cells.borrow_mut();
+            let mut cell = cells.get(state.cell).clone();
             if let Some((earlier, earlier_role)) = check(&mut cell.accesses, visit) {
-                inference.raced(cell, [earlier.site, event.site]);
+                cell.story = inference.raced(cell.story, [earlier.site, event.site]);
                 races.push(Race { bytes, earlier, earlier_role });
             }
+            state.cell = cells.add(cell);
         });
     }
 
     /// Ends the instances in a range. To free memory is to write to it.
     fn end(&mut self, event: &Event, range: Range, frees: bool) {
-        let Hominy { order, memory, races, inference, ended: all, .. } = self;
+        let Hominy { order, memory, cells, races, inference, ended: all, .. } = self;
         let thread = order.thread(event.thread);
         let mark = Mark { epoch: thread.epoch(), site: event.site, locks: LockSet::EMPTY };
         let visit = Visit { mark, clock: thread.clock() };
-        memory.forget(range, |bytes, cell| {
-            if frees
-                && let Some(cell) = cell
-                && let Some((earlier, earlier_role)) = cell.accesses.on_write(visit)
-            {
-                inference.raced(cell, [earlier.site, event.site]);
+        memory.forget(range, |bytes, &mut state| {
+            let mut ended = cells.ended(bytes, state);
+            let accesses = &cells.get(state.cell).accesses;
+            if frees && let Some((earlier, earlier_role)) = accesses.unordered(visit) {
+                ended.story = inference.raced(ended.story, [earlier.site, event.site]);
                 races.push(Race { bytes, earlier, earlier_role });
             }
-            all.extend(ended(bytes, cell));
+            if state.count > 0 {
+                all.push(ended);
+            }
         });
     }
 
@@ -386,8 +439,12 @@ impl Analysis for Hominy {
     }
 
     fn finish(&mut self, _: &mut Findings) {
-        let Hominy { memory, ended: all, .. } = self;
-        memory.each_with_bytes(|bytes, cell| all.extend(ended(bytes, cell)));
+        let Hominy { memory, cells, ended: all, .. } = self;
+        memory.each_with_bytes(|bytes, &mut state| {
+            if state.count > 0 {
+                all.push(cells.ended(bytes, state));
+            }
+        });
     }
 
     fn restart(&mut self) {
@@ -402,37 +459,36 @@ impl Analysis for Hominy {
 }
 
 impl Cell {
-    /// Whether an access changes nothing: the thread made the last one at the same place, since then it has released
-    /// no lock, and if it writes now, it wrote then.
-    #[inline]
-    fn has_seen(&mut self, now: Now) -> bool {
-        let seen = self.count > 0 && self.accesses.repeats(&now.mark, now.write);
-        self.count += u32::from(seen && self.count < u32::MAX);
-        seen
-    }
-
     /// The accesses of other threads, from before the phase, that an access must follow.
-    fn must_follow(&self, now: Now) -> Vec<Point> {
-        let reads = self.reads.iter().flat_map(|reads| reads.iter()).filter(|_| now.write);
-        let all = self.write.iter().chain(reads);
-        all.filter(|past| past.before).map(|p| p.point).filter(|p| p.thread != now.thread).collect()
+    fn must_follow(&self, now: Now) -> impl Iterator<Item = Point> + '_ {
+        let reads = self.reads.iter().flat_map(|reads| reads.iter());
+        let reads = self.read.iter().chain(reads).filter(move |_| now.write);
+        let all = self.write.iter().chain(reads).filter(|past| past.before).map(|p| p.point);
+        all.filter(move |p| p.thread != now.thread)
     }
 
     /// A phase begins.
     fn begin_phase(&mut self) {
         let reads = self.reads.iter_mut().flat_map(|reads| reads.iter_mut());
-        self.write.iter_mut().chain(reads).for_each(|past| past.before = true);
+        let all = self.write.iter_mut().chain(&mut self.read).chain(reads);
+        all.for_each(|past| past.before = true);
     }
 
     /// There was an access that later ones may have to follow.
     fn follow(&mut self, write: bool, point: Point) {
         let past = Past { point, before: false };
         if write {
-            self.write = Some(past);
-            self.reads = None;
+            (self.write, self.read, self.reads) = (Some(past), None, None);
             return;
         }
+        let is_own = |read: &Past| read.point.thread == point.thread;
+        if self.reads.is_none() && self.read.as_ref().is_none_or(is_own) {
+            self.read = Some(past);
+            return;
+        }
+        let first = self.read.take();
         let reads = self.reads.get_or_insert_default();
+        reads.extend(first);
         match reads.binary_search_by_key(&point.thread, |p| p.point.thread) {
             Ok(i) => reads[i] = past,
             Err(i) => reads.insert(i, past),
@@ -442,10 +498,10 @@ impl Cell {
 
 impl Inference {
     /// There was a race, perhaps not the first.
-    fn raced(&mut self, cell: &mut Cell, sites: [SiteId; 2]) {
-        let mut story = self.story(cell.story);
+    fn raced(&mut self, story: StoryId, sites: [SiteId; 2]) -> StoryId {
+        let mut story = self.story(story);
         story.race.get_or_insert(sites);
-        cell.story = StoryId(self.stories.number(story));
+        StoryId(self.stories.number(story))
     }
 
     fn story(&self, id: StoryId) -> Story {
@@ -457,7 +513,6 @@ impl Inference {
         let guards = self.candidates.refine(None, locks, now.write, held);
         let mut story = self.story(cell.story);
         story.places = self.places.with(story.places, now.thread, site, guards);
-        cell.count = cell.count.saturating_add(1);
         if story.race.is_none() && !story.cut {
             let phase = story.phase;
             let goes_on = Phase {
@@ -493,32 +548,42 @@ impl Inference {
     /// Asks what ordered an access behind those from before the phase, if there are any that it must follow;
     /// false if that is not known.
     fn enter(&mut self, cell: &Cell, phase: &mut Phase, now: Now) -> bool {
-        let from = cell.must_follow(now);
-        if from.is_empty() {
-            return true;
-        }
-        let Some(before) = self.orders(&from, now.thread) else { return false };
-        let mut unless = self.candidates.locks(phase.guards).to_vec();
-        unless.retain(|&lock| {
-            from.iter().all(|&p| self.devices.by(Device::Lock(lock), p, now.thread))
-        });
+        let mut from = std::mem::take(&mut self.from);
+        from.clear();
+        from.extend(cell.must_follow(now));
+        let known = from.is_empty() || self.enter_after(&from, phase, now.thread);
+        self.from = from;
+        known
+    }
+
+    fn enter_after(&mut self, from: &[Point], phase: &mut Phase, to: ThreadId) -> bool {
+        let Some(before) = self.orders(from, to) else { return false };
+        let guards = self.candidates.locks(phase.guards);
+        let by = |lock: &LockId| from.iter().all(|&p| self.devices.by(Device::Lock(*lock), p, to));
+        phase.unless = match guards.iter().filter(|lock| by(lock)).count() {
+            0 => Candidates::NONE,
+            all if all == guards.len() => phase.guards,
+            _ => {
+                let some = guards.iter().copied().filter(by).collect();
+                self.candidates.number(some)
+            }
+        };
         phase.entered = true;
-        phase.before = self.transitions.number(before);
-        phase.unless = self.candidates.number(unless);
+        phase.before = before;
         true
     }
 
     /// What orders all of `from` before the present of a thread.
-    fn orders(&self, from: &[Point], to: ThreadId) -> Option<Vec<Edge>> {
+    fn orders(&mut self, from: &[Point], to: ThreadId) -> Option<u32> {
         let devices = &self.devices;
         if from.iter().all(|&p| devices.by_fork(p, to)) {
-            return Some(vec![Edge::Fork]);
+            return Some(self.transitions.number(&[Edge::Fork]));
         }
         if from.iter().all(|&p| devices.by_join(p, to)) {
-            return Some(vec![Edge::Join]);
+            return Some(self.transitions.number(&[Edge::Join]));
         }
         if let Some(device) = devices.latest(from, to) {
-            return Some(vec![Edge::Via(device)]);
+            return Some(self.transitions.number(&[Edge::Via(device)]));
         }
         let mut edges = Vec::new();
         for &point in from {
@@ -528,7 +593,7 @@ impl Inference {
                 }
             }
         }
-        Some(edges)
+        Some(self.transitions.number(&edges))
     }
 
     /// The steps of a sequence and of a phase that has ended.
@@ -603,10 +668,11 @@ impl Inference {
     }
 }
 
-/// The instance at some bytes, if they were accessed.
-fn ended(bytes: Range, cell: &Option<Box<Cell>>) -> Option<Ended> {
-    let cell = cell.as_ref().filter(|cell| cell.count > 0)?;
-    Some(Ended { bytes, story: cell.story, accesses: u64::from(cell.count) })
+impl Cells {
+    /// The instance at some bytes.
+    fn ended(&self, bytes: Range, state: State) -> Ended {
+        Ended { bytes, story: self.get(state.cell).story, accesses: u64::from(state.count) }
+    }
 }
 
 fn kind(device: Device) -> DeviceKind {

@@ -15,15 +15,20 @@ pub(crate) struct ForRun {
     pub(crate) in_program: Vec<&'static str>,
     /// Which accesses the recorded analyses need.
     accesses: Accesses,
+    /// Whether accesses may be held back that change nothing.
+    hold_back: bool,
     /// Whether they look at atomic operations.
     atomics: bool,
 }
 
 impl ForRun {
-    /// The same, but every access is needed if `all`.
-    pub(crate) fn needing(self, all: bool) -> ForRun {
-        let accesses = if all { Accesses::All } else { self.accesses };
-        ForRun { accesses, ..self }
+    /// The same, beside `discipline` if that checks something. It needs every access that may break a rule; if nothing
+    /// else needs accesses, those that change nothing are held back.
+    pub(crate) fn beside_discipline(self, checks: bool) -> ForRun {
+        if !checks {
+            return self;
+        }
+        ForRun { hold_back: self.accesses == Accesses::None, accesses: Accesses::All, ..self }
     }
 
     /// What has to be observed for them.
@@ -32,6 +37,7 @@ impl ForRun {
             synchronization: true,
             atomics: self.atomics,
             accesses: self.accesses == Accesses::All,
+            hold_back: self.hold_back,
             racy_accesses: self.accesses == Accesses::Racy,
             function_regions,
             races: !self.in_program.is_empty(),
@@ -66,6 +72,7 @@ pub(crate) fn beside_program(entries: Vec<&'static Entry>, settings: Settings) -
         recorded: started(recorded, settings),
         in_program: inside.iter().map(|e| e.name).collect(),
         accesses,
+        hold_back: false,
         atomics,
     }
 }

@@ -1,12 +1,12 @@
 //! Checks a specification of disciplines beside the other analyses of a command.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use selvedge_analyses::devices::Device;
 use selvedge_analyses::discipline::{self, Checker, Naming, Violation};
-use selvedge_model::{Event, Op, Range, SiteId, Symbols};
+use selvedge_model::{Event, HeldBack, Op, Range, SiteId, Symbols};
 use selvedge_report::{Case, Lacks, Memory, Note, Subject};
 use selvedge_runtime::{Modules, Object};
 use selvedge_specs::discipline::satisfy::Missing;
@@ -122,7 +122,7 @@ impl Naming for ByTrace<'_> {
 pub(crate) struct NativeChecking {
     checking: Checking,
     names: Names,
-    known: HashMap<u64, Named>,
+    known: BTreeMap<u64, Named>,
 }
 
 impl NativeChecking {
@@ -131,7 +131,9 @@ impl NativeChecking {
         symbolizer: SharedSymbolizer,
         sources: &[PathBuf],
     ) -> NativeChecking {
-        NativeChecking { checking, names: Names::new(symbolizer, sources), known: HashMap::new() }
+        let checker = checking.checker.of_first_accesses();
+        let checking = Checking { checker, ..checking };
+        NativeChecking { checking, names: Names::new(symbolizer, sources), known: BTreeMap::new() }
     }
 
     pub(crate) fn on_event(&mut self, event: &Event, symbols: &Symbols) {
@@ -140,11 +142,24 @@ impl NativeChecking {
         let found = checking.checker.on_event(event, &mut naming);
         checking.take(found, symbols, &names::thread(event.thread));
         if let Op::Alloc(range) = event.op {
-            self.known.retain(|addr, _| !(range.start..range.end()).contains(addr));
-            self.names.heap.allocated(range, event.thread, event.site);
-        } else if let Op::Free(range) = event.op {
-            self.names.heap.freed(range);
+            let gone = self.known.range(range.start..range.end()).map(|(&addr, _)| addr);
+            for addr in gone.collect::<Vec<_>>() {
+                self.known.remove(&addr);
+            }
         }
+        self.names.on_event(event, symbols);
+    }
+
+    /// Events go up to a moment of the program's.
+    pub(crate) fn reached(&mut self, moment: u64) {
+        self.checking.checker.reached(moment);
+    }
+
+    /// Accesses were held back in the program.
+    pub(crate) fn held_back(&mut self, last: &HeldBack, symbols: &Symbols) {
+        let NativeChecking { checking, names, known } = self;
+        let mut naming = ByProgram { rules: &checking.rules, names, known, symbols };
+        checking.checker.held_back(last, &mut naming);
     }
 
     pub(crate) fn object(&mut self, object: Object, addr: u64, site: SiteId) {
@@ -164,7 +179,7 @@ impl NativeChecking {
 struct ByProgram<'a> {
     rules: &'a HashMap<String, usize>,
     names: &'a mut Names,
-    known: &'a mut HashMap<u64, Named>,
+    known: &'a mut BTreeMap<u64, Named>,
     symbols: &'a Symbols,
 }
 

@@ -60,6 +60,19 @@ fn read_shared() {
 }
 
 #[test]
+fn locks_on_the_heap_have_the_names_of_what_points_to_them() {
+    check(
+        "pointed_locks",
+        &[],
+        &[
+            ("queue.count", "thread-local; fork; guarded-by this.mut"),
+            ("in_row", "guarded-by row[]"),
+            ("in_scattered", "guarded-by scattered[]"),
+        ],
+    );
+}
+
+#[test]
 fn members_arrays_and_queues_have_names() {
     check(
         "members",
@@ -186,6 +199,18 @@ fn rust_programs_have_the_same_disciplines() {
         inferred("change-locks", "thesis::FIELD", &["--schedules", "50"]),
         "thread-local; fork; guarded-by thesis::M; via atomic thesis::BARRIER; guarded-by thesis::N"
     );
+    // What a thread does again to its own memory, between locks, stays in the program.
+    const ROW: u64 = 64;
+    let events = |rounds: u64| {
+        let args = ["infer", "discipline", "--format", "json", "--", &program, "again"];
+        let rounds = rounds.to_string();
+        let args: Vec<&str> = args.into_iter().chain([&*rounds]).collect();
+        json(&project.selvedge(&args))["stats"]["events"].as_u64().expect("a number")
+    };
+    let (few, many) = (50, 450);
+    let more = events(many).saturating_sub(events(few)) / (many - few);
+    assert!(more >= 2, "{more}: each round has a lock");
+    assert!(more < ROW, "{more} in each round");
 }
 
 /// The program that was built.
@@ -281,10 +306,12 @@ fn accesses_that_are_held_back_decide_what_ordered() {
     assert_eq!(of(&document, "shared")["discipline"], expected);
 }
 
-/// Of the accesses to a row that one thread has for itself, the same number is sent in few and in many iterations.
+/// Of the accesses to a row that one thread has for itself, the same number is sent in few and in many iterations, to
+/// inference and to checking alike.
 #[test]
 fn what_a_thread_does_again_stays_in_the_program() {
     const SIDE: u64 = 40;
+    let commands: [&[&str]; 2] = [&["infer", "discipline"], &["run", "--discipline", "spec"]];
     let events = |iterations: u64| {
         let project = Project::new(&format!("discipline-sor-{iterations}"));
         let sizes = [("ROWS", SIDE), ("COLUMNS", SIDE), ("ITERATIONS", iterations)];
@@ -292,14 +319,34 @@ fn what_a_thread_does_again_stays_in_the_program() {
         let options: Vec<&str> =
             ["-pthread"].into_iter().chain(sizes.iter().map(|s| &**s)).collect();
         project.build("discipline/sor.c", &options);
-        let document = infer(&project, &[]);
-        document["stats"]["events"].as_u64().expect("a number")
+        let rules = "omega = thread-local; fork; read-shared\nupper = thread-local; fork\n";
+        fs::write(project.0.join("spec"), rules).unwrap();
+        commands.map(|command| {
+            let args = [command, &["--format", "json", "--", "./program"]].concat();
+            let document = json(&project.selvedge(&args));
+            assert_eq!(document["findings"], Value::Array(vec![]));
+            document["stats"]["events"].as_u64().expect("a number")
+        })
     };
     let (few, many) = (10, 60);
     let steps = 2 * (many - few);
-    let more = events(many).saturating_sub(events(few));
-    assert!(more > steps, "{more}: each step has a barrier");
-    assert!(more / steps < SIDE * SIDE / 2, "{more} in {steps} steps");
+    for (many, few) in events(many).into_iter().zip(events(few)) {
+        let more = many.saturating_sub(few);
+        assert!(more > steps, "{more}: each step has a barrier");
+        assert!(more / steps < SIDE * SIDE / 2, "{more} in {steps} steps");
+    }
+}
+
+#[test]
+fn without_debug_information_it_is_said_once() {
+    let project = Project::new("discipline-without-debug");
+    project.build("discipline/fork_lock.c", &["-pthread", "-g0"]);
+    let args = ["infer", "discipline", "--runs", "2", "--format", "json", "--", "./program"];
+    let output = project.selvedge(&args);
+    let expected = "thread-local; fork; guarded-by lock; join";
+    assert_eq!(of(&json(&output), "field")["discipline"], expected);
+    let said = stderr(&output);
+    assert_eq!(said.matches("no debug information").count(), 1, "{said}");
 }
 
 #[test]

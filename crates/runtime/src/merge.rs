@@ -98,20 +98,31 @@ impl Merge {
             && (over_gaps || stamp == self.last + 1)
         {
             self.fronts.pop();
-            self.last = stamp;
-            self.stamped[index] -= 1;
-            while let Some((thread, record)) = self.lanes[index].pop_front() {
-                out(thread, &record);
-                if record.stamp != 0 {
-                    break;
+            let mut front = Some(stamp);
+            // What one thread does for a while needs no comparing with others.
+            while let Some(stamp) = front {
+                self.last = stamp;
+                front = self.pass_front(index, &mut out);
+                if let Some(next) = front.take_if(|next| *next != stamp + 1) {
+                    self.fronts.push(Reverse((next, index)));
                 }
             }
-            if self.stamped[index] > 0
-                && let Some((_, next)) = self.lanes[index].iter().find(|(_, r)| r.stamp != 0)
-            {
-                self.fronts.push(Reverse((next.stamp, index)));
+        }
+    }
+
+    /// Passes on the first stamped record of a lane and what comes before it, and says which stamp the next one has.
+    fn pass_front(&mut self, index: usize, out: &mut impl FnMut(u32, &Record)) -> Option<u64> {
+        self.stamped[index] -= 1;
+        while let Some((thread, record)) = self.lanes[index].pop_front() {
+            out(thread, &record);
+            if record.stamp != 0 {
+                break;
             }
         }
+        if self.stamped[index] == 0 {
+            return None;
+        }
+        self.lanes[index].iter().find(|(_, r)| r.stamp != 0).map(|(_, next)| next.stamp)
     }
 }
 

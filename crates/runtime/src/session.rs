@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use rustc_hash::FxHashSet;
 use selvedge_explore::Abstraction;
 use selvedge_model::{
     BarrierId, Event, FirstRace, HeldBack, LockId, SemaphoreId, SiteId, Symbols, ThreadId,
@@ -195,8 +196,8 @@ pub trait Observe {
 
     /// Accesses were held back, of which no event tells. Comes before the next event that needs to know. Called only
     /// with [`Options::hold_back`].
-    fn held_back(&mut self, last: &HeldBack) {
-        let _ = last;
+    fn held_back(&mut self, last: &HeldBack, symbols: &Symbols) {
+        let _ = (last, symbols);
     }
 
     /// The locks that a thread holds after the events so far, it holds from this epoch on.
@@ -405,6 +406,8 @@ struct Host<'a> {
     blocks: Blocks,
     /// Which defaults of the program have been told.
     defaults: [bool; 2],
+    /// The threads that have reached a moment.
+    reached: FxHashSet<u32>,
     /// Names of threads that are the same in every execution.
     recognised: Recognised,
 }
@@ -437,6 +440,7 @@ impl<'a> Host<'a> {
             told: [0; 3],
             blocks: Blocks::default(),
             defaults: [false; 2],
+            reached: FxHashSet::default(),
             recognised,
         }
     }
@@ -546,10 +550,11 @@ impl<'a> Host<'a> {
             observer.waits(&wait, symbols);
         }
         if let Some(last) = decoder.take_held_back() {
-            observer.held_back(&last);
+            observer.held_back(&last, symbols);
         }
-        let is_access = matches!(record.kind(), Some(RecordKind::Read | RecordKind::Write));
-        if record.stamp != 0 && !is_access {
+        let is_moment = |kind: RecordKind| kind.is_moment(!self.reached.contains(&thread));
+        if record.stamp != 0 && record.kind().is_some_and(is_moment) {
+            self.reached.insert(thread);
             observer.reached(thread_id, record.stamp);
         }
         if record.kind() == Some(RecordKind::Name)

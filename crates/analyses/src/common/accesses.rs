@@ -123,16 +123,23 @@ impl<M: Mark> Accesses<M> {
         if self.write.epoch() == v.mark.epoch() {
             return None;
         }
-        let seen = self
-            .unordered_write(v.clock)
-            .or_else(|| self.unordered_read(v.clock))
-            .or_else(|| self.unordered_atomic_store(v.clock))
-            .or_else(|| self.unordered_atomic_load(v.clock));
+        let seen = self.unordered(v);
         self.write = v.mark;
         // What was read before is ordered before this write, or has just been found to race.
         self.reads = Reads::default();
         self.atomics = None;
         seen
+    }
+
+    /// An access that a write would race with, and what that did.
+    pub(crate) fn unordered(&self, v: Visit<'_, M>) -> Option<(M, Role)> {
+        if self.write.epoch() == v.mark.epoch() {
+            return None;
+        }
+        self.unordered_write(v.clock)
+            .or_else(|| self.unordered_read(v.clock))
+            .or_else(|| self.unordered_atomic_store(v.clock))
+            .or_else(|| self.unordered_atomic_load(v.clock))
     }
 
     /// Whether the last plain access has the same mark, and is no read if this one writes.

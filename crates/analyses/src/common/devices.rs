@@ -36,8 +36,16 @@ pub enum Device {
 /// grows with them ([`Devices::reached`]).
 pub type Stamp = u64;
 
+/// One moment of a front end has fewer events than this.
+const EVENTS: u64 = 8;
+
+/// The stamp that accesses have between a moment of a front end and the next one.
+pub(crate) fn end_of(moment: u64) -> Stamp {
+    moment * EVENTS + EVENTS - 1
+}
+
 /// A point in the life of a thread.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Point {
     /// The thread.
     pub thread: ThreadId,
@@ -71,10 +79,20 @@ impl Reach {
     /// Whether something was learned.
     fn join(&mut self, other: &Reach) -> bool {
         let mut learned = false;
+        let mut at = 0;
         for &(thread, stamp) in &other.0 {
-            if self.get(thread) < stamp {
-                self.set(thread, stamp);
-                learned = true;
+            while self.0.get(at).is_some_and(|(t, _)| *t < thread) {
+                at += 1;
+            }
+            match self.0.get_mut(at) {
+                Some((known, old)) if *known == thread => {
+                    learned |= *old < stamp;
+                    *old = stamp.max(*old);
+                }
+                _ => {
+                    self.0.insert(at, (thread, stamp));
+                    learned = true;
+                }
             }
         }
         learned
@@ -119,7 +137,66 @@ struct Object {
     published: Reach,
     shared: Reach,
     rounds: FxHashMap<u32, (Reach, usize)>,
-    threads: FxHashMap<ThreadId, Known>,
+    /// What each thread has learned through it.
+    // invariant: sorted by thread, each once.
+    threads: Vec<(ThreadId, Known)>,
+}
+
+impl Object {
+    fn known(&self, thread: ThreadId) -> Option<&Known> {
+        let at = self.threads.binary_search_by_key(&thread, |(t, _)| *t).ok()?;
+        Some(&self.threads[at].1)
+    }
+
+    /// A thread acquires what was published, and what was published in shared mode if that excludes it.
+    fn acquire(&mut self, thread: ThreadId, shared: bool, now: Stamp, fence: Stamp) {
+        let Object { published, shared: readers, threads, .. } = self;
+        let known = known(threads, thread);
+        known.learn(published, now, fence);
+        if shared {
+            known.learn(readers, now, fence);
+        }
+    }
+}
+
+fn known(threads: &mut Vec<(ThreadId, Known)>, thread: ThreadId) -> &mut Known {
+    let at = threads.binary_search_by_key(&thread, |(t, _)| *t).unwrap_or_else(|at| {
+        threads.insert(at, (thread, Known::default()));
+        at
+    });
+    &mut threads[at].1
+}
+
+/// What is known of devices. Locks are used far more often than the others, and have small numbers.
+#[derive(Debug, Default)]
+struct Objects {
+    locks: Vec<Object>,
+    others: FxHashMap<Device, Object>,
+}
+
+impl Objects {
+    fn get(&self, device: Device) -> Option<&Object> {
+        match device {
+            Device::Lock(lock) => self.locks.get(lock.index()),
+            Device::Atomic(_) | Device::Barrier(_) | Device::Semaphore(_) => {
+                self.others.get(&device)
+            }
+        }
+    }
+
+    fn of(&mut self, device: Device) -> &mut Object {
+        match device {
+            Device::Lock(lock) => {
+                if lock.index() >= self.locks.len() {
+                    self.locks.resize_with(lock.index() + 1, Object::default);
+                }
+                &mut self.locks[lock.index()]
+            }
+            Device::Atomic(_) | Device::Barrier(_) | Device::Semaphore(_) => {
+                self.others.entry(device).or_default()
+            }
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -140,7 +217,7 @@ struct Thread {
 #[derive(Debug, Default)]
 pub struct Devices {
     now: Stamp,
-    objects: FxHashMap<Device, Object>,
+    objects: Objects,
     threads: Vec<Thread>,
     /// Atomic variables that publish something.
     atomics: BTreeSet<u64>,
@@ -185,20 +262,22 @@ impl Devices {
         }
         match event.op {
             Op::Acquire(lock, mode) => {
-                let object = self.objects.entry(Device::Lock(lock)).or_default();
-                let mut from = object.published.clone();
-                if mode == Mode::Exclusive {
-                    from.join(&object.shared);
-                }
-                self.learn(me, Device::Lock(lock), &from);
-            }
-            Op::Release(lock, mode) => {
-                let mine = self.publishes(me, Device::Lock(lock));
+                let (now, fence) = (self.now, self.thread(me).fence);
                 let object = self.object(Device::Lock(lock));
-                match mode {
-                    Mode::Exclusive => (object.published, object.shared) = (mine, Reach::default()),
-                    Mode::Shared => _ = object.shared.join(&mine),
-                }
+                object.acquire(me, mode == Mode::Exclusive, now, fence);
+                self.remember(me, Device::Lock(lock));
+            }
+            Op::Release(lock, Mode::Exclusive) => {
+                // The memory of what was published before is used again.
+                let old = std::mem::take(&mut self.object(Device::Lock(lock)).published);
+                let mine = self.publishes_in(old, me, Device::Lock(lock));
+                let object = self.object(Device::Lock(lock));
+                object.published = mine;
+                object.shared.0.clear();
+            }
+            Op::Release(lock, Mode::Shared) => {
+                let mine = self.publishes(me, Device::Lock(lock));
+                self.object(Device::Lock(lock)).shared.join(&mine);
             }
             Op::Fork(child) => self.thread(child).started = Some(self.point(me)),
             Op::Join(child) => _ = self.thread(child).joined.get_or_insert(me),
@@ -227,7 +306,7 @@ impl Devices {
     }
 
     fn object(&mut self, device: Device) -> &mut Object {
-        self.objects.entry(device).or_default()
+        self.objects.of(device)
     }
 
     fn thread(&mut self, id: ThreadId) -> &mut Thread {
@@ -240,7 +319,7 @@ impl Devices {
     fn learn(&mut self, thread: ThreadId, device: Device, from: &Reach) {
         let now = self.now;
         let fence = self.thread(thread).fence;
-        self.object(device).threads.entry(thread).or_default().learn(from, now, fence);
+        known(&mut self.object(device).threads, thread).learn(from, now, fence);
         self.remember(thread, device);
     }
 
@@ -255,7 +334,7 @@ impl Devices {
         if recent.len() > MANY && recent.len().is_power_of_two() {
             let mut recent = std::mem::take(&mut self.thread(id).recent);
             recent.retain(|&(stamp, device)| {
-                let known = self.objects.get(&device).and_then(|o| o.threads.get(&id));
+                let known = self.objects.get(device).and_then(|o| o.known(id));
                 known.is_some_and(|k| k.acquired == stamp)
             });
             self.thread(id).recent = recent;
@@ -263,10 +342,17 @@ impl Devices {
     }
 
     /// What a thread that releases a device tells those that acquire it.
-    fn publishes(&mut self, thread: ThreadId, device: Device) -> Reach {
+    fn publishes(&self, thread: ThreadId, device: Device) -> Reach {
+        self.publishes_in(Reach::default(), thread, device)
+    }
+
+    /// The same, in the memory of another clock.
+    fn publishes_in(&self, mut reach: Reach, thread: ThreadId, device: Device) -> Reach {
         let now = self.now;
-        let known = self.object(device).threads.get(&thread);
-        let mut reach = known.map_or_else(Reach::default, |k| k.reach.clone());
+        match self.objects.get(device).and_then(|o| o.known(thread)) {
+            Some(known) => reach.0.clone_from(&known.reach.0),
+            None => reach.0.clear(),
+        }
         if reach.0.len() > MANY {
             let threads = &self.threads;
             reach.0.retain(|(t, _)| threads.get(t.index()).is_none_or(|t| t.joined.is_none()));
@@ -309,7 +395,7 @@ impl Devices {
         let mut sequence = if releases {
             self.publishes(me, device)
         } else if fence > 0 {
-            let known = self.object(device).threads.get(&me);
+            let known = self.object(device).known(me);
             let mut reach = known.map_or_else(Reach::default, |k| k.before(fence));
             reach.set(me, fence);
             reach
@@ -379,7 +465,7 @@ impl Devices {
 
     /// Whether a device orders `from` before the present of `to`.
     pub fn by(&self, device: Device, from: Point, to: ThreadId) -> bool {
-        let known = self.objects.get(&device).and_then(|o| o.threads.get(&to));
+        let known = self.objects.get(device).and_then(|o| o.known(to));
         from.thread == to || known.is_some_and(|k| k.reach.get(from.thread) > from.stamp)
     }
 

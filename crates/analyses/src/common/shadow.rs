@@ -23,6 +23,7 @@ type Mask = u8;
 #[derive(Debug)]
 pub struct Shadow<T> {
     pages: Vec<Page<T>>,
+    parts: Parts<T>,
     by_number: FxHashMap<u64, u32>,
     /// Pages that no memory uses now.
     spare: Vec<u32>,
@@ -37,17 +38,86 @@ type Page<T> = Box<[Granule<T>; PAGE_GRANULES]>;
 struct Granule<T> {
     /// The bytes that `state` stands for; none in a granule that is untouched.
     mask: Mask,
+    /// More bytes with states of their own: the first of their [`Parts`].
+    // invariant: masks are disjoint and not empty, by their first bytes, and states differ; none unless `mask` is not
+    // empty.
+    rest: PartId,
     state: T,
-    /// More bytes with states of their own.
-    // invariant: masks are disjoint and not empty; None unless `mask` is not empty.
-    #[allow(clippy::box_collection)] // One word in the granule, which has no use for three.
-    rest: Option<Box<Vec<(Mask, T)>>>,
+}
+
+/// The number of a part, one higher than its place; 0 is none.
+type PartId = u32;
+
+/// States of bytes of granules that have several.
+#[derive(Debug)]
+struct Parts<T> {
+    all: Vec<Part<T>>,
+    /// The first one that is not in use.
+    free: PartId,
+    /// The parts of a granule that is being changed.
+    scratch: Vec<(Mask, T)>,
+}
+
+#[derive(Debug)]
+struct Part<T> {
+    mask: Mask,
+    next: PartId,
+    state: T,
+}
+
+impl<T> Default for Parts<T> {
+    fn default() -> Parts<T> {
+        Parts { all: Vec::new(), free: 0, scratch: Vec::new() }
+    }
+}
+
+impl<T: Default> Parts<T> {
+    fn get(&mut self, id: PartId) -> Option<&mut Part<T>> {
+        self.all.get_mut((id as usize).wrapping_sub(1))
+    }
+
+    fn state(&mut self, id: PartId) -> Option<&mut T> {
+        self.get(id).map(|part| &mut part.state)
+    }
+
+    fn add(&mut self, part: Part<T>) -> PartId {
+        let free = self.free;
+        match self.get(free) {
+            Some(place) => {
+                let next = std::mem::replace(place, part).next;
+                self.free = next;
+                free
+            }
+            None => {
+                self.all.push(part);
+                self.all.len() as PartId
+            }
+        }
+    }
+
+    /// Takes a part out, and says which one comes after it.
+    fn remove(&mut self, id: PartId) -> Option<(Mask, T, PartId)> {
+        let free = self.free;
+        let Part { mask, next, state } = self.get(id)?;
+        let taken = (*mask, std::mem::take(state), std::mem::replace(next, free));
+        self.free = id;
+        Some(taken)
+    }
+
+    /// Shows some parts.
+    fn each(&mut self, mut id: PartId, mut visit: impl FnMut(Mask, &mut T)) {
+        while let Some(part) = self.get(id) {
+            visit(part.mask, &mut part.state);
+            id = part.next;
+        }
+    }
 }
 
 impl<T: Clone + Default + PartialEq> Default for Shadow<T> {
     fn default() -> Shadow<T> {
         Shadow {
             pages: Vec::new(),
+            parts: Parts::default(),
             by_number: FxHashMap::default(),
             spare: Vec::new(),
             recent: [(0, 0); RECENT],
@@ -58,7 +128,18 @@ impl<T: Clone + Default + PartialEq> Default for Shadow<T> {
 impl<T: Clone + Default + PartialEq> Shadow<T> {
     /// Calls `visit` for the states of all bytes of `range`, each with the bytes that it stands for.
     #[inline]
-    pub fn visit(&mut self, range: Range, mut visit: impl FnMut(Range, &mut T)) {
+    pub fn visit(&mut self, range: Range, visit: impl FnMut(Range, &mut T)) {
+        self.visit_by(range, T::eq, visit);
+    }
+
+    /// The same, if more states count as equal than are.
+    #[inline]
+    pub fn visit_by(
+        &mut self,
+        range: Range,
+        same: impl Fn(&T, &T) -> bool,
+        mut visit: impl FnMut(Range, &mut T),
+    ) {
         if range.len == 0 {
             return;
         }
@@ -66,11 +147,14 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
         let mut number = range.start / GRANULE;
         while number <= last {
             let mask = mask_of(range, number);
-            let granule = self.granule(number);
-            if granule.mask == mask && granule.rest.is_none() {
+            let page = self.page_of(number);
+            let granule = &mut self.pages[page as usize][number as usize % PAGE_GRANULES];
+            if granule.mask == mask && granule.rest == 0 {
                 visit(bytes_of(mask, number), &mut granule.state);
             } else {
-                granule.visit(mask, |part, state| visit(bytes_of(part, number), state));
+                let parts = &mut self.parts;
+                let visit = |part, state: &mut T| visit(bytes_of(part, number), state);
+                granule.visit(mask, parts, &same, visit);
             }
             number += 1;
         }
@@ -94,7 +178,7 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
 
     fn forget_in_page(&mut self, number: u64, range: Range, visit: &mut impl FnMut(Range, &mut T)) {
         let Some(&index) = self.by_number.get(&number) else { return };
-        let page = &mut self.pages[index as usize];
+        let (page, parts) = (&mut self.pages[index as usize], &mut self.parts);
         let first = number * PAGE / GRANULE;
         let from = (range.start / GRANULE).saturating_sub(first) as usize;
         for (i, granule) in page.iter_mut().enumerate().skip(from) {
@@ -104,7 +188,8 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
             }
             let mask = mask_of(range, granule_number);
             if granule.mask != 0 && mask != 0 {
-                granule.forget(mask, |part, state| visit(bytes_of(part, granule_number), state));
+                let visit = |part, state: &mut T| visit(bytes_of(part, granule_number), state);
+                granule.forget(mask, parts, visit);
             }
         }
         if page.iter().all(|g| g.mask == 0) {
@@ -121,6 +206,7 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
                 *granule = Granule::default();
             }
         }
+        self.parts = Parts::default();
         self.spare.clear();
         self.spare.extend((0..self.pages.len() as u32).rev());
         self.recent = [(0, 0); RECENT];
@@ -131,11 +217,7 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
         for granule in self.pages.iter_mut().flat_map(|page| page.iter_mut()) {
             if granule.mask != 0 {
                 visit(&mut granule.state);
-                granule
-                    .rest
-                    .iter_mut()
-                    .flat_map(|rest| rest.iter_mut())
-                    .for_each(|(_, s)| visit(s));
+                self.parts.each(granule.rest, |_, state| visit(state));
             }
         }
     }
@@ -150,8 +232,8 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
             for (granule, number) in self.pages[index as usize].iter_mut().zip(first..) {
                 if granule.mask != 0 {
                     visit(bytes_of(granule.mask, number), &mut granule.state);
-                    let rest = granule.rest.iter_mut().flat_map(|rest| rest.iter_mut());
-                    rest.for_each(|(mask, state)| visit(bytes_of(*mask, number), state));
+                    let rest = granule.rest;
+                    self.parts.each(rest, |mask, state| visit(bytes_of(mask, number), state));
                 }
             }
         }
@@ -162,15 +244,16 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
         self.pages.len()
     }
 
+    /// Where the page of a granule is.
     #[inline]
-    fn granule(&mut self, number: u64) -> &mut Granule<T> {
+    fn page_of(&mut self, number: u64) -> u32 {
         let page = number / PAGE_GRANULES as u64;
         let (recent, mut index) = self.recent[page as usize % RECENT];
         if recent != page + 1 {
             index = self.page(page);
             self.recent[page as usize % RECENT] = (page + 1, index);
         }
-        &mut self.pages[index as usize][number as usize % PAGE_GRANULES]
+        index
     }
 
     fn page(&mut self, number: u64) -> u32 {
@@ -188,65 +271,127 @@ impl<T: Clone + Default + PartialEq> Shadow<T> {
 
 impl<T: Clone + Default + PartialEq> Granule<T> {
     #[cold]
-    fn visit(&mut self, mask: Mask, mut visit: impl FnMut(Mask, &mut T)) {
+    fn visit(
+        &mut self,
+        mask: Mask,
+        parts: &mut Parts<T>,
+        same: &impl Fn(&T, &T) -> bool,
+        mut visit: impl FnMut(Mask, &mut T),
+    ) {
         if self.mask == 0 {
             self.mask = mask;
             visit(mask, &mut self.state);
             return;
         }
-        let mut parts = self.take();
-        let mut unseen = mask;
-        for i in 0..parts.len() {
-            let common = parts[i].0 & mask;
-            if common == 0 {
-                continue;
-            }
-            unseen &= !common;
-            if common != parts[i].0 {
-                let outside = (parts[i].0 & !mask, parts[i].1.clone());
-                parts.push(outside);
-                parts[i].0 = common;
-            }
-            visit(common, &mut parts[i].1);
+        if self.visit_part(mask, parts, same, &mut visit) {
+            return;
         }
-        if unseen != 0 {
-            let mut state = T::default();
-            visit(unseen, &mut state);
-            parts.push((unseen, state));
-        }
-        self.put(parts);
+        self.change(parts, same, |all| {
+            let mut unseen = mask;
+            for i in 0..all.len() {
+                let common = all[i].0 & mask;
+                if common == 0 {
+                    continue;
+                }
+                unseen &= !common;
+                if common != all[i].0 {
+                    let outside = (all[i].0 & !mask, all[i].1.clone());
+                    all.push(outside);
+                    all[i].0 = common;
+                }
+                visit(common, &mut all[i].1);
+            }
+            if unseen != 0 {
+                let mut state = T::default();
+                visit(unseen, &mut state);
+                all.push((unseen, state));
+            }
+        });
     }
 
-    fn forget(&mut self, mask: Mask, mut visit: impl FnMut(Mask, &mut T)) {
-        let mut parts = self.take();
-        for (part, state) in &mut parts {
-            if *part & mask != 0 {
-                visit(*part & mask, state);
-                *part &= !mask;
-            }
+    /// The same if one part has exactly these bytes. Nearly always the parts stay what they are.
+    fn visit_part(
+        &mut self,
+        mask: Mask,
+        parts: &mut Parts<T>,
+        same: &impl Fn(&T, &T) -> bool,
+        visit: &mut impl FnMut(Mask, &mut T),
+    ) -> bool {
+        let mut id = self.rest;
+        while self.mask != mask && parts.get(id).is_some_and(|part| part.mask != mask) {
+            id = parts.get(id).map_or(0, |part| part.next);
         }
-        parts.retain(|(part, _)| *part != 0);
-        self.put(parts);
+        let place = if self.mask == mask { Some(&mut self.state) } else { parts.state(id) };
+        let Some(place) = place else { return false };
+        visit(mask, place);
+        let state = std::mem::take(place);
+        let mut equal = self.mask != mask && same(&self.state, &state);
+        parts.each(self.rest, |other, of| equal |= other != mask && same(of, &state));
+        match parts.state(id).filter(|_| self.mask != mask) {
+            Some(place) => *place = state,
+            None => self.state = state,
+        }
+        if equal {
+            self.change(parts, same, |_| {});
+        }
+        true
     }
 
-    fn take(&mut self) -> Vec<(Mask, T)> {
-        let mut parts = self.rest.take().map_or_else(Vec::new, |rest| *rest);
-        parts.push((std::mem::take(&mut self.mask), std::mem::take(&mut self.state)));
-        parts
+    fn forget(&mut self, mask: Mask, parts: &mut Parts<T>, mut visit: impl FnMut(Mask, &mut T)) {
+        if self.rest == 0 {
+            if self.mask & mask != 0 {
+                visit(self.mask & mask, &mut self.state);
+                self.mask &= !mask;
+            }
+            if self.mask == 0 {
+                self.state = T::default();
+            }
+            return;
+        }
+        self.change(parts, &T::eq, |all| {
+            for (part, state) in all.iter_mut() {
+                if *part & mask != 0 {
+                    visit(*part & mask, state);
+                    *part &= !mask;
+                }
+            }
+            all.retain(|(part, _)| *part != 0);
+        });
     }
 
-    fn put(&mut self, parts: Vec<(Mask, T)>) {
-        let mut merged: Vec<(Mask, T)> = Vec::with_capacity(parts.len());
-        for (mask, state) in parts {
-            match merged.iter_mut().find(|(_, s)| *s == state) {
-                Some((known, _)) => *known |= mask,
-                None => merged.push((mask, state)),
+    /// Changes the parts; those that have become equal are merged.
+    fn change(
+        &mut self,
+        parts: &mut Parts<T>,
+        same: &impl Fn(&T, &T) -> bool,
+        change: impl FnOnce(&mut Vec<(Mask, T)>),
+    ) {
+        let mut all = std::mem::take(&mut parts.scratch);
+        let mut id = std::mem::take(&mut self.rest);
+        while let Some((mask, state, next)) = parts.remove(id) {
+            all.push((mask, state));
+            id = next;
+        }
+        all.push((std::mem::take(&mut self.mask), std::mem::take(&mut self.state)));
+        change(&mut all);
+        let mut i = 0;
+        while i < all.len() {
+            match all[..i].iter().position(|(_, state)| same(state, &all[i].1)) {
+                Some(equal) => {
+                    let (mask, _) = all.remove(i);
+                    all[equal].0 |= mask;
+                }
+                None => i += 1,
             }
         }
-        if let Some((mask, state)) = merged.pop() {
+        all.sort_by_key(|(mask, _)| mask.trailing_zeros());
+        for (mask, state) in all.drain(1.min(all.len())..).rev() {
+            self.rest = parts.add(Part { mask, next: self.rest, state });
+        }
+        if let Some((mask, state)) = all.pop() {
             (self.mask, self.state) = (mask, state);
         }
-        self.rest = (!merged.is_empty()).then(|| Box::new(merged));
+        parts.scratch = all;
     }
 }
 
@@ -347,11 +492,19 @@ mod tests {
     #[test]
     fn equal_states_are_merged_again() {
         let mut granule: Granule<u32> = Granule::default();
+        let mut parts = Parts::default();
         for part in [0x0f, 0xf0, 0x03] {
-            granule.visit(part, |_, state| *state += 1);
+            granule.visit(part, &mut parts, &u32::eq, |_, state| *state += 1);
         }
-        assert!(granule.rest.is_some());
-        granule.visit(0xff, |_, state| *state = 7);
-        assert_eq!((granule.mask, granule.rest), (0xff, None));
+        // The last visit made the state of two bytes another one, and the next one makes it the same again.
+        assert_eq!(parts.all.len(), 1);
+        granule.visit(0xfc, &mut parts, &u32::eq, |_, state| *state += 1);
+        assert_eq!((granule.mask, granule.rest), (0xff, 0));
+        granule.visit(0x0f, &mut parts, &u32::eq, |_, state| *state = 7);
+        assert_ne!(granule.rest, 0);
+        granule.visit(0x0f, &mut parts, &u32::eq, |_, state| *state = 2);
+        assert_eq!((granule.mask, granule.rest), (0xff, 0));
+        granule.visit(0x01, &mut parts, &u32::eq, |_, state| *state = 3);
+        assert_eq!(parts.all.len(), 1, "a place is used again");
     }
 }

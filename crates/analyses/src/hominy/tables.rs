@@ -54,13 +54,13 @@ impl Default for Transitions {
 impl Transitions {
     pub(super) const NONE: u32 = 0;
 
-    pub(super) fn number(&mut self, edges: Vec<Edge>) -> u32 {
-        if let Some(&known) = self.numbers.get(&edges) {
+    pub(super) fn number(&mut self, edges: &[Edge]) -> u32 {
+        if let Some(&known) = self.numbers.get(edges) {
             return known;
         }
         let number = self.lists.len() as u32;
-        self.lists.push(edges.clone());
-        self.numbers.insert(edges, number);
+        self.lists.push(edges.to_vec());
+        self.numbers.insert(edges.to_vec(), number);
         number
     }
 

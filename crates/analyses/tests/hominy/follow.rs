@@ -164,7 +164,7 @@ fn make(stages: &[Stage], join: bool) -> (Vec<Event>, Discipline) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn a_specification_implies_what_is_inferred_from_what_follows_it(stages in stages(), join in any::<bool>()) {

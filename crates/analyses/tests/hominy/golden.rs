@@ -125,6 +125,25 @@ fn rows_that_are_exchanged_at_a_barrier_repeat() {
     check(&rounds, "thread-local; (via barrier b; read-shared)+");
 }
 
+/// Far more states of memory than are kept at a time.
+#[test]
+fn a_long_execution_is_inferred_like_a_short_one() {
+    const ROUNDS: u64 = 40_000;
+    let mut text = String::from("t|w(x)|1\nt|w(y)|2\nt|fork(u)|3\n");
+    for round in 0..ROUNDS / 2 {
+        let y = if round % 2 == 0 { "r(y)" } else { "w(y)" };
+        for thread in ["t", "u"] {
+            text +=
+                &format!("{thread}|acq(m)|4\n{thread}|w(x)|5\n{thread}|{y}|6\n{thread}|rel(m)|7\n");
+        }
+    }
+    check(&text, "thread-local; guarded-by m");
+    let (events, _) = parse(&text).expect("a valid trace");
+    let (instances, _) = super::infer(&events);
+    let accesses: Vec<u64> = instances.iter().map(|i| i.accesses).collect();
+    assert_eq!(accesses, [ROUNDS + 1, ROUNDS + 1]);
+}
+
 #[test]
 fn a_race_touches_no_other_variable() {
     let (events, _) = parse("t|w(y)|1\nu|w(y)|2\nt|acq(m)|3\nt|w(x)|4\nt|rel(m)|5").unwrap();

@@ -9,7 +9,8 @@
 //! | an allocated array | what it is assigned to where it is allocated |
 //! | anything else | where it was allocated, or the function that used it |
 //!
-//! A lock in the object that the variable belongs to is `this.lock`, an element of an array of locks `locks[]`.
+//! A lock in the object that the variable belongs to is `this.lock`, and so is one that a member of the object points to
+//! since it was allocated; an element of an array of locks is `locks[]`.
 //!
 //! *Guarantee*: a member is named only if its offset fits the block, unless the block holds many such structures,
 //! as those of a program with its own allocator do. Which of several members that fit is meant is a guess, made by
@@ -19,8 +20,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::PathBuf;
 
+use rustc_hash::FxHashMap;
 use selvedge_analyses::devices::Device;
-use selvedge_model::{Range, Site, SiteId, Symbols, ThreadId};
+use selvedge_model::{Access, Event, Op, Range, Site, SiteId, Symbols, ThreadId};
 use selvedge_runtime::{Modules, Object};
 
 use super::heap::{Block, Heap};
@@ -41,7 +43,7 @@ pub(crate) struct Names {
     symbolizer: SharedSymbolizer,
     modules: Modules,
     pub(crate) heap: Heap,
-    devices: HashMap<Device, Place>,
+    devices: FxHashMap<Device, Place>,
     /// Directories of source files.
     directories: Vec<PathBuf>,
     files: HashMap<String, Option<Vec<String>>>,
@@ -49,13 +51,19 @@ pub(crate) struct Names {
     /// Arrays whose elements have no members: where each ends, and its name.
     arrays: BTreeMap<u64, (u64, String)>,
     /// Whether there is no debug information.
-    pub(crate) lacks_types: bool,
+    lacks_types: bool,
     /// The structure that fills the block at an address.
     filling: Option<(u64, String)>,
     /// Members that were looked for before, of objects that are allocated and used in the same way many times.
-    looked_for: HashMap<Wanted, Option<Member>>,
+    looked_for: FxHashMap<Wanted, Option<Member>>,
     /// The names of addresses with static storage that were asked for before.
-    named: HashMap<u64, Option<String>>,
+    named: FxHashMap<u64, Option<String>>,
+    /// The last block that each thread has allocated and not assigned yet.
+    unassigned: FxHashMap<ThreadId, Block>,
+    /// Where the pointer to a block is that it was assigned to when it was allocated.
+    holders: FxHashMap<u64, u64>,
+    /// Whether two places are on one line.
+    same_line: FxHashMap<(SiteId, SiteId), bool>,
 }
 
 /// Memory whose member is looked for.
@@ -170,15 +178,18 @@ impl Names {
             symbolizer,
             modules: Modules::default(),
             heap: Heap::default(),
-            devices: HashMap::new(),
+            devices: FxHashMap::default(),
             directories: directories.to_vec(),
             files: HashMap::new(),
             members: None,
             arrays: BTreeMap::new(),
             lacks_types: false,
             filling: None,
-            looked_for: HashMap::new(),
-            named: HashMap::new(),
+            looked_for: FxHashMap::default(),
+            named: FxHashMap::default(),
+            unassigned: FxHashMap::default(),
+            holders: FxHashMap::default(),
+            same_line: FxHashMap::default(),
         }
     }
 
@@ -189,8 +200,8 @@ impl Names {
         self.looked_for.clear();
     }
 
-    /// Something that synchronizes lies at an address. Says whether that may change the names of others.
-    pub(crate) fn object(&mut self, object: Object, addr: u64, site: SiteId) -> bool {
+    /// Something that synchronizes lies at an address.
+    pub(crate) fn object(&mut self, object: Object, addr: u64, site: SiteId) {
         let device = match object {
             Object::Lock(id) => Device::Lock(id),
             Object::Barrier(id) => Device::Barrier(id),
@@ -198,7 +209,6 @@ impl Names {
         };
         let block = self.heap.at(addr).copied();
         self.devices.insert(device, Place { addr, site, block });
-        block.is_some()
     }
 
     /// Whether the name of a device is the same for all objects like the one in this memory. An atomic variable on
@@ -206,7 +216,11 @@ impl Names {
     pub(crate) fn is_outside(&self, device: Device, object: Range) -> bool {
         match (device, self.devices.get(&device)) {
             (Device::Atomic(addr), _) => self.heap.at(addr).is_none(),
-            (_, Some(place)) => !(object.start..object.end()).contains(&place.addr),
+            (_, Some(place)) => {
+                let holder = place.block.and_then(|block| self.holders.get(&block.range.start));
+                let inside = |addr: &u64| (object.start..object.end()).contains(addr);
+                !inside(&place.addr) && !holder.is_some_and(inside)
+            }
             (_, None) => true,
         }
     }
@@ -284,7 +298,7 @@ impl Names {
             return Named { name, object, element: None };
         }
         let name = match block {
-            Some(block) => self.allocated(block, symbols).unwrap_or_else(|| {
+            Some(block) => self.allocated(block, symbols).map(|a| a.name).unwrap_or_else(|| {
                 let offset = addr - block.range.start;
                 format!("heap block from {}+{offset}", symbols.site(block.site))
             }),
@@ -343,13 +357,62 @@ impl Names {
         if let Some(member) = self.member(Wanted { within, len: 0, places, lock: true }, symbols) {
             return format!("{}.{}", member.of, member.path);
         }
-        let there = self.devices.values().filter_map(|place| place.block);
-        let one = there.filter(|other| other.site == block.site).count() == 1;
-        match self.allocated(block, symbols) {
-            Some(name) if one => name,
-            Some(name) => format!("{name}[]"),
+        let holder = self.holders.get(&block.range.start).copied();
+        let name = holder.and_then(|holder| self.held_in(holder, of)).or_else(|| {
+            let Assigned { name, element } = self.allocated(block, symbols)?;
+            Some(if element { format!("{name}[]") } else { name })
+        });
+        match name {
+            Some(name) if is_one_of_many(device, addr, block) => format!("{name}[]"),
+            Some(name) => name,
             None => fallback(),
         }
+    }
+
+    /// What the memory that points to a device is called, seen from a variable: a member of its object, or a variable
+    /// with static storage.
+    fn held_in(&mut self, holder: u64, of: &Named) -> Option<String> {
+        if let Some((object, of)) = &of.object
+            && (object.start..object.end()).contains(&holder)
+        {
+            let member = self.members()?.at(of, holder - object.start)?;
+            return Some(format!("this.{}", member.path));
+        }
+        if self.heap.at(holder).is_some() {
+            return None;
+        }
+        let name = self.symbolizer.borrow_mut().data(holder, &self.modules)?;
+        Some(seen_from(&name, of.element.as_deref()))
+    }
+
+    /// Takes in an event: blocks of the heap come and go, and what one is assigned to at once points to it.
+    pub(crate) fn on_event(&mut self, event: &Event, symbols: &Symbols) {
+        if let Op::Alloc(range) = event.op {
+            let (thread, site) = (event.thread, event.site);
+            self.heap.allocated(range, thread, site);
+            self.holders.remove(&range.start);
+            self.unassigned.insert(thread, Block { range, thread, site });
+        } else if let Op::Free(range) = event.op {
+            self.heap.freed(range);
+        } else if let Op::Write(Access { addr, len: POINTER }) = event.op {
+            self.assign(event.thread, addr, event.site, symbols);
+        }
+    }
+
+    /// A thread has written as much as a pointer: the first one outside of the block that it has allocated.
+    fn assign(&mut self, thread: ThreadId, addr: u64, site: SiteId, symbols: &Symbols) {
+        let Some(&block) = self.unassigned.get(&thread) else { return };
+        if (block.range.start..block.range.end()).contains(&addr) {
+            return;
+        }
+        let same_line = self.same_line.entry((block.site, site)).or_insert_with(|| {
+            let line = |site| symbols.site(site).frame().map(|f| (f.file.clone(), f.line));
+            line(block.site).is_some_and(|known| line(site) == Some(known))
+        });
+        if *same_line {
+            self.holders.insert(block.range.start, addr);
+        }
+        self.unassigned.remove(&thread);
     }
 
     /// The member that places name in the source, and that lies at an offset in a block.
@@ -414,13 +477,8 @@ impl Names {
     }
 
     /// What a block is assigned to where it is allocated.
-    fn allocated(&mut self, block: Block, symbols: &Symbols) -> Option<String> {
-        let line = self.line(&symbols.site(block.site))?;
-        let (left, _) = line.split_once('=')?;
-        let left = left.trim_end().trim_end_matches([']', '[']).trim_end();
-        let name = left.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next()?;
-        let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        is_name.then(|| name.to_owned())
+    fn allocated(&mut self, block: Block, symbols: &Symbols) -> Option<Assigned> {
+        assigned(&self.line(&symbols.site(block.site))?)
     }
 
     /// The line of source at a place.
@@ -436,6 +494,51 @@ impl Names {
         lines.as_ref()?.get(frame.line.checked_sub(1)? as usize).cloned()
     }
 }
+
+/// What is assigned to in a line of source.
+#[derive(PartialEq, Eq, Debug)]
+struct Assigned {
+    name: String,
+    /// Whether an element of it is.
+    element: bool,
+}
+
+fn assigned(line: &str) -> Option<Assigned> {
+    let (left, _) = line.split_once('=')?;
+    let mut left = left.trim_end();
+    let element = left.ends_with(']');
+    while let Some(inner) = left.strip_suffix(']') {
+        left = inner.rsplit_once('[')?.0.trim_end();
+    }
+    let name = left.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next()?;
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    is_name.then(|| Assigned { name: name.to_owned(), element })
+}
+
+/// Whether a device lies in a block that is an array of such devices. That must not depend on which of them the program
+/// has used so far.
+fn is_one_of_many(device: Device, addr: u64, block: Block) -> bool {
+    let sizes: &[u64] = match device {
+        Device::Lock(_) => &[MUTEX, READER_WRITER],
+        Device::Barrier(_) | Device::Semaphore(_) => &[SEMAPHORE],
+        Device::Atomic(_) => &[],
+    };
+    let offset = addr - block.range.start;
+    sizes.iter().any(|&size| {
+        block.range.len >= 2 * size
+            && block.range.len.is_multiple_of(size)
+            && offset.is_multiple_of(size)
+    })
+}
+
+/// Bytes of a pointer.
+const POINTER: u32 = 8;
+
+/// Sizes of what POSIX has, on 64-bit Linux.
+const MUTEX: u64 = 40;
+const READER_WRITER: u64 = 56;
+/// Also that of a barrier.
+const SEMAPHORE: u64 = 32;
 
 /// What a thread of a native run is called.
 pub(crate) fn thread(id: ThreadId) -> String {
@@ -549,6 +652,28 @@ mod tests {
         assert_eq!(array("locks[7]", true), "locks[]");
         assert_eq!(array("app::TABLE[3].data.value", false), "app::TABLE");
         assert_eq!(array("shape.data", false), "shape.data");
+    }
+
+    #[test]
+    fn what_is_assigned_to_is_found_in_the_text() {
+        let of = |line| assigned(line).map(|a| (a.name, a.element));
+        let is = |name: &str, element| Some((name.to_owned(), element));
+        assert_eq!(of("    q->mut = new pthread_mutex_t;"), is("mut", false));
+        assert_eq!(of("  pthread_mutex_t *lock = malloc(sizeof *lock);"), is("lock", false));
+        assert_eq!(of("  locks[i + 1] = malloc(40);"), is("locks", true));
+        assert_eq!(of("  grid[i][j] = malloc(40);"), is("grid", true));
+        assert_eq!(of("  return malloc(40);"), None);
+    }
+
+    #[test]
+    fn a_lock_is_one_of_many_whichever_was_used_first() {
+        let block =
+            |len| Block { range: Range { start: 64, len }, thread: ThreadId(0), site: SiteId(0) };
+        let lock = Device::Lock(selvedge_model::LockId(0));
+        assert!(is_one_of_many(lock, 64, block(80)));
+        assert!(is_one_of_many(lock, 64 + 56, block(3 * 56)));
+        assert!(!is_one_of_many(lock, 64, block(40)));
+        assert!(!is_one_of_many(lock, 64 + 8, block(80)));
     }
 
     #[test]

@@ -15,6 +15,9 @@
 //!   under it, with stamps: so the host sees them in the order in which memory changed hands.
 //! - Sets of locks are numbers that are a thread's own. If a lock at the same address may be another one, they get
 //!   other numbers.
+//! - Which atomic variables are locks of Rust only the host knows. So each one that a thread acquires counts as a lock
+//!   until it is released: if it is one, the set of locks is the same only if that is. Whatever else a thread does with an
+//!   atomic variable that may be a lock gives all sets other numbers.
 //! - Whatever ends what the host remembers of memory ends what is remembered here.
 //! - Tables are smaller than the address space. An entry says which memory it is for, and gives way to other memory.
 //!
@@ -60,6 +63,17 @@ const NEAR: u32 = 12;
 /// Grows when a lock may give way to another one at its address.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
+/// What a thread does with an atomic variable that may be a lock of Rust.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Changed it, and acquires.
+    Acquired,
+    /// Changed it, and releases.
+    Released,
+    /// Both, or it failed to change it.
+    Other,
+}
+
 /// What a thread knows of its locks and of its places.
 #[repr(C)]
 pub struct Owning {
@@ -70,6 +84,8 @@ pub struct Owning {
     /// The number of the present set, 0 if there is none.
     number: u32,
     last: u32,
+    /// Grows when it is no longer known which locks of Rust the thread holds.
+    unsure: u32,
     sets: [(u64, u32); SETS],
     places: [u32; PLACES],
 }
@@ -77,7 +93,7 @@ pub struct Owning {
 impl Owning {
     /// Of a thread that begins.
     pub fn begin(&mut self) {
-        (self.len, self.more) = (0, 0);
+        (self.len, self.more, self.unsure) = (0, 0, 0);
         self.renumber();
     }
 
@@ -102,7 +118,29 @@ impl Owning {
                 self.len -= 1;
                 self.held[at] = self.held[self.len];
             }
-            None => self.more = self.more.saturating_sub(1),
+            None if self.more > 0 => self.more -= 1,
+            // It was forgotten that the thread has the lock.
+            None => self.unsure += 1,
+        }
+        self.renumber();
+    }
+
+    /// The thread records that it has used an atomic variable that may be a lock of Rust.
+    pub fn used(&mut self, variable: usize, step: Step) {
+        let known = self.held[..self.len].iter().rposition(|held| held >> 1 == variable as u64);
+        match (step, known) {
+            (Step::Acquired, None) if self.len < HELD => {
+                self.held[self.len] = held(variable, 0);
+                self.len += 1;
+            }
+            (Step::Released, Some(at)) => {
+                self.len -= 1;
+                self.held[at] = self.held[self.len];
+            }
+            (Step::Acquired | Step::Released | Step::Other, _) => {
+                self.len = 0;
+                self.unsure += 1;
+            }
         }
         self.renumber();
     }
@@ -113,13 +151,14 @@ impl Owning {
             self.number = 0;
             return;
         }
-        if self.len == 0 {
+        if self.len == 0 && self.unsure == 0 {
             self.number = NO_LOCKS;
             return;
         }
         let generation = u64::from(GENERATION.load(Ordering::Relaxed));
         let locks = self.held[..self.len].iter();
-        let key = locks.fold(mix(!generation), |all, &lock| all.wrapping_add(mix(lock)));
+        let first = mix(!(generation | u64::from(self.unsure) << 32));
+        let key = locks.fold(first, |all, &lock| all.wrapping_add(mix(lock)));
         let entry = &mut self.sets[key as usize % SETS];
         if entry.0 != key || entry.1 == 0 {
             self.last = self.last.max(NO_LOCKS) + 1;

@@ -295,6 +295,9 @@ pub fn record_update(
         let mut b = len;
         let flags = mo | may_lock(matters);
         if flags & MAY_LOCK != 0 {
+            if thread.hold_back {
+                thread.owning.used(addr, step(wrote, mo));
+            }
             record_callers(thread);
             if wrote && mo != order::RELEASE {
                 thread.tick();
@@ -303,6 +306,15 @@ pub fn record_update(
         }
         let kind = if wrote { RecordKind::Update } else { RecordKind::Load };
         write(thread, true, kind, flags, pc, addr, b);
+    }
+}
+
+/// What a read-modify-write may do to a lock of Rust.
+fn step(wrote: bool, mo: u8) -> owners::Step {
+    match mo {
+        order::ACQUIRE | order::CONSUME if wrote => owners::Step::Acquired,
+        order::RELEASE if wrote => owners::Step::Released,
+        _ => owners::Step::Other,
     }
 }
 
@@ -361,7 +373,7 @@ fn write(
     unsafe { ring.add(head as usize % RING).write_volatile(record) };
     lane.head.store(head + 1, Ordering::Release);
     thread.ring.head = head + 1;
-    if stamped && !matches!(kind, RecordKind::Read | RecordKind::Write) {
+    if stamped && kind.is_moment(thread.moment == 0) {
         thread.moment = stamp;
     }
 }

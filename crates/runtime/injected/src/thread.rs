@@ -411,9 +411,7 @@ impl Thread {
         self.set_record_accesses(
             flags & wire::RECORD_ACCESSES != 0 || RECORD_ALL.load(Ordering::Relaxed),
         );
-        // What the locks of Rust are only the host knows.
-        self.hold_back =
-            flags & wire::HOLD_BACK != 0 && self.ring.is_ring() && !crate::sys::is_mixed();
+        self.hold_back = flags & wire::HOLD_BACK != 0 && self.ring.is_ring();
         let racy = wire::RECORD_ACCESSES | wire::RECORD_RACY;
         self.record_racy = flags & racy != 0 && !self.hold_back;
         self.record_atomics =

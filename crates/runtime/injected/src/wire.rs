@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
 
@@ -78,8 +78,7 @@ pub const RECORD_RACY: u32 = 8;
 /// Flag of [`Header::flags`]: functions are regions, and the program waits until it knows which.
 pub const FUNCTION_REGIONS: u32 = 16;
 
-/// Flag of [`Header::flags`]: atomic operations and fences are recorded, also those that cannot be part of a
-/// lock.
+/// Flag of [`Header::flags`]: atomic operations and fences are recorded, also those that cannot be part of a lock.
 pub const RECORD_ATOMICS: u32 = 32;
 
 /// Flag of [`Header::flags`], beside [`RECORD_ACCESSES`]: of the accesses that one thread makes to memory under the same
@@ -102,8 +101,7 @@ pub const TIMED: u8 = 8;
 /// Flag of a [`RecordKind::Block`]: `a` is a thread.
 pub const JOIN: u8 = 16;
 
-/// Flag of a [`RecordKind::Free`]: by code that is not instrumented, so that what orders it may be out of
-/// sight.
+/// Flag of a [`RecordKind::Free`]: by code that is not instrumented, so that what orders it may be out of sight.
 pub const OUT_OF_SIGHT: u8 = 1;
 
 /// Flag of a [`RecordKind::Notify`]: all waiters are woken, not one.
@@ -340,14 +338,19 @@ kinds! {
     Flow = 40,
     /// What is part of the result: `b` bytes at `a` in [`Shared::values`].
     Focus = 41,
-    /// Accesses that were held back: `a` address, `flags` the number of bytes and perhaps [`HELD_WRITE`], `b` the stamp
-    /// of the last record of their thread before the last of them that is no access. Instead of a program counter:
-    /// the low [`SHADOW_PC_BITS`] of that of the last of them, 0 if it is not known, and above them the
-    /// number of the thread. The access that makes this known is one of the next records.
+    /// Accesses that were held back: `a` address, `flags` the number of bytes and perhaps [`HELD_WRITE`], `b` the stamp of
+    /// the last [moment](RecordKind::is_moment) of their thread before the last one. The program counter has the low
+    /// [`SHADOW_PC_BITS`] of that of the last one, or 0, and above them the thread. An access that needs it is next.
     HeldBack = 42,
 }
 
 impl RecordKind {
+    /// Whether what a thread does after this is told apart from what it did before; after an allocation if it is the `first`.
+    pub fn is_moment(self, first: bool) -> bool {
+        use RecordKind::{Alloc, Free, Read, Write};
+        !matches!(self, Read | Write) && (first || !matches!(self, Alloc | Free))
+    }
+
     /// Whether `a` is the address of an object that threads can wait for.
     pub fn has_object(self) -> bool {
         use RecordKind::*;
@@ -758,8 +761,7 @@ pub struct Shared {
     pub lanes: [Lane; LANES],
     #[allow(missing_docs)]
     pub races: [Race; RACES],
-    /// Text in the format of `/proc/self/maps`: executable mappings, and after a `dlopen` all of them
-    /// again.
+    /// Text in the format of `/proc/self/maps`: executable mappings, and after a `dlopen` all of them again.
     pub maps: [u8; MAPS],
     /// Names of marked regions, one after the other.
     pub texts: [u8; TEXTS],

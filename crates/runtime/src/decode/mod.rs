@@ -78,20 +78,20 @@ pub struct Decoder {
     /// Under control memory is numbered.
     numbering: Option<Numbering>,
     /// The callers of the function that makes a thread's next record, and how many are known.
-    callers: BTreeMap<u32, (usize, Callers)>,
+    callers: FxHashMap<u32, (usize, Callers)>,
     last_callers: Callers,
     /// The lock that a thread waits for out of sight: address, mode and where.
-    awaited: BTreeMap<u32, (u64, Mode, SiteId)>,
+    awaited: FxHashMap<u32, (u64, Mode, SiteId)>,
     rust_locks: RustLocks,
     /// Locks all of whose parts are seen, by address.
     complete: BTreeSet<u64>,
     /// The lock that a thread gave back in its last record.
-    given: BTreeMap<u32, u64>,
-    regions: BTreeMap<u32, Regions>,
+    given: FxHashMap<u32, u64>,
+    regions: FxHashMap<u32, Regions>,
     /// Events so far.
     passed: u64,
     /// The last epoch that is known of each thread.
-    epochs: BTreeMap<u32, Epoch>,
+    epochs: FxHashMap<u32, Epoch>,
     lock_change: Option<Epoch>,
     first_race: Option<FirstRace>,
     wait: Option<Wait>,

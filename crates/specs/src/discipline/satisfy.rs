@@ -45,6 +45,17 @@ pub struct Progress {
     states: Vec<State>,
 }
 
+impl Progress {
+    /// The accesses may also have come as far as `other` says. Whether that is new.
+    pub fn join(&mut self, other: Progress) -> bool {
+        let before = self.states.len();
+        self.states.extend(other.states);
+        self.states.sort_unstable();
+        self.states.dedup();
+        self.states.len() > before
+    }
+}
+
 /// The step of the last access, and its thread where that matters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct State {

@@ -61,12 +61,12 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let journal =
         Journal::begin(store::open(&directory), &words(&args.command), mode(form), &sight);
     let claims = args.options.regions.claims();
-    let analyses = analyses.needing(checking.is_some());
+    let analyses = analyses.beside_discipline(checking.is_some());
     let mut options = analyses.options(!claims.is_empty());
     options.linger = args.options.linger;
     let record = args.record.as_deref().map(Recording::create).transpose()?;
     if record.is_some() {
-        (options.accesses, options.atomics) = (true, true);
+        (options.accesses, options.atomics, options.hold_back) = (true, true, false);
     }
     let symbolizer = SharedSymbolizer::new(&root).claiming(claims.clone());
     let mut source = args.options.source.clone();

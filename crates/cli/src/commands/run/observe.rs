@@ -34,7 +34,7 @@ pub(crate) fn observe_run(
     checking: Option<Checking>,
 ) -> Result<Report, Failure> {
     let analyses = catalogue::beside_program(registry::defaults(Purpose::Run), Settings::default());
-    let analyses = analyses.needing(checking.is_some());
+    let analyses = analyses.beside_discipline(checking.is_some());
     let options = analyses.options(false);
     let symbolizer = SharedSymbolizer::new(&program.root);
     let sources = [program.root.clone()];

@@ -9,8 +9,8 @@ use selvedge_analyses::Pipeline;
 use selvedge_analyses::held::{HeldLocks, LockSet};
 use selvedge_engine::{Anomaly, Differing, InMemory, Key, Linearity, Origin, States, Wrong};
 use selvedge_model::{
-    Ended, Event, Finding, FindingId, FirstRace, Kind, Misuse, Op, Region, RegionKind, Schedule,
-    Site, SiteId, Subject, Symbols, ThreadId, accesses, conditions, regions, rendezvous,
+    Ended, Event, Finding, FindingId, FirstRace, HeldBack, Kind, Misuse, Op, Region, RegionKind,
+    Schedule, Site, SiteId, Subject, Symbols, ThreadId, accesses, conditions, regions, rendezvous,
 };
 use selvedge_report::{self as report, Bound, Case, Lock, Memory, Note, Remark, Report, words};
 use selvedge_runtime::decode::Wait;
@@ -500,6 +500,18 @@ impl Observe for Watch {
 
     fn destroyed(&mut self, addr: u64, thread: ThreadId, site: SiteId) {
         self.objects.destroyed(addr, thread, site);
+    }
+
+    fn reached(&mut self, _: ThreadId, moment: u64) {
+        if let Some(checking) = &mut self.checking {
+            checking.reached(moment);
+        }
+    }
+
+    fn held_back(&mut self, last: &HeldBack, symbols: &Symbols) {
+        if let Some(checking) = &mut self.checking {
+            checking.held_back(last, symbols);
+        }
     }
 
     fn object(&mut self, object: Object, addr: u64, site: SiteId) {

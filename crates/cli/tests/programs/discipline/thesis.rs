@@ -24,6 +24,19 @@ fn increment() {
     }
 }
 
+/// One thread uses memory of its own between locks.
+fn again(rounds: usize) {
+    let work = move || {
+        let mut row = vec![0u64; 64];
+        for _ in 0..rounds {
+            *OBJECT.lock().unwrap() += 1;
+            row.iter_mut().for_each(|place| *std::hint::black_box(place) += 1);
+        }
+        std::hint::black_box(row);
+    };
+    thread::spawn(work).join().unwrap();
+}
+
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("fork-lock") => {
@@ -50,6 +63,7 @@ fn main() {
                 increment();
             });
         }
+        Some("again") => again(std::env::args().nth(2).and_then(|n| n.parse().ok()).unwrap_or(1)),
         Some("sync-object") => together(5, || *OBJECT.lock().unwrap() += 1),
         _ => {
             let constant = &raw mut CONSTANT;

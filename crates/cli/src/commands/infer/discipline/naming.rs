@@ -4,8 +4,7 @@
 //! are allocated at the same place and have the same stories at the same offsets, unless a device in the block has
 //! a part in them; and likewise for the elements of an array. So most instances are only counted.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use selvedge_analyses::devices::Device;
 use selvedge_analyses::hominy::{Ended, Inference, Instance as Found, StoryId};
 use selvedge_model::{Range, SiteId, Symbols};
@@ -32,9 +31,9 @@ pub(super) struct Naming<'a> {
     /// Instances in a block: they are named together, because one may tell what another is.
     waiting: Option<(Block, Vec<Ended>)>,
     /// What blocks were found to be, by how they were used. Not yet in `seen`.
-    blocks: HashMap<Used, Vec<Counted>>,
+    blocks: FxHashMap<Used, Vec<Counted>>,
     /// The same for elements of arrays with static storage, by story and array.
-    elements: HashMap<StoryId, HashMap<String, Counted>>,
+    elements: FxHashMap<StoryId, FxHashMap<String, Counted>>,
     pub(super) seen: &'a mut Seen,
 }
 
@@ -64,21 +63,23 @@ impl Counted {
 
 impl<'a> Naming<'a> {
     pub(super) fn new(names: Names, seen: &'a mut Seen) -> Naming<'a> {
-        let (blocks, elements) = (HashMap::new(), HashMap::new());
+        let (blocks, elements) = (FxHashMap::default(), FxHashMap::default());
         Naming { names, waiting: None, blocks, elements, seen }
     }
 
     /// Takes in an instance. It has its name after [`Naming::name_waiting`].
     pub(super) fn add(&mut self, ended: Ended, inference: &mut Inference, symbols: &Symbols) {
-        let block = self.names.heap.at(ended.bytes.start).copied();
-        let is_next = |(waiting, all): &(Block, Vec<Ended>)| {
-            Some(waiting) != block.as_ref() || all.len() == WAITING
-        };
-        if self.waiting.as_ref().is_some_and(is_next) {
-            self.name_waiting(inference, symbols);
+        let start = ended.bytes.start;
+        if let Some((block, all)) = &mut self.waiting
+            && (block.range.start..block.range.end()).contains(&start)
+            && all.len() < WAITING
+        {
+            return all.push(ended);
         }
+        self.name_waiting(inference, symbols);
+        let block = self.names.heap.at(start).copied();
         match block {
-            Some(block) => self.waiting.get_or_insert((block, Vec::new())).1.push(ended),
+            Some(block) => self.waiting = Some((block, vec![ended])),
             None => self.name_other(&ended, inference, symbols),
         }
     }
@@ -178,7 +179,7 @@ impl<'a> Naming<'a> {
     pub(super) fn show_all(&mut self) {
         let blocks = std::mem::take(&mut self.blocks).into_values().flatten();
         let elements = std::mem::take(&mut self.elements).into_values();
-        let elements = elements.flat_map(HashMap::into_values);
+        let elements = elements.flat_map(FxHashMap::into_values);
         blocks.chain(elements).for_each(|one| self.show(one));
     }
 }

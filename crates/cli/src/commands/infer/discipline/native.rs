@@ -7,7 +7,7 @@ use std::process::Command;
 
 use selvedge_analyses::Analysis;
 use selvedge_analyses::hominy::Hominy;
-use selvedge_model::{Event, Findings, HeldBack, Op, SiteId, Subject, Symbols, ThreadId};
+use selvedge_model::{Event, Findings, HeldBack, Op, Site, SiteId, Subject, Symbols, ThreadId};
 use selvedge_report::{Bound, Case, Memory};
 use selvedge_runtime::{Form, Modules, Object, Observe, Options, Session};
 
@@ -109,7 +109,9 @@ impl Inferring<'_> {
             naming.seen.report.add(case);
         }
         let remark = "warning: the program has no debug information, so variables are named as well as the symbol table can; build it with -g";
-        if naming.names.lacks_types && !naming.seen.remarks.iter().any(|r| r == remark) {
+        let has_lines = |site: &Site| site.frame().is_some_and(|frame| frame.line > 0);
+        let lacks_lines = !symbols.sites.entries().iter().any(has_lines);
+        if lacks_lines && !naming.seen.remarks.iter().any(|r| r == remark) {
             naming.seen.remarks.push(remark.to_owned());
         }
         let stats = &mut naming.seen.report.stats;
@@ -125,27 +127,22 @@ impl Observe for Inferring<'_> {
         stats.threads = stats.threads.max(event.thread.index() + 1);
         self.hominy.on_event(event, &mut self.findings);
         // What was there is named while the block is still known.
-        if let Op::Alloc(range) = event.op {
+        if matches!(event.op, Op::Alloc(_) | Op::Free(_)) {
             self.take(symbols);
-            self.naming.names.heap.allocated(range, event.thread, event.site);
-        } else if let Op::Free(range) = event.op {
-            self.take(symbols);
-            self.naming.names.heap.freed(range);
         }
+        self.naming.names.on_event(event, symbols);
     }
 
     fn reached(&mut self, thread: ThreadId, moment: u64) {
         self.hominy.reached(thread, moment);
     }
 
-    fn held_back(&mut self, last: &HeldBack) {
+    fn held_back(&mut self, last: &HeldBack, _: &Symbols) {
         self.hominy.held_back(last);
     }
 
     fn object(&mut self, object: Object, addr: u64, site: SiteId) {
-        if self.naming.names.object(object, addr, site) {
-            self.naming.show_all();
-        }
+        self.naming.names.object(object, addr, site);
     }
 
     fn mapped(&mut self, modules: &Modules) {
