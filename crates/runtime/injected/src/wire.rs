@@ -52,7 +52,6 @@ pub const TEXTS: usize = 1 << 20;
 pub const VALUES: usize = 1 << 36;
 /// Instead of a place in [`Shared::values`]: there was no room.
 pub const NO_ROOM: usize = usize::MAX;
-
 /// Functions of the program that may be predicates.
 pub const JUDGES: usize = 64;
 /// The descriptor of a judge by which it is asked: the lengths of two values as 64-bit numbers, then their bytes.
@@ -77,10 +76,8 @@ pub const NO_RACES: u32 = 4;
 pub const RECORD_RACY: u32 = 8;
 /// Flag of [`Header::flags`]: functions are regions, and the program waits until it knows which.
 pub const FUNCTION_REGIONS: u32 = 16;
-
 /// Flag of [`Header::flags`]: atomic operations and fences are recorded, also those that cannot be part of a lock.
 pub const RECORD_ATOMICS: u32 = 32;
-
 /// Flag of [`Header::flags`], beside [`RECORD_ACCESSES`]: of the accesses that one thread makes to memory under the same
 /// locks, some are recorded, and of the others when the last one was made ([`RecordKind::HeldBack`]).
 pub const HOLD_BACK: u32 = 64;
@@ -100,10 +97,8 @@ pub const TIMED: u8 = 8;
 
 /// Flag of a [`RecordKind::Block`]: `a` is a thread.
 pub const JOIN: u8 = 16;
-
 /// Flag of a [`RecordKind::Free`]: by code that is not instrumented, so that what orders it may be out of sight.
 pub const OUT_OF_SIGHT: u8 = 1;
-
 /// Flag of a [`RecordKind::Notify`]: all waiters are woken, not one.
 pub const ALL: u8 = 1;
 /// Flag of a [`RecordKind::Notify`] or [`RecordKind::Wake`]: a futex, not a condition variable.
