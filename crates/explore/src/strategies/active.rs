@@ -15,10 +15,11 @@
 //!   [`PATIENCE`] choices during which the set of paused threads stays the same and is not empty, one of
 //!   them is released at random, and counts as a thrash.
 //!
-//! Deviation: for races, in every second execution, drawn at random, the thread of highest random priority runs instead
-//! of any: it runs until it blocks or is paused, as PCT lets it. Many bugs need few switches, which a random walk seldom shows.
+//! Deviation: for data races, in every second execution, drawn at random, the thread of highest random priority runs instead
+//! of any until the target is reached: it runs until it blocks or is paused, as PCT lets it. Many bugs need few switches,
+//! which a random walk seldom shows.
 //!
-//! Once the target is reached no thread is paused any more: what follows shows what the bug does.
+//! Once the target is reached no thread is paused any more, and any may run: what follows shows what the bug does.
 
 use selvedge_model::ThreadId;
 
@@ -125,9 +126,7 @@ impl Active {
     ) -> ThreadId {
         // A paused thread may have been released by having no choice; one that is blocked stays.
         if self.reached {
-            let all: Vec<ThreadId> =
-                (0..choice.candidates()).map(|i| choice.candidate(i)).collect();
-            return self.draw(&all);
+            return choice.candidate(self.rng.below(choice.candidates()));
         }
         if !self.paused.is_empty() {
             self.held_up += 1;

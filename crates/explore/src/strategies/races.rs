@@ -183,7 +183,10 @@ impl Strategy for RaceFuzzer {
         (self.witnessed, self.witness_doubt, self.order) = (None, None, None);
         self.taken.clear();
         self.numbers.clear();
-        self.active.begin_by_priority(rng)
+        match self.level {
+            Level::Data => self.active.begin_by_priority(rng),
+            Level::Synchronization => self.active.begin(rng),
+        }
     }
 
     fn number(&mut self, below: u32) -> u32 {

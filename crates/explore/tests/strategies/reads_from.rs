@@ -69,7 +69,7 @@ proptest! {
     fn every_pair_of_any_schedule_is_reached(program in programs()) {
         let possible = all_pairs(&program);
         let decides = program.iter().flatten().any(|i| matches!(i, Exchange(..)));
-        let mut fuzzer = search(ReadsFrom::default(), 1, 1_500);
+        let mut fuzzer = search(ReadsFrom::default(), 1, 10_000);
         let (mut seen, mut reached) = (BTreeSet::new(), BTreeSet::new());
         while let Some(outcome) = run(&program, &mut fuzzer) {
             let shown = pairs(&outcome);

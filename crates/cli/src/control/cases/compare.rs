@@ -50,8 +50,9 @@ fn keep(case: &mut Case, shown: &Replayed, other: &Replayed, which: Option<Which
     }
 }
 
-/// Follows the other order of a confirmed finding's parts: the first schedule that ends otherwise, or in which the
-/// parts come in another order.
+/// Follows the other order of a confirmed finding's parts: the first schedule that ends otherwise. If all that are known end
+/// alike, an execution in which no thread is stopped says more, if it passes; else it is the first in which the parts come in
+/// another order.
 pub(super) fn with_other_order(
     executor: &mut Controlled,
     prediction: &Prediction<NameTable, WatchList>,
@@ -64,35 +65,46 @@ pub(super) fn with_other_order(
     let order = parts(&explained(shown, &critical), shown);
     let orders = case.control.as_ref().map_or(&[][..], |c| &c.orders);
     let which: Vec<Which> = orders.iter().map(|o| o.which.clone()).collect();
+    let mut turned = None;
     for (one, which) in confirmed.orders.iter().zip(which) {
         let other = follow(executor, &one.schedule, &Sought::default(), &ask)?;
         // A schedule that leads elsewhere today shows nothing that the report speaks of.
         if other.ending.key != one.ending.key {
             continue;
         }
-        let turned = parts(&explained(&other, &critical), &other) != order;
-        if turned || other.ending.key != shown.ending.key {
+        if other.ending.key != shown.ending.key {
             keep(case, shown, &other, Some(which));
             return Ok(());
         }
+        if turned.is_none() && parts(&explained(&other, &critical), &other) != order {
+            turned = Some((other, which));
+        }
+    }
+    let passes = matches!(shown.execution.outcome, Outcome::Exited(_));
+    if !passes && with_undisturbed(executor, &prediction.points, case, shown)? {
+        return Ok(());
+    }
+    if let Some((other, which)) = turned {
+        keep(case, shown, &other, Some(which));
     }
     Ok(())
 }
 
-/// Runs the execution in which no thread is stopped, and keeps it if it passes.
+/// Runs the execution in which no thread is stopped, and keeps it if it passes; whether it does.
 pub(super) fn with_undisturbed(
     executor: &mut Controlled,
     points: &WatchList,
     case: &mut Case,
     shown: &Replayed,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let ask = Ask { noted: Noted::Events, points: points.clone(), ..Ask::default() };
     let Schedule { seed, releases, .. } = shown.execution.schedule;
     let schedule = Schedule { seed, releases, ..Schedule::default() };
     let other = follow(executor, &schedule, &Sought::default(), &ask)?;
     let passes = matches!(other.execution.outcome, Outcome::Exited(_));
-    if passes && other.ending.key != shown.ending.key {
+    let is_kept = passes && other.ending.key != shown.ending.key;
+    if is_kept {
         keep(case, shown, &other, None);
     }
-    Ok(())
+    Ok(is_kept)
 }
