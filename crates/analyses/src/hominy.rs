@@ -26,7 +26,7 @@
 //! remembers.
 //!
 //! Cost: for an access in an epoch that has seen it, a comparison; a look-up for memory that is accessed like other memory
-//! in the same epoch ([`cells`]); otherwise look-ups in the state of the variable. Memory follows variables, distinct
+//! in the same epoch (`cells`); otherwise look-ups in the state of the variable. Memory follows variables, distinct
 //! histories and devices, not events.
 
 mod cells;

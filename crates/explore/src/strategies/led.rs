@@ -13,7 +13,7 @@
 //! Guarantee: if the program decides by what its reads see alone, every thread is before its part of the target when the
 //! cues are over. If a thread cannot take its cue, the other strategy decides from there on.
 //!
-//! Cost: O(1) per choice, and a look at [`AHEAD`] cues at most per step.
+//! Cost: O(1) per choice, and a look at `AHEAD` cues at most per step.
 
 use selvedge_model::{Event, Op, SiteId, ThreadId};
 

@@ -30,7 +30,7 @@ pub const WATCHED: usize = 256;
 /// Accesses of one execution whose values are kept.
 pub const SEEN: usize = 1 << 18;
 
-/// Callers that are in the line of a record; those further out are in [`Control::outer`].
+/// Callers that are in the line of a record; those further out are in `Control::outer`.
 pub const CALLERS: usize = 4;
 
 /// Return addresses of the functions around a call, innermost first; 0 behind the last one that is known.
