@@ -613,3 +613,25 @@ fn own_hooks_tell_what_the_compilers_do() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(stderr(&unknown).contains("whose hooks may be `own` or `compiler`"));
 }
+
+/// A compiler whose libLLVM is not there: its own hooks are used, a line says so, and the program is observed.
+#[test]
+fn without_a_library_the_compilers_hooks_are_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new("no-library");
+    let source = project.source("sweeps.c");
+    let compiler = project.0.join("clang-of-another-time");
+    let script = "#!/bin/sh\nfor a; do [ \"$a\" = -dumpversion ] && echo 99.0.0 && exit; done\nexec clang-19 \"$@\"\n";
+    fs::write(&compiler, script).unwrap();
+    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).unwrap();
+    let underneath = format!("--selvedge-compiler={}", compiler.display());
+    let own = "--selvedge-hooks=own";
+    let built =
+        project.selvedge(&["cc", &underneath, own, "-O2", "-pthread", source, "-o", "program"]);
+    assert!(built.status.success(), "{}", stderr(&built));
+    let said = stderr(&built);
+    assert!(said.contains("the compiler's own hooks are used: "), "{said}");
+    assert!(said.contains("install the package libllvm99"), "{said}");
+    let ran = stderr(&project.run(&[]));
+    assert!(ran.contains("data race on `to[2047]` (observed)"), "{ran}");
+}
