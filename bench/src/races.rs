@@ -8,8 +8,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use selvedge_instrument::Library;
 use selvedge_instrument::accesses::Rules;
+use selvedge_instrument::{Library, SECOND_HALF};
 use selvedge_runtime::Libraries;
 
 use crate::measure::{Runs, once, succeed};
@@ -113,7 +113,7 @@ fn build(
         let library = Library::of_compiler(&[compiler.into()]).map_err(|e| e.to_string())?;
         selvedge_instrument::races(&library, &object, Rules::ALL).map_err(|e| e.to_string())?;
         let mut second_half = Command::new(compiler);
-        second_half.args(["-w", "-O2", "-Xclang", "-disable-llvm-passes", "-x", "ir", "-c"]);
+        second_half.args(["-w", "-O2"]).args(SECOND_HALF);
         let bitcode = object.with_extension("bc");
         std::fs::rename(&object, &bitcode).map_err(|e| e.to_string())?;
         succeed(second_half.arg(&bitcode).arg("-o").arg(&object))?;

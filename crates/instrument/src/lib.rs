@@ -80,6 +80,10 @@ pub fn flow(
     Ok(decided.table)
 }
 
+/// What clang is told to make an object of rewritten bitcode, beside its level of optimisation: what was optimised before the
+/// hooks came is not optimised again.
+pub const SECOND_HALF: [&str; 5] = ["-Xclang", "-disable-llvm-passes", "-x", "ir", "-c"];
+
 /// Takes out of a file of bitcode the hooks that a race detector can do without, in place. False if nothing was changed,
 /// because the module has something that is not understood.
 pub fn races(library: &Library, path: &Path, rules: accesses::Rules) -> Result<bool, Error> {

@@ -81,8 +81,8 @@ impl<'m, 'a> Second<'m, 'a> {
         self.module.llvm
     }
 
-    /// Gives these functions their second bodies.
-    pub(super) fn link(mut self, changed: &BTreeSet<u32>) {
+    /// Gives these functions their second bodies. False if LLVM cannot link the copy: the module is of no use then.
+    pub(super) fn link(mut self, changed: &BTreeSet<u32>) -> bool {
         let llvm = self.llvm();
         // The module declares more than its copy by now, so its parts are found by name.
         let variables = self.list(llvm.GetFirstGlobal, llvm.GetNextGlobal);
@@ -102,7 +102,9 @@ impl<'m, 'a> Second<'m, 'a> {
         }
         // SAFETY: rule 2: both are modules of one context; linking takes the copy. What was named stays valid in the module.
         unsafe {
-            (llvm.LinkModules2)(self.module.module, self.copy);
+            if (llvm.LinkModules2)(self.module.module, self.copy) != 0 {
+                return false;
+            }
             for local in &self.locals {
                 let name = local.name.as_bytes();
                 (llvm.SetVisibility)(local.global, local.visibility);
@@ -117,6 +119,7 @@ impl<'m, 'a> Second<'m, 'a> {
                 }
             }
         }
+        true
     }
 
     /// What a list of the copy has.

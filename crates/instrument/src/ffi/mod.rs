@@ -327,7 +327,7 @@ impl<'a> Module<'a> {
     }
 
     /// Changes the compiler's hooks as was decided. Each function that is changed keeps what it was as a second body, which
-    /// it runs if all accesses are wanted. False if that is not possible for this module, which then remains as it is.
+    /// it runs if all accesses are wanted. False if that is not possible for this module, which is not to be written then.
     pub fn edit(&self, edits: &[Edit]) -> bool {
         let changed: BTreeSet<u32> = edits.iter().map(Edit::function).collect();
         if changed.is_empty() {
@@ -335,8 +335,7 @@ impl<'a> Module<'a> {
         }
         let Some(second) = bodies::Second::of(self) else { return false };
         edit::Editor::new(self).all(edits);
-        second.link(&changed);
-        true
+        second.link(&changed)
     }
 
     /// Inserts what was decided.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use selvedge_engine::Execution;
 use selvedge_explore::{Budget, RandomWalk, Strategy};
-use selvedge_instrument::Library;
 use selvedge_instrument::accesses::Rules;
+use selvedge_instrument::{Library, SECOND_HALF};
 use selvedge_model::{Blocked, Event, Failure, Subject, Symbols};
 use selvedge_runtime::rust_std::Stubs;
 use selvedge_runtime::{
@@ -120,7 +120,7 @@ impl Built {
         if compiler == Compiler::Own {
             fewer_hooks(&object)?;
             let mut second_half = compiler.command(source);
-            second_half.args(["-w", "-O1", "-Xclang", "-disable-llvm-passes", "-x", "ir", "-c"]);
+            second_half.args(["-w", "-O1"]).args(SECOND_HALF);
             let bitcode = object.with_extension("bc");
             std::fs::rename(&object, &bitcode).map_err(|e| e.to_string())?;
             succeed(second_half.arg(&bitcode).arg("-o").arg(&object))?;

@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 
 use selvedge_instrument::accesses::Rules;
 use selvedge_instrument::statements::{Statements, statements};
-use selvedge_instrument::{Error, Library};
+use selvedge_instrument::{Error, Library, SECOND_HALF};
 
 use super::arguments::{Arguments, Item, ItemKind, Stage};
 use super::plan::{Scratch, dependencies, instrumentation, link};
@@ -222,10 +222,8 @@ impl Building<'_> {
         args.extend(
             ["-Wno-unused-command-line-argument", "-Wno-override-module", "-g"].map(OsString::from),
         );
-        // What was optimised before the hooks came is not optimised again.
-        let optimised: &[&str] = if flow { &["-O2"] } else { &["-Xclang", "-disable-llvm-passes"] };
-        args.extend(optimised.iter().map(OsString::from));
-        args.extend(["-x", "ir", "-c"].map(OsString::from));
+        let rest: &[&str] = if flow { &["-O2", "-x", "ir", "-c"] } else { &SECOND_HALF };
+        args.extend(rest.iter().map(OsString::from));
         args.extend([bitcode.into(), "-o".into(), object.into()]);
         let status = self.compiler.call(&args)?;
         Ok(if status.success() { Ok(()) } else { Err(code(status)) })
