@@ -1,5 +1,5 @@
 /* The queue of Concurrency Kit for one producer and one consumer, with its two spin locks around it: two tasks put, two
- * take. What is taken and what is left is the result. Built with CK_USE_CC_BUILTINS=1. */
+ * take. What is taken and what is left is the result. */
 #include <ck_fifo.h>
 #include <pthread.h>
 #include <stdio.h>

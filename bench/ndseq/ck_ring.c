@@ -1,5 +1,5 @@
 /* The ring of Concurrency Kit for many producers and consumers: two tasks put, two take. What is taken and what is left
- * is the result. Built with CK_USE_CC_BUILTINS=1. */
+ * is the result. */
 #include <ck_ring.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The stack of Concurrency Kit for unique producers: two tasks push, two pop. What is popped and what is left is the
- * result. Built with CK_USE_CC_BUILTINS=1. */
+ * result. */
 #include <ck_stack.h>
 #include <pthread.h>
 #include <stdio.h>

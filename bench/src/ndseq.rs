@@ -26,6 +26,8 @@ use crate::place::{Place, exit_code, wanted};
 const SCHEDULES: &str = "5";
 /// Executions to infer from; rare interleavings need stars, too.
 const TO_INFER: &str = "200";
+/// The longest time for each of the two.
+const MOST: &str = "30s";
 
 /// A row: what the thesis found.
 #[derive(Clone, Copy)]
@@ -109,7 +111,7 @@ fn tables(names: &[&str]) -> Result<(), String> {
         let checked = built(&place, program, true)?;
         let report = answer(
             &place,
-            &["test", "--ndseq", "--format", "json", "--schedules", SCHEDULES],
+            &["test", "--ndseq", "--format", "json", "--schedules", SCHEDULES, "--time", MOST],
             &checked,
         )?;
         let counts = &report["stats"]["parallelism"];
@@ -118,7 +120,7 @@ fn tables(names: &[&str]) -> Result<(), String> {
         let thesis = program.warnings.map_or(String::new(), |(a, b)| format!("{a}/{b}"));
         let plain = built(&place, program, false)?;
         let options =
-            ["infer", "ndseq", "--format", "json", "--schedules", TO_INFER, "--time", "30s"];
+            ["infer", "ndseq", "--format", "json", "--schedules", TO_INFER, "--time", MOST];
         let inferred = answer(&place, &options, &plain)?;
         let stars = match (inferred["satisfiable"].as_bool(), inferred["stars"].as_array()) {
             (Some(true), Some(stars)) => stars.len().to_string(),

@@ -1,5 +1,5 @@
-//! `cargo xtask bench confirm [--quick] [--seeds=N] [--time=SECONDS] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…]`: does
-//! active testing work?
+//! `cargo xtask bench confirm [--quick] [--seeds=N] [--time=SECONDS] [--minutes=N] [--sizes=N,…] [--columns=NAME,…]
+//! [PROGRAM…]`: does active testing work?
 //!
 //! Three tables about the bundled programs of `programs/`:
 //! - how often plain runs show the bug, and how many schedules `selvedge test` needs until it has
@@ -7,14 +7,15 @@
 //!   geometric mean over the programs that all of them find, and what was confirmed in the fixed twins (nothing,
 //!   or this fails), and where `test` takes more than twice the schedules of the best strategy. A program that names
 //!   sizes in its head is measured in each of them, with `--quick` in the least and the largest. Executions of several
-//!   seeds run side by side; a figure that takes longer than [`Effort::time`] (`--time`) has fewer seeds, and says so.
+//!   seeds run side by side; a figure that takes longer than [`Effort::time`] (`--time`) has fewer seeds, and says so. So
+//!   has one that takes longer than its part of [`Effort::whole`] (`--minutes`), the time of the whole table.
 //!   `--schedules` measures this table only, and of it, `--columns` these columns only;
 //! - as in section 6.4 of Park's *Active testing*: how likely each variant of DeadlockFuzzer creates the
 //!   predicted deadlocks, how often it thrashes, and what it costs;
 //! - schedules per second from the fork server, with one `exec` per schedule, and plain processes of the program
 //!   without Selvedge, for few and for many threads.
 //!
-//! `confirm twins [--seeds=100]` measures only that nothing is confirmed in correct programs: the fixed twins, and the
+//! `confirm speed` measures the last table only. `confirm twins [--seeds=100]` measures only that nothing is confirmed in correct programs: the fixed twins, and the
 //! programs of `programs/correct`, which poll.
 
 mod schedules;
@@ -46,6 +47,8 @@ struct Effort {
     executions: u64,
     /// How long one figure may take; that of `test` three times as long.
     time: Duration,
+    /// How long the table of schedules may take.
+    whole: Duration,
 }
 
 const FULL: Effort = Effort {
@@ -56,6 +59,7 @@ const FULL: Effort = Effort {
     schedules: 300,
     executions: 100,
     time: Duration::from_secs(6),
+    whole: Duration::from_secs(40 * 60),
 };
 const QUICK: Effort = Effort {
     plain: 20,
@@ -65,6 +69,7 @@ const QUICK: Effort = Effort {
     schedules: 100,
     executions: 20,
     time: Duration::from_secs(4),
+    whole: Duration::from_secs(10 * 60),
 };
 /// Of each seed of a correct program.
 const TWIN_SCHEDULES: u64 = 60;
@@ -90,6 +95,7 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
     let mut effort = if quick { QUICK } else { FULL };
     let value = |option| args.iter().find_map(|a: &&str| a.strip_prefix(option));
     let twins = names.first() == Some(&"twins");
+    let speed = names.first() == Some(&"speed");
     if twins {
         names.remove(0);
         effort.seeds = if quick { 3 } else { 100 };
@@ -99,13 +105,17 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
     if let Some(seconds) = value("--time=").and_then(|n| n.parse().ok()) {
         effort.time = Duration::from_secs(seconds);
     }
+    if let Some(minutes) = value("--minutes=").and_then(|n| n.parse::<u64>().ok()) {
+        effort.whole = Duration::from_secs(60 * minutes);
+    }
     let list = |option| value(option).map(|list| list.split(',').collect::<Vec<_>>());
     let (sizes, columns) = (list("--sizes="), list("--columns="));
     let only = args.contains(&"--schedules") || columns.is_some();
     let columns = columns.unwrap_or(schedules::COLUMNS.to_vec());
-    let outcome = match twins {
-        true => measure_twins(effort, &names),
-        false => measure(effort, (&names, sizes.as_deref()), &columns, only),
+    let outcome = match (twins, speed) {
+        (true, _) => measure_twins(effort, &names),
+        (_, true) => measure_speed(effort),
+        _ => measure(effort, (&names, sizes.as_deref()), &columns, only),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -135,6 +145,13 @@ fn measure(
     }
     let _ = std::fs::remove_dir_all(&workshop.directory);
     Ok(honest)
+}
+
+fn measure_speed(effort: Effort) -> Result<bool> {
+    let workshop = Workshop::new()?;
+    speed::measure(&workshop, effort)?;
+    let _ = std::fs::remove_dir_all(&workshop.directory);
+    Ok(true)
 }
 
 fn measure_twins(effort: Effort, names: &[&str]) -> Result<bool> {

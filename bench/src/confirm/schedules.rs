@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use super::{Effort, Program, Result, Workshop, findings, median};
 
@@ -18,18 +19,24 @@ pub(super) fn measure(
     columns: &[&str],
     effort: Effort,
 ) -> Result<bool> {
-    let Effort { plain, seeds, twins, schedules, time, .. } = effort;
+    let Effort { plain, seeds, twins, schedules, time, whole, .. } = effort;
+    let begin = Instant::now();
     println!(
         "Schedules until the bug is confirmed: median and mean over {seeds} seeds, and how many of them found it within \
-         {schedules}, if not all did;\nof how many, if not all were tried within {} s (test: three times that). plain: failures of {plain} runs \
-         without Selvedge. twin: findings confirmed in the fixed program.\n",
-        time.as_secs()
+         {schedules}, if not all did;\nof how many, if not all were tried within {} s (test: three times that), or less, so that all of this \
+         takes {} minutes.\nplain: failures of {plain} runs without Selvedge. twin: findings confirmed in the fixed program.\n",
+        time.as_secs(),
+        whole.as_secs() / 60
     );
     let heads: String = columns.iter().map(|s| format!(" {s:>16}")).collect();
     println!("{:18} {:>6}{heads} {:>6}", "program", "plain", "twin");
     let mut honest = true;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for program in programs {
+    for (done, program) in programs.iter().enumerate() {
+        // The figure of `test` has three parts, and the twin has one.
+        let parts = (programs.len() - done) * (columns.len() + 3);
+        let part = whole.saturating_sub(begin.elapsed()) / u32::try_from(parts).unwrap_or(u32::MAX);
+        let time = time.min(part);
         let failures = plain_failures(workshop, program, plain)?;
         let buggy = workshop.instrumented(program, false)?;
         let mut cells = Vec::new();
@@ -45,7 +52,7 @@ pub(super) fn measure(
             cells.push(Cell::of(workshop.seeds(effort, once)?));
         }
         let fixed = workshop.instrumented(program, true)?;
-        let few = Effort { seeds: twins.min(seeds), ..effort };
+        let few = Effort { seeds: twins.min(seeds), time, ..effort };
         let twin: usize = workshop
             .seeds(few, |directory, seed| {
                 workshop.confirmed(directory, (&fixed, program), (seed, schedules))
@@ -66,7 +73,7 @@ pub(super) fn measure(
         }
     }
     println!(
-        "\n(the command: cargo xtask bench confirm [--quick] [--seeds=N] [--time=SECONDS] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…])\n"
+        "\n(the command: cargo xtask bench confirm [--quick] [--seeds=N] [--time=SECONDS] [--minutes=N] [--sizes=N,…] [--columns=NAME,…] [PROGRAM…])\n"
     );
     Ok(honest)
 }

@@ -12,10 +12,15 @@ use super::{Effort, Program, Result, Workshop, folder, programs};
 const PROGRAMS: [&str; 4] = ["counter", "bluetooth", "three_locks", "string_buffer"];
 
 /// A program that does nothing but start threads, each of which locks once, and these numbers of them: what an
-/// execution costs, not what a program computes.
+/// execution costs, not what a program computes. With a second argument it forks so often instead, on one processor, and
+/// its children start the threads: no fork server can be faster.
 const THREADS: &str = "\
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int count;
 static void *add(void *arg) {
@@ -24,12 +29,25 @@ static void *add(void *arg) {
     pthread_mutex_unlock(&lock);
     return arg;
 }
-int main(int argc, char **argv) {
+static int run(int n) {
     pthread_t threads[128];
-    int n = argc > 1 ? atoi(argv[1]) : 3;
     for (int i = 0; i < n; i++) pthread_create(&threads[i], NULL, add, NULL);
     for (int i = 0; i < n; i++) pthread_join(threads[i], NULL);
     return count == n ? 0 : 1;
+}
+int main(int argc, char **argv) {
+    int n = argc > 1 ? atoi(argv[1]) : 3, forks = argc > 2 ? atoi(argv[2]) : 0;
+    if (forks == 0) return run(n);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    for (int i = 0; i < forks; i++) {
+        pid_t child = fork();
+        if (child == 0) exit(run(n));
+        waitpid(child, NULL, 0);
+    }
+    return 0;
 }
 ";
 const SIZES: [&str; 3] = ["3", "20", "100"];
@@ -38,11 +56,12 @@ const SIZES: [&str; 3] = ["3", "20", "100"];
 pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
     println!(
         "Schedules per second, random walk, one core. plain: processes of the program without Selvedge, started one \
-         after the other; over plain: fork server over them.\n"
+         after the other; over plain: fork server over them. bare fork: children of a process without Selvedge that start \
+         the same threads;\nlimit: these over plain.\n"
     );
     println!(
-        "{:16} {:>12} {:>12} {:>8} {:>10} {:>11}",
-        "program", "fork server", "exec each", "ratio", "plain", "over plain"
+        "{:16} {:>12} {:>12} {:>8} {:>10} {:>11} {:>10} {:>8}",
+        "program", "fork server", "exec each", "ratio", "plain", "over plain", "bare fork", "limit"
     );
     let libraries = Libraries::install(&workshop.directory).map_err(|e| e.to_string())?;
     let source = workshop.directory.join("threads.c");
@@ -71,12 +90,19 @@ pub(super) fn measure(workshop: &Workshop, effort: Effort) -> Result<()> {
         };
         let forked = rate(true, effort.executions * 10)?;
         let started = rate(false, effort.executions * 2)?;
-        let plain = plain(&workshop.plain(&program)?, &program, effort.executions * 2)?;
+        let file = workshop.plain(&program)?;
+        let plain = plain(&file, &program, effort.executions * 2)?;
+        let bare = match program.source == source {
+            true => Some(bare(&file, &program, effort.executions * 10)?),
+            false => None,
+        };
+        let limit = bare.map(|bare| format!(" {bare:>10.0} {:>8.2}", bare / plain));
         println!(
-            "{:16} {forked:>12.0} {started:>12.0} {:>8.1} {plain:>10.0} {:>11.2}",
+            "{:16} {forked:>12.0} {started:>12.0} {:>8.1} {plain:>10.0} {:>11.2}{}",
             program.title(),
             forked / started,
-            forked / plain
+            forked / plain,
+            limit.unwrap_or_default()
         );
     }
     println!();
@@ -93,4 +119,13 @@ fn plain(file: &Path, program: &Program, runs: u64) -> Result<f64> {
         command.stderr(Stdio::null()).status().map_err(|e| e.to_string())?;
     }
     Ok(runs as f64 / begin.elapsed().as_secs_f64())
+}
+
+/// Children per second of a process that has nothing of ours.
+fn bare(file: &Path, program: &Program, forks: u64) -> Result<f64> {
+    let begin = Instant::now();
+    let mut command = Command::new(file);
+    command.args(&program.size).arg(forks.to_string());
+    super::succeed(&mut command)?;
+    Ok(forks as f64 / begin.elapsed().as_secs_f64())
 }

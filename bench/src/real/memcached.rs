@@ -1,5 +1,7 @@
 //! A server under load: four clients on the loopback interface, each with several connections one after
-//! the other, store and fetch their own keys and one that all share. Every answer is checked.
+//! the other, store, fetch and delete their own keys and one that all share. Every answer is checked.
+//!
+//! The disciplines that are inferred from the load are held against what the source says of its locks.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -47,6 +49,10 @@ fn client(port: u16, number: usize) -> std::io::Result<usize> {
             wrong += usize::from(!line("VALUE shared 0 1")?);
             line("")?;
             wrong += usize::from(!line("END")?);
+            if i % 3 == 0 {
+                to.write_all(format!("delete {key}\r\n").as_bytes())?;
+                wrong += usize::from(!line("DELETED")?);
+            }
         }
         to.write_all(b"stats\r\n")?;
         while !line("END")? {}
@@ -126,6 +132,60 @@ pub(super) fn built(workshop: &Workshop) -> Result<Vec<Row>> {
         works,
         findings,
         tsan,
+        remarks,
+    }])
+}
+
+/// What the source says, in comments and names, of variables that this load reaches, and that it keeps.
+const KEPT: [(&str, &str); 12] = [
+    ("_stritem.h_next", "guarded-by item_locks[]"),
+    ("LIBEVENT_THREAD.stats.get_misses", "guarded-by this.stats.mutex"),
+    ("cas_id", "guarded-by cas_id_lock"),
+    ("conn_queue.head.stqh_first", "thread-local; guarded-by this.lock"),
+    ("itemstats[].evicted", "guarded-by lru_locks[]"),
+    ("mem_malloced", "guarded-by slabs_lock"),
+    ("sizes", "guarded-by lru_locks[]"),
+    ("sizes_bytes", "guarded-by lru_locks[]"),
+    ("slabclass[].sl_curr", "guarded-by slabs_lock"),
+    ("stats.malloc_fails", "guarded-by stats_lock"),
+    ("stats.total_items", "guarded-by stats_lock"),
+    ("tails", "guarded-by lru_locks[]"),
+];
+
+/// What the source does not keep: `clock_handler` reads it without `stats_lock`.
+const RACES: &str = "stats_state.curr_items";
+
+pub(super) fn discipline(workshop: &Workshop) -> Result<Vec<Row>> {
+    let directory = workshop.fresh("memcached-discipline")?;
+    let ours = source::build(workshop, "memcached", With::Selvedge, SCRIPT)?;
+    let inferred = directory.join("memcached.discipline");
+    let mut command = workshop.selvedge(&directory, &["infer", "discipline", "--emit"]);
+    command.arg(&inferred).arg("--source").arg(&ours).arg("--").arg(ours.join("memcached"));
+    let (mut works, _) = load(&mut command)?;
+    let text = std::fs::read_to_string(&inferred).map_err(|e| format!("{e}: what was inferred"))?;
+    let of = |variable: &str| {
+        let line =
+            text.lines().find_map(|line| line.strip_prefix(variable)?.strip_prefix(" = "))?;
+        // What most instances do comes first.
+        line.split(" | ").next()
+    };
+    let mut remarks = Vec::new();
+    for (variable, expected) in KEPT {
+        let got = of(variable).unwrap_or("nothing");
+        if got != expected {
+            remarks.push(format!("{variable}: {got}, and the source says {expected}"));
+        }
+    }
+    remarks.extend(of(RACES).map(|got| format!("{RACES}: {got}, and the source has a race")));
+    works &= remarks.is_empty();
+    let variables =
+        text.lines().filter(|l| l.contains(" = ") && !l.starts_with([' ', '#'])).count();
+    Ok(vec![Row {
+        program: "memcached, discipline".into(),
+        form: "from source",
+        works,
+        findings: format!("{variables} variables"),
+        tsan: "-".into(),
         remarks,
     }])
 }

@@ -11,6 +11,7 @@ mod crates;
 mod determinism;
 mod lincheck;
 mod memcached;
+mod ndseq;
 mod source;
 mod structures;
 mod suites;
@@ -195,6 +196,7 @@ fn tasks() -> Vec<Task> {
         ));
     }
     list.push(("memcached from source".into(), Box::new(memcached::built)));
+    list.push(("memcached discipline".into(), Box::new(memcached::discipline)));
     for suite in suites::SUITES {
         list.push((suite.name.into(), Box::new(move |w| suites::measure(w, suite))));
     }
@@ -204,6 +206,11 @@ fn tasks() -> Vec<Task> {
     }
     list.push(("zstd 1.3.4 output".into(), Box::new(determinism::old_zstd)));
     list.push(("ck_stack".into(), Box::new(atomicity::ck_stack)));
+    for harness in ndseq::HARNESSES {
+        let name = format!("{} as if sequential", harness.name);
+        list.push((name, Box::new(move |w| ndseq::harness(w, harness))));
+    }
+    list.push(("minimap2 as if sequential".into(), Box::new(ndseq::minimap2)));
     list.push(("structures, known errors".into(), Box::new(structures::known)));
     list.push(("structures of today".into(), Box::new(structures::today)));
     list.push(("structures, open".into(), Box::new(structures::open)));

@@ -5,11 +5,30 @@ use std::process::Command;
 
 use super::{Result, Workshop, succeed};
 
-const LIST: &str = "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] \
-    http://deb.debian.org/debian bookworm main\n";
+/// Copies of the machine's lists of packages that name sources instead of binaries. The machine's stay as they are.
+fn lists_of_sources(into: &Path) -> Result<()> {
+    let apt = Path::new("/etc/apt");
+    let mut lists = vec![apt.join("sources.list")];
+    let parts = std::fs::read_dir(apt.join("sources.list.d")).into_iter().flatten();
+    lists.extend(parts.filter_map(|entry| Some(entry.ok()?.path())));
+    std::fs::create_dir_all(into).map_err(|e| e.to_string())?;
+    let mut some = false;
+    for list in lists {
+        let is_list = list.extension().is_some_and(|e| e == "list" || e == "sources");
+        let Ok(text) = std::fs::read_to_string(&list) else { continue };
+        let (true, Some(name)) = (is_list, list.file_name()) else { continue };
+        let lines = text.lines().map(|line| match line.split_once(char::is_whitespace) {
+            Some(("deb", rest)) => format!("deb-src {rest}\n"),
+            Some(("Types:", _)) => "Types: deb-src\n".to_owned(),
+            _ => format!("{line}\n"),
+        });
+        std::fs::write(into.join(name), lines.collect::<String>()).map_err(|e| e.to_string())?;
+        some = true;
+    }
+    some.then_some(()).ok_or_else(|| "apt knows no package lists: see `man sources.list`".into())
+}
 
-/// The unpacked source of a package, downloaded once. Lists of sources are apt's own business: it gets
-/// one of ours, and the machine's stay as they are.
+/// The unpacked source of a package, downloaded once.
 fn unpacked(workshop: &Workshop, package: &str) -> Result<PathBuf> {
     let directory = workshop.directory.join("sources").join(package);
     if let Some(there) = only_directory(&directory) {
@@ -18,12 +37,12 @@ fn unpacked(workshop: &Workshop, package: &str) -> Result<PathBuf> {
     let state = workshop.directory.join("apt");
     std::fs::create_dir_all(state.join("partial")).map_err(|e| e.to_string())?;
     std::fs::create_dir_all(&directory).map_err(|e| e.to_string())?;
-    let list = workshop.directory.join("sources.list");
-    std::fs::write(&list, LIST).map_err(|e| e.to_string())?;
+    let lists = workshop.directory.join("lists");
+    lists_of_sources(&lists)?;
     let apt = || {
         let mut command = Command::new("apt-get");
-        command.arg("-o").arg(format!("Dir::Etc::sourcelist={}", list.display()));
-        command.args(["-o", "Dir::Etc::sourceparts=/dev/null"]);
+        command.args(["-o", "Dir::Etc::sourcelist=/dev/null"]);
+        command.arg("-o").arg(format!("Dir::Etc::sourceparts={}", lists.display()));
         command.arg("-o").arg(format!("Dir::State::lists={}", state.display()));
         command
     };
@@ -89,7 +108,8 @@ pub(super) fn build(
     let copy = builds.join(format!("{package}.{}", with.name()));
     let _ = std::fs::remove_dir_all(&copy);
     std::fs::create_dir_all(&builds).map_err(|e| e.to_string())?;
-    succeed(Command::new("cp").arg("-r").arg(&original).arg(&copy))?;
+    // With their times: newer files would make `make` build what others were made of.
+    succeed(Command::new("cp").arg("-a").arg(&original).arg(&copy))?;
     let mut shell = Command::new("sh");
     shell.args(["-ec", script]).current_dir(&copy).envs(with.variables(workshop));
     succeed(&mut shell)?;

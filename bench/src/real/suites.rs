@@ -2,6 +2,7 @@
 //! with ThreadSanitizer. They must give the results that they give natively; what is found stands beside what
 //! ThreadSanitizer says, and beside both is the time of processors that they took, over native.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -18,20 +19,65 @@ pub(super) struct Suite {
     package: &'static str,
     /// Builds it, see [`source::build`].
     build: &'static str,
-    /// Runs it, in the directory in which it was built. What it prints are its results.
+    /// Runs it, in the directory in which it was built. What it prints are its results, which must be the same lines
+    /// in every run: without times, and sorted where tests run at once.
     run: &'static str,
 }
 
-pub(super) const SUITES: [Suite; 1] = [Suite {
-    name: "fasttree",
-    package: "fasttree",
-    build: "$CC -O2 -g -DOPENMP -fopenmp -funroll-loops $SANITIZE fasttree.c -lm -o fasttree",
-    // Two hundred related sequences, the same on every machine.
-    run: "awk 'BEGIN { srand(7); for (i = 0; i < 300; i++) base[i] = int(rand() * 4); \
-        for (s = 0; s < 200; s++) { print \">s\" s; line = \"\"; for (i = 0; i < 300; i++) { \
-        if (rand() < 0.02) base[i] = int(rand() * 4); line = line substr(\"ACGT\", base[i] + 1, 1) } print line } }' \
-        > sequences; OMP_NUM_THREADS=2 ./fasttree -quiet -nt sequences 2>&1 | grep -v ThreadSanitizer",
-}];
+/// Builds with cmake, with debug information.
+macro_rules! cmake {
+    ($options:literal, $what:literal) => {
+        concat!(
+            "cmake -B b -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS=\"$SANITIZE\" ",
+            "-DCMAKE_CXX_FLAGS=\"$SANITIZE\" ",
+            $options,
+            " && cmake --build b -j2 ",
+            $what
+        )
+    };
+}
+
+pub(super) const SUITES: [Suite; 5] = [
+    Suite {
+        name: "fasttree",
+        package: "fasttree",
+        build: "$CC -O2 -g -DOPENMP -fopenmp -funroll-loops $SANITIZE fasttree.c -lm -o fasttree",
+        // Two hundred related sequences, the same on every machine.
+        run: "awk 'BEGIN { srand(7); for (i = 0; i < 300; i++) base[i] = int(rand() * 4); \
+            for (s = 0; s < 200; s++) { print \">s\" s; line = \"\"; for (i = 0; i < 300; i++) { \
+            if (rand() < 0.02) base[i] = int(rand() * 4); line = line substr(\"ACGT\", base[i] + 1, 1) } print line } }' \
+            > sequences; OMP_NUM_THREADS=2 ./fasttree -quiet -nt sequences 2>&1 | grep -v ThreadSanitizer",
+    },
+    Suite {
+        name: "libuv",
+        package: "libuv1",
+        build: cmake!("-DLIBUV_BUILD_BENCH=OFF", "--target uv_run_tests_a"),
+        // What three tests do depends on the machine's network and file system.
+        run: "UV_RUN_AS_ROOT=1 UV_TEST_TIMEOUT_MULTIPLIER=20 b/uv_run_tests_a 2>/dev/null | grep -E '^(not )?ok' | \
+            sed 's/ # .*//' | grep -vE 'fs_copyfile|tcp_close_while_connecting|tcp_connect_timeout'",
+    },
+    Suite {
+        name: "libevent",
+        package: "libevent",
+        build: "autoreconf -fi && ./configure --disable-shared --disable-openssl --disable-samples \
+            CFLAGS=\"-g -O2 $SANITIZE\" && make -j2",
+        run: "test/regress 2>&1 | grep -aoE '^[a-z_0-9]+/[a-z_0-9]+: |(OK|FAILED|SKIPPED|DISABLED)$|^[0-9]+ tests ok.*'",
+    },
+    Suite {
+        name: "leveldb",
+        package: "leveldb",
+        build: cmake!("-DLEVELDB_BUILD_BENCHMARKS=OFF", ""),
+        run: "for test in b/*_test; do TEST_TMPDIR=$PWD/tmp $test 2>&1 | grep -E '\\[ +(OK|FAILED|PASSED) +\\]|^PASS' | \
+            sed 's/ (.*//'; done",
+    },
+    Suite {
+        name: "libmicrohttpd",
+        package: "libmicrohttpd",
+        build: "./configure --disable-shared --disable-https --disable-doc --disable-examples \
+            CFLAGS=\"-g -O2 $SANITIZE\" && make -j2 && make -j2 check TESTS=",
+        run: "make -k check 2>&1 | grep -E '^(PASS|FAIL|SKIP|XFAIL|XPASS|ERROR): '",
+    },
+];
 
 /// Seconds that processors have spent for all that was run so far.
 fn spent() -> Result<f64> {
@@ -66,6 +112,7 @@ pub(super) fn measure(workshop: &Workshop, suite: Suite) -> Result<Vec<Row>> {
     let (theirs, _, with_tsan) = timed(&mut sanitized, &tsan)?;
     let (findings, reported, mut remarks) =
         compare(&workshop.found(&ours)?, &pairs_of_tsan(&logs(&tsan)?, &tsan));
+    remarks.extend(differences(&expected, &results));
     remarks.push(format!(
         "processors: {alone:.2} s natively, {:.1} times that with Selvedge, {:.1} with ThreadSanitizer{}",
         with_ours / alone,
@@ -80,6 +127,16 @@ pub(super) fn measure(workshop: &Workshop, suite: Suite) -> Result<Vec<Row>> {
         tsan: reported,
         remarks,
     }])
+}
+
+/// Results that only one of the two runs has, at most ten of each.
+fn differences(native: &str, ours: &str) -> Vec<String> {
+    let only = |who: &str, a: &str, b: &str| -> Vec<String> {
+        let others: BTreeSet<&str> = b.lines().collect();
+        let lines = a.lines().filter(|line| !others.contains(line));
+        lines.take(10).map(|line| format!("only {who}: {line}")).collect()
+    };
+    [only("natively", native, ours), only("with Selvedge", ours, native)].concat()
 }
 
 /// All that ThreadSanitizer wrote into files in the directory.

@@ -14,7 +14,7 @@ use selvedge_specs::discipline::{Specification, Step, parse};
 
 use crate::exit::Failure;
 use crate::messages::warning_label;
-use crate::program::names::{self, Named, Names};
+use crate::program::names::{Named, Names};
 use crate::program::symbolize::SharedSymbolizer;
 
 /// A specification, and what has been found.
@@ -140,7 +140,7 @@ impl NativeChecking {
         let NativeChecking { checking, names, known } = self;
         let mut naming = ByProgram { rules: &checking.rules, names, known, symbols };
         let found = checking.checker.on_event(event, &mut naming);
-        checking.take(found, symbols, &names::thread(event.thread));
+        checking.take(found, symbols, &symbols.thread(event.thread));
         if let Op::Alloc(range) = event.op {
             let gone = self.known.range(range.start..range.end()).map(|(&addr, _)| addr);
             for addr in gone.collect::<Vec<_>>() {

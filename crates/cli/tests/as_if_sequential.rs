@@ -162,6 +162,86 @@ fn tasks_of_one_thread_can_have_tasks_of_others_between_them() {
 }
 
 #[test]
+fn calls_of_functions_can_be_tasks() {
+    let project = Project::new("flow-by-name");
+    build(&project, "by_name.c", &[]);
+    let named = ["--tasks", "app*"];
+    let output = tested(&project, &named);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let document = json(&output);
+    assert!(violations(&document).is_empty());
+    assert_ne!(document["stats"]["parallelism"]["outside"], 0, "the workers call");
+    let by_thread = tested(&project, &[]);
+    assert_eq!(violations(&json(&by_thread)).len(), 1, "a thread's two numbers can be apart");
+    std::fs::write(project.0.join("list.ndseq"), "tasks app*\n").expect("the directory is ours");
+    let output = tested(&project, &["--spec", "list.ndseq"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    usage(&project, &["--tasks", "apend"], 2, "the nearest names are: append");
+    build(&project, "by_name.c", &["-DSPLIT"]);
+    let document = json(&tested(&project, &named));
+    let found = violations(&document);
+    assert!(!found.is_empty() && found.iter().all(|v| v["status"] == "observed"), "{document:#}");
+    let id = found[0]["id"].as_str().expect("findings have ids");
+    let again = project.selvedge(&["replay", id]);
+    assert_eq!(again.status.code(), Some(1), "{}", stderr(&again));
+}
+
+#[test]
+fn updates_commute() {
+    let project = Project::new("flow-commute");
+    for options in [&[][..], &["-DATOMIC"], &["-DASSEMBLY"]] {
+        build(&project, "commute.c", options);
+        assert_eq!(counted(&project, &[]), (100, 0), "{options:?}");
+    }
+    build(&project, "commute.c", &["-DFLOATS"]);
+    assert!(counted(&project, &[]).1 > 0, "rounding depends on the order");
+    assert_eq!(counted(&project, &["--commute-floats"]), (100, 0));
+    build(&project, "commute.c", &["-DDECLARED"]);
+    let document = json(&tested(&project, &[]));
+    assert_eq!(document["stats"]["parallelism"]["twins"], 0, "{document:#}");
+    assert!(document["stats"].to_string().contains("says so: addition"), "{document:#}");
+    build(&project, "commute.c", &["-DOWN_LOCKS"]);
+    let document = json(&tested(&project, &[]));
+    assert!(!violations(&document).is_empty(), "updates are lost: {document:#}");
+}
+
+#[test]
+fn what_is_made_once_is_nobodys() {
+    let project = Project::new("flow-once");
+    build(&project, "once.c", &[]);
+    assert_eq!(counted(&project, &[]), (100, 0));
+    build(&project, "once.c", &["-DFLOWS"]);
+    let document = json(&tested(&project, &[]));
+    assert!(!violations(&document).is_empty(), "who came first is seen: {document:#}");
+}
+
+#[test]
+fn what_a_guard_of_cpp_protects_is_nobodys() {
+    let project = Project::new("flow-guarded");
+    project.source("flow/guarded.cc");
+    let ours = env!("CARGO_BIN_EXE_selvedge");
+    let build = ["c++", "--selvedge-flow", "-g", "guarded.cc", "-pthread", "-o", "program"];
+    project.call(ours, &build);
+    assert_eq!(counted(&project, &[]), (100, 0));
+}
+
+#[test]
+fn assembly_with_a_lock_prefix_is_understood() {
+    let project = Project::new("flow-assembly");
+    build(&project, "assembly.c", &[]);
+    let output = tested(&project, &[]);
+    let document = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{document:#}\n{}", stderr(&output));
+    assert!(!document["stats"].to_string().contains("assembly"), "{document:#}");
+    build(&project, "assembly.c", &["-DOPAQUE"]);
+    let document = json(&tested(&project, &["--schedules", "5"]));
+    assert!(document["stats"].to_string().contains("assembly `rdtsc`"), "{document:#}");
+    build(&project, "assembly.c", &["-DWRONG"]);
+    let document = json(&tested(&project, &[]));
+    assert!(!violations(&document).is_empty(), "{document:#}");
+}
+
+#[test]
 fn work_that_is_taken_from_a_counter_needs_no_stars() {
     let project = Project::new("flow-counter");
     build(&project, "counter.c", &[]);
@@ -198,8 +278,8 @@ fn lazy_initialisation_conforms() {
 }
 
 /// How many executions conform by their data flow alone, and how many because a sequential one shows the same.
-fn counted(project: &Project) -> (u64, u64) {
-    let document = json(&tested(project, &[]));
+fn counted(project: &Project, options: &[&str]) -> (u64, u64) {
+    let document = json(&tested(project, options));
     let counts = &document["stats"]["parallelism"];
     let count = |name: &str| counts[name].as_u64().unwrap_or_else(|| panic!("{document:#}"));
     (count("serializable"), count("twins"))
@@ -215,9 +295,9 @@ fn stars_and_lazy_blocks_spare_the_search_for_twins() {
         ("lazy.c", &["-DSTAR", "-DLAZY"]),
     ] {
         build(&project, source, with);
-        assert_eq!(counted(&project).1, 0, "{source} with stars");
+        assert_eq!(counted(&project, &[]).1, 0, "{source} with stars");
         build(&project, source, &[]);
-        assert!(counted(&project).1 > 0, "{source} without");
+        assert!(counted(&project, &[]).1 > 0, "{source} without");
     }
 }
 

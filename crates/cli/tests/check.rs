@@ -187,7 +187,7 @@ fn bad_input_is_2_with_file_and_place() {
         ("undead.std", "undead.std: line 3: thread U goes on after it was joined or ended"),
         (
             "newer.svt",
-            "newer.svt: the trace has format version 9, this build reads versions up to 2: use a newer selvedge",
+            "newer.svt: the trace has format version 9, this build reads versions up to 3: use a newer selvedge",
         ),
     ] {
         assert_eq!(shown(&run(&scratch.0, &["check", file])), format!("error: {message}\nexit 2"));

@@ -28,6 +28,8 @@ fn a_program_is_observed_whatever_starts_it() {
         &["sh", "-c", "./program"],
         &["bash", "-c", "./program; ./program"],
         &["make", "check"],
+        // Many programs start others with no descriptors but those for input and output.
+        &["bash", "-c", "eval \"exec $SELVEDGE_SHM_FD>&-\"; ./program; ./program"],
     ] {
         assert_eq!(findings(&project, command), (direct.clone(), Some(1)), "{command:?}");
     }
@@ -44,4 +46,33 @@ fn a_process_that_goes_on_was_not_observed() {
     let output = project.selvedge(&["run", "--", "./program"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("1 child process was still running when the program ended"));
+}
+
+/// Each source file of a program announces itself, in each process. The places of all processes are known all the same.
+#[test]
+fn many_processes_of_many_files() {
+    const FILES: usize = 60;
+    const PROCESSES: usize = 90;
+    let project = Project::new("many-children");
+    project.source("wrapped.c");
+    let mut args =
+        ["cc", "-g", "-pthread", "wrapped.c", "-o", "program"].map(String::from).to_vec();
+    for i in 0..FILES {
+        std::fs::write(project.0.join(format!("file{i}.c")), format!("int variable{i};\n"))
+            .unwrap();
+        args.push(format!("file{i}.c"));
+    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    assert!(project.selvedge(&args).status.success());
+    let (direct, _) = findings(&project, &["./program"]);
+    let line = format!("for i in $(seq {PROCESSES}); do ./program; done");
+    assert_eq!(findings(&project, &["sh", "-c", &line]), (direct, Some(1)));
+}
+
+#[test]
+fn a_process_that_is_killed_keeps_no_other_from_its_end() {
+    let project = Project::new("killed-children");
+    project.build("kills.c", &[]);
+    let output = project.selvedge(&["run", "--", "timeout", "60", "./program"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }

@@ -35,6 +35,9 @@ fn check(source: &str, options: &[&str], expected: &[(&str, &str)]) {
             assert_eq!(of(&document, variable)["discipline"], *discipline, "{compiler}");
         }
         assert_eq!(document["findings"], Value::Array(vec![]), "{compiler}");
+        let offset = |v: &Value| v["variable"].as_str().is_some_and(|name| name.contains('+'));
+        let all = document["variables"].as_array().expect("variables");
+        assert!(!all.iter().any(offset), "{compiler}: a variable without a name: {all:#?}");
     }
 }
 
@@ -60,6 +63,20 @@ fn read_shared() {
 }
 
 #[test]
+fn elements_of_arrays_have_members_also_where_a_pointer_has_no_place() {
+    check(
+        "constant_pointer",
+        &[],
+        &[
+            ("classes[].count", "guarded-by lock"),
+            ("classes[].size", "guarded-by lock"),
+            ("classes[].slots", "guarded-by lock"),
+            ("classes[].used", "guarded-by lock"),
+        ],
+    );
+}
+
+#[test]
 fn locks_on_the_heap_have_the_names_of_what_points_to_them() {
     check(
         "pointed_locks",
@@ -68,6 +85,9 @@ fn locks_on_the_heap_have_the_names_of_what_points_to_them() {
             ("queue.count", "thread-local; fork; guarded-by this.mut"),
             ("in_row", "guarded-by row[]"),
             ("in_scattered", "guarded-by scattered[]"),
+            ("in_two", "guarded-by two[]"),
+            ("worker.stats.hits", "guarded-by this.stats.mutex"),
+            ("under_a_worker", "guarded-by worker.stats.mutex"),
         ],
     );
 }

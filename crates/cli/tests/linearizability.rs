@@ -160,7 +160,7 @@ fn a_free_run_reports_conflicts_only_where_nothing_is_observed() {
             _ => {
                 assert!(kinds.is_empty(), "{document:#}");
                 assert_eq!(document["stats"]["conflicts"], 1, "{document:#}");
-                let told = "what atomic blocks let observe was not checked";
+                let told = "what atomic blocks show was not checked";
                 assert!(stderr(&output).contains(told), "{}", stderr(&output));
             }
         }

@@ -92,6 +92,22 @@ fn being_killed_leaves_the_store_readable_and_no_process() {
 }
 
 #[test]
+fn a_test_that_is_killed_leaves_what_it_has_learnt() {
+    let project = Project::new("stopping-learnt");
+    project.build("lost_update.c", &[]);
+    let mut time = Duration::from_secs(1);
+    eventually("the next test goes on", || {
+        let mut child = searching(&project, "test");
+        std::thread::sleep(time);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        time *= 2;
+        let next = project.selvedge(&["test", "--schedules", "5", "--", "./program"]);
+        stdout(&next).contains("went on after")
+    });
+}
+
+#[test]
 fn a_program_that_never_ends_is_refused_and_ended() {
     let project = Project::new("stopping-endless");
     project.build("ending.c", &[]);

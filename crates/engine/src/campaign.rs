@@ -57,6 +57,21 @@ pub trait Host<P> {
     }
     /// The numbers of executions and findings so far.
     fn progress(&mut self, executions: u64, found: usize);
+    /// What a later campaign has to know of this one. Called after each turn.
+    fn learnt(&mut self, so_far: &SoFar<'_>) {
+        let _ = so_far;
+    }
+}
+
+/// What a campaign has taught so far.
+#[derive(Clone, Copy, Debug)]
+pub struct SoFar<'a> {
+    /// Executions.
+    pub executions: u64,
+    /// What they have told of pairs of a read and a write.
+    pub learnt: &'a [Flip<Site>],
+    /// The results for each prediction.
+    pub attempted: &'a [Attempted],
 }
 
 /// The results of the attempts at a prediction so far.
@@ -72,6 +87,8 @@ pub struct Attempted {
     pub after: Option<u64>,
     /// What a later campaign has to know of the attempts.
     pub past: Past,
+    /// The number of the execution that reached the target, while the rest of its attempt is not made.
+    reached: Option<u64>,
 }
 
 impl Attempted {
@@ -226,9 +243,17 @@ impl<F: Factory> Campaign<F> {
         (number, trial): (u64, Trial),
         points: &PointsOf<F>,
     ) {
-        attempted.attempts += 1;
         attempted.past.made = attempted.past.made.max(number + 1);
-        let numbers: Vec<u64> = trial.runs.iter().map(|run| self.count(run, points)).collect();
+        let first = match attempted.reached.take() {
+            Some(first) => first,
+            None => {
+                attempted.attempts += 1;
+                self.count(&trial.runs[0], points)
+            }
+        };
+        for run in &trial.runs[1..] {
+            self.count(run, points);
+        }
         self.besides += trial.replays;
         match trial.attempt {
             Attempt::Missed => {}
@@ -242,7 +267,7 @@ impl<F: Factory> Campaign<F> {
                     }
                 };
                 if more {
-                    attempted.after = numbers.first().copied();
+                    attempted.after = Some(first);
                     attempted.past.confirmed = Some(number);
                 }
             }
@@ -329,6 +354,12 @@ impl<F: Factory> Campaign<F> {
                         learn(&mut self.learnt, step.learnt);
                         watch.take(self, &step.run, step.judged, host)
                     }
+                    Turn::Reached(index, run) => {
+                        let number = self.count(&run, &predictions[index].points);
+                        attempted[index].attempts += 1;
+                        attempted[index].reached = Some(number);
+                        watch.look(self, host)
+                    }
                     Turn::Tried(index, number, trial) => {
                         let prediction = &predictions[index];
                         self.take(&mut attempted[index], (number, trial), &prediction.points);
@@ -343,8 +374,10 @@ impl<F: Factory> Campaign<F> {
                         watch.look(self, host)
                     }
                 };
+                let executions = self.executions();
+                host.learnt(&SoFar { executions, learnt: &self.learnt, attempted });
                 // An attempt may take more than one execution.
-                let spent = is_directed && self.executions() >= most;
+                let spent = is_directed && executions >= most;
                 if spent { ControlFlow::Break(()) } else { flow }
             },
         )?;

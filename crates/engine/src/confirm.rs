@@ -156,11 +156,16 @@ impl Order {
 }
 
 /// One execution that reached the target or tried to.
-struct Aimed {
-    reached: bool,
+#[derive(Clone, Debug)]
+pub(crate) struct Aimed {
+    /// Whether it saw the target's state.
+    pub(crate) reached: bool,
     first: Option<(String, Site)>,
     left: Left,
-    run: Run,
+    /// What it did.
+    pub(crate) run: Run,
+    /// Selected its random numbers.
+    seed: u64,
     /// Repeats it with the two sides swapped.
     turned: Option<Turned>,
     harm: Harm,
@@ -188,9 +193,30 @@ impl Confirmer {
         number: u64,
         attempt: u64,
     ) -> Result<Trial, X::Error> {
+        let first = self.first(executor, prediction, number, attempt)?;
+        self.settle(executor, prediction, first)
+    }
+
+    /// The directed execution of an attempt.
+    pub(crate) fn first<X: Executor>(
+        &self,
+        executor: &mut X,
+        prediction: &Prediction<X::Names, X::Points>,
+        number: u64,
+        attempt: u64,
+    ) -> Result<Aimed, X::Error> {
         let seed = derive(derive(self.seed ^ 0x7e57, number), attempt);
         let lead = prediction.lead.as_ref().filter(|_| attempt == 0);
-        let first = self.aim(executor, prediction, lead, seed)?;
+        self.aim(executor, prediction, lead, seed)
+    }
+
+    /// The rest of an attempt: whether what its directed execution reached is reached again, and what it leads to.
+    pub(crate) fn settle<X: Executor>(
+        &self,
+        executor: &mut X,
+        prediction: &Prediction<X::Names, X::Points>,
+        first: Aimed,
+    ) -> Result<Trial, X::Error> {
         let mut trial = Trial { runs: Vec::new(), replays: 0, attempt: Attempt::Missed };
         if !first.reached {
             trial.runs.push(first.run);
@@ -202,6 +228,7 @@ impl Confirmer {
             trial.attempt = Attempt::Unstable(divergence);
             return Ok(trial);
         }
+        let seed = first.seed;
         let mut seen = vec![first];
         self.judge(executor, prediction, seed, &mut seen)?;
         // The execution to show is the one that says most, if it replays.
@@ -271,7 +298,8 @@ impl Confirmer {
         };
         let reached = directed.reached() && is_predicted;
         let turned = directed.turned();
-        Ok(Aimed { reached, first, left, run, turned, harm: Harm::Unknown, changes: None })
+        let harm = Harm::Unknown;
+        Ok(Aimed { reached, first, left, run, seed, turned, harm, changes: None })
     }
 
     fn run<X: Executor>(
@@ -361,6 +389,7 @@ impl Confirmer {
             first,
             left,
             run,
+            seed: aimed.seed,
             turned: None,
             harm: Harm::Unknown,
             changes: None,
@@ -381,10 +410,7 @@ impl Confirmer {
         let all = harm > Harm::Nothing || sound == [true, true];
         aimed.harm = aimed.harm.max(harmless(sound[0], all));
         other.harm = harmless(sound[1], all);
-        // If one of the two is like an undisturbed execution, the other one did it.
-        let mut is_usual =
-            |left: &Left| usual.is_some_and(|u| left.differs(u, judge) == Harm::Nothing);
-        if aimed.left.is_worse(&other.left) || is_usual(&other.left) && !is_usual(&aimed.left) {
+        if aimed.left.did_it(&other.left, usual, judge) {
             aimed.harm = aimed.harm.max(harm);
         } else if harm > Harm::Nothing {
             other.harm = harm;

@@ -35,7 +35,7 @@ impl Ending {
             Outcome::Exited(code) => Ending::exited(*code),
             Outcome::Undecided(limit) => Ending::undecided(*limit),
             Outcome::Failed(finding) => {
-                Ending::failed((**finding).clone(), Arc::new(executor.named(execution)))
+                Ending::failed((**finding).clone(), executor.named(execution))
             }
         }
     }

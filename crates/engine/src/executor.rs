@@ -98,7 +98,7 @@ pub struct Execution {
     pub releases_matter: bool,
     /// The execution was cut off, so later events are missing.
     pub cut_off: bool,
-    /// What was not controlled, in words, each once.
+    /// What was not controlled, each once.
     pub uncontrolled: Vec<Uncontrolled>,
     /// How many choices there were.
     pub choices: usize,
@@ -178,8 +178,8 @@ pub trait Executor {
         ask: &Ask<Self::Points>,
     ) -> Result<Execution, Self::Error>;
 
-    /// The names of everything in the execution that ran last.
-    fn named(&mut self, execution: &Execution) -> Symbols;
+    /// The names of everything in the execution that ran last. To ask again is cheap.
+    fn named(&mut self, execution: &Execution) -> Arc<Symbols>;
 
     /// The names of the threads and locks of the execution that ran last.
     fn names(&self) -> Self::Names;

@@ -53,10 +53,26 @@ impl Left {
         fails(self) > fails(other)
     }
 
-    /// Whether it shows what an order leads to: it came to its end, and no worse than an undisturbed execution does.
+    /// Whether it shows what an order leads to: it came to its end, with success or as an undisturbed execution does.
+    /// An undisturbed execution that fails says nothing of what the program does when it works, so then only success
+    /// counts.
     pub fn is_sound(&self, usual: Option<&Left>) -> bool {
-        let exited = matches!(self.ending.key, Key::Exited(_));
-        exited && !usual.is_some_and(|usual| self.is_worse(usual))
+        let usual = usual.map(|usual| usual.ending.key);
+        match self.ending.key {
+            Key::Exited(code) => code == 0 || usual == Some(Key::Exited(code)),
+            Key::Failed(_) | Key::Undecided => false,
+        }
+    }
+
+    /// Of two executions that differ: whether this one did what differs. It did if it fails and the other one does not;
+    /// if neither is worse, it did if the other one is like an undisturbed execution and it is not.
+    pub fn did_it(&self, other: &Left, usual: Option<&Left>, judge: &mut dyn Judge) -> bool {
+        if self.is_worse(other) || other.is_worse(self) {
+            return self.is_worse(other);
+        }
+        let mut is_usual =
+            |left: &Left| usual.is_some_and(|u| left.differs(u, judge) == Harm::Nothing);
+        is_usual(other) && !is_usual(self)
     }
 
     /// The harm of this execution, compared with `usual`.
@@ -106,8 +122,28 @@ mod tests {
         assert_eq!(failed.harm(&failed, judge), Harm::Nothing);
         assert_eq!(usual.harm(&failed, judge), Harm::Nothing);
         assert!(usual.is_sound(Some(&usual)) && left(0, "c").is_sound(Some(&usual)));
-        assert!(left(1, "a").is_sound(None) && left(1, "a").is_sound(Some(&left(2, "a"))));
+        assert!(left(0, "a").is_sound(None) && left(1, "a").is_sound(Some(&left(1, "b"))));
         assert!(!left(1, "a").is_sound(Some(&usual)) && !failed.is_sound(None));
+    }
+
+    #[test]
+    fn an_undisturbed_execution_that_fails_vouches_for_nothing() {
+        let judge = &mut NoCallbacks;
+        let blocks = Arc::default();
+        let left = |code, text: &str| Left::new(Ending::exited(code), text.as_bytes(), &blocks);
+        let failed = Left::new(Ending::odd_exit(7, 0), b"", &blocks);
+        // Both orders exit with 1, which says nothing of what they lead to where the program works.
+        assert!(!left(1, "").is_sound(Some(&failed)) && !left(1, "").is_sound(None));
+        assert!(!left(1, "").is_sound(Some(&left(2, ""))));
+        assert!(left(0, "").is_sound(Some(&failed)) && !failed.is_sound(Some(&failed)));
+        // The order that succeeds is not the one that does harm, although the other one is like the undisturbed one.
+        assert!(!left(0, "").did_it(&failed, Some(&failed), judge));
+        assert!(failed.did_it(&left(0, ""), Some(&failed), judge));
+        // Where neither fails, the undisturbed execution decides.
+        let usual = left(0, "a");
+        assert!(left(0, "b").did_it(&usual, Some(&usual), judge));
+        assert!(!usual.did_it(&left(0, "b"), Some(&usual), judge));
+        assert!(!left(0, "b").did_it(&left(0, "c"), Some(&usual), judge));
     }
 
     fn ensuring(value: i32, output: &str) -> Left {

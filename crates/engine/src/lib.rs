@@ -55,7 +55,7 @@ pub mod twins;
 pub mod witness;
 
 pub use blocks::{Blocks, Contrast, Differing, Wrong};
-pub use campaign::{Attempted, Budget, Campaign, Host};
+pub use campaign::{Attempted, Budget, Campaign, Host, SoFar};
 pub use causes::{Cause, causes};
 pub use confirm::{Attempt, Confirmed, Confirmer, JUDGED, Lead, Order, Prediction, Trial};
 pub use determinism::{Anomaly, Determinism, InMemory, Origin, States, Violation};

@@ -191,7 +191,7 @@ impl<X: Executor> Observation<X> {
         }
         self.points = executor.points();
         let names = executor.names();
-        let symbols = Arc::new(executor.named(execution));
+        let symbols = executor.named(execution);
         for finding in pipeline.take_findings() {
             match conflict(&finding, &symbols, &execution.blocks) {
                 // What the block ensures says whether the conflict matters.

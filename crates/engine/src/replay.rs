@@ -79,7 +79,7 @@ pub fn watch<X: Executor, S: Strategy>(
     };
     // The executor knows the names of the execution that ran last only.
     let symbols = match ask.noted >= Noted::Events {
-        true => Arc::new(executor.named(&execution)),
+        true => executor.named(&execution),
         false => Arc::default(),
     };
     let ending = Ending::of(executor, &execution);

@@ -295,7 +295,7 @@ impl<P: Points> Shard<P> {
         if findings.is_empty() {
             return Vec::new();
         }
-        let symbols = Arc::new(executor.named(execution));
+        let symbols = executor.named(execution);
         let names = executor.names();
         let mut predictions = Vec::new();
         for finding in findings {

@@ -2,9 +2,10 @@
 //!
 //! The work is divided among the shards of the undirected search; each prediction belongs to one of them. In a
 //! shard, attempts and undirected executions alternate as long as predictions are open: an attempt is followed by as
-//! many undirected executions as it took executions. Every prediction of the
-//! shard is attempted once before any is attempted twice. Then those come first whose target was reached before:
-//! a further attempt may show harm, or that the schedule can be repeated after all.
+//! many undirected executions as it took executions. Every prediction of the shard is attempted once before any is
+//! attempted twice; whether a target that was reached without a failure is reached again, and what the other order leads
+//! to, waits until then. After that those come first whose target was reached before: a further attempt may show harm, or
+//! that the schedule can be repeated after all.
 //!
 //! Guarantee: what a shard does depends on its own results alone, so the same seed gives the same results on any
 //! number of cores.
@@ -12,10 +13,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::confirm::{Attempt, Confirmer, JUDGED, Prediction, Trial};
+use crate::confirm::{Aimed, Attempt, Confirmer, JUDGED, Prediction, Trial};
 use crate::ending::Key;
 use crate::executor::{Executor, Factory, Points};
 use crate::harm::Harm;
+use crate::run::Run;
 use crate::search::{Search, Searched, Shard, Step};
 use crate::shards::{Error, Halt, Shards};
 
@@ -48,12 +50,15 @@ type AimsOf<X> = Aims<<X as Executor>::Names, <X as Executor>::Points>;
 pub(crate) enum Turn {
     /// An undirected execution.
     Searched(Box<Step>),
+    /// The directed execution of an attempt at the prediction with this index. It reached the target, and the rest of the
+    /// attempt comes later.
+    Reached(usize, Box<Run>),
     /// An attempt at the prediction with this index, and the number of the attempt.
     Tried(usize, u64, Trial),
 }
 
 /// What is known of a prediction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Visits {
     index: usize,
     /// Attempts so far, earlier campaigns included, unless one of them confirmed it.
@@ -64,6 +69,8 @@ struct Visits {
     left: u64,
     /// Whether an attempt reached its target or failed.
     earned: bool,
+    /// The execution of an attempt that is not over, and the number of the attempt.
+    reached: Option<(Box<Aimed>, u64)>,
 }
 
 /// A part of the work.
@@ -124,7 +131,14 @@ fn parts<P>(shards: Vec<Shard<P>>, past: &[Past], attempts: u64) -> Vec<Part<P>>
         let visits = |index: usize| {
             let Past { made, confirmed } = past[index];
             let (made, number) = confirmed.map_or((made, made), |number| (0, number));
-            Visits { index, made, number, left: attempts, earned: confirmed.is_some() }
+            Visits {
+                index,
+                made,
+                number,
+                left: attempts,
+                earned: confirmed.is_some(),
+                reached: None,
+            }
         };
         let open = mine.map(visits).collect();
         Part { shard, open, owed: number as u64 % 2, exhausted: false }
@@ -163,26 +177,56 @@ impl<P: Points> Part<P> {
         executor: &mut X,
         aims: &Aims<X::Names, P>,
     ) -> Result<Option<Turn>, X::Error> {
-        let open = self.open.iter_mut().filter(|v| v.left > 0);
-        let Some(visits) = open.min_by_key(|v| (v.made, !v.earned)) else {
+        let open = self.open.iter_mut().filter(|v| v.left > 0 || v.reached.is_some());
+        let Some(visits) = open.min_by_key(|v| v.rank()) else {
             return Ok(None);
         };
-        let Visits { index, number, .. } = *visits;
-        let Aims { predictions, confirmer, .. } = aims;
-        let trial = confirmer.attempt(executor, &predictions[index], index as u64, number)?;
-        visits.learn(&trial);
+        let index = visits.index;
+        let (prediction, confirmer) = (&aims.predictions[index], &aims.confirmer);
+        if let Some((first, number)) = visits.reached.take() {
+            let trial = confirmer.settle(executor, prediction, *first)?;
+            visits.judge(&trial);
+            self.owed = trial.runs.len() as u64 - 1 + trial.replays;
+            return Ok(Some(Turn::Tried(index, number, trial)));
+        }
+        let number = visits.number;
+        let first = confirmer.first(executor, prediction, index as u64, number)?;
+        let fails = matches!(first.run.ending.key, Key::Failed(_));
+        visits.learn(fails || first.reached);
+        if first.reached && !fails {
+            let run = Box::new(first.run.clone());
+            visits.reached = Some((Box::new(first), number));
+            self.owed = 1;
+            return Ok(Some(Turn::Reached(index, run)));
+        }
+        let trial = confirmer.settle(executor, prediction, first)?;
+        visits.judge(&trial);
         self.owed = trial.runs.len() as u64 + trial.replays;
         Ok(Some(Turn::Tried(index, number, trial)))
     }
 }
 
 impl Visits {
-    fn learn(&mut self, trial: &Trial) {
+    /// The prediction with the least is attempted next.
+    fn rank(&self) -> impl Ord + use<> {
+        let round = match self.made {
+            0 => 0,
+            _ if self.reached.is_some() => 1,
+            made => made.saturating_add(1),
+        };
+        (round, !self.earned)
+    }
+
+    /// The directed execution of an attempt was run.
+    fn learn(&mut self, earned: bool) {
         self.made += 1;
         self.number += 1;
         self.left -= 1;
-        let fails = trial.runs.iter().any(|run| matches!(run.ending.key, Key::Failed(_)));
-        self.earned |= fails || !matches!(trial.attempt, Attempt::Missed);
+        self.earned |= earned;
+    }
+
+    /// An attempt is over.
+    fn judge(&mut self, trial: &Trial) {
         if let Attempt::Confirmed(confirmed) = &trial.attempt {
             let more = match confirmed.harm {
                 // Another bug may have hidden what it does.

@@ -15,8 +15,9 @@
 //! flows; what is recorded is our own.
 //!
 //! *Guarantee*: from the records and the table the host knows every value that an operation of the module used, as of
-//! bitcode that was not optimised. Assembly is only known to have been executed.
+//! bitcode that was not optimised. Assembly that is not [understood](crate::assembly) is only known to have been executed.
 
+use crate::assembly::{Does, Understood};
 use crate::dominance;
 use crate::hooks::{Argument, Hook, Insertion, Side};
 use crate::ir::{self, Callee, Function, Loc, Module, What};
@@ -80,6 +81,8 @@ struct Deciding<'a> {
     last_use: Vec<u32>,
     /// By value, the locals that flow into it.
     flows: Vec<Vec<u32>>,
+    /// By value, whether it is a load that a store updates.
+    updated: Vec<bool>,
     /// Values that say whether a star is executed.
     chooses: Vec<bool>,
     ops: Vec<(Loc, Op)>,
@@ -105,6 +108,7 @@ impl<'a> Deciding<'a> {
             elsewhere: vec![false; values],
             last_use: vec![0; values],
             flows: vec![Vec::new(); values],
+            updated: vec![false; values],
             chooses: vec![false; values],
             ops: Vec::new(),
         };
@@ -125,6 +129,9 @@ impl<'a> Deciding<'a> {
         for (b, block) in self.function.blocks.iter().enumerate() {
             for (at, instruction) in block.instructions.iter().enumerate() {
                 let phi = matches!(instruction.what, What::Phi(_));
+                if let What::Store { updates: Some((load, _)), .. } = instruction.what {
+                    self.updated[load as usize] = true;
+                }
                 for used in instruction.what.uses() {
                     let used = used as usize;
                     if block_of[used] != b as u32 || phi {
@@ -250,7 +257,12 @@ impl<'a> Deciding<'a> {
                 }
             }
             What::Call { callee, arguments, .. } => self.call((b, at), loc, callee, arguments),
-            What::Assembly { text, arguments } => self.assembly((b, at), loc, text, arguments),
+            What::Assembly { text, arguments, understood: None } => {
+                self.assembly((b, at), loc, text, arguments);
+            }
+            What::Assembly { arguments, understood: Some(known), .. } => {
+                self.understood((b, at), loc, arguments, known);
+            }
             What::Return(value) => {
                 let uses = self.uses(*value);
                 self.op(loc, Op::Return { uses });
@@ -270,11 +282,12 @@ impl<'a> Deciding<'a> {
                     let uses = self.uses(*from);
                     self.access((b, at), 0, *len, *order, [Hook::Read, Hook::Load]);
                     let (len, atomic) = (*len as u32, order.is_some());
-                    self.op(loc, Op::Load { to, at: uses, len, atomic });
+                    let updated = self.updated[to as usize];
+                    self.op(loc, Op::Load { to, at: uses, len, atomic, updated });
                     self.flows[to as usize] = vec![to];
                 }
             }
-            What::Store { at: where_, value, len, order, .. } => {
+            What::Store { at: where_, value, len, order, updates, .. } => {
                 let value = self.uses(*value);
                 if let Some(variable) = where_.filter(|&v| self.local[v as usize]) {
                     self.settle(b, at, variable);
@@ -283,13 +296,15 @@ impl<'a> Deciding<'a> {
                     let uses = self.uses(*where_);
                     self.access((b, at), 1, *len, *order, [Hook::Write, Hook::Store]);
                     let (len, atomic) = (*len as u32, order.is_some());
-                    self.op(loc, Op::Store { value, at: uses, len, atomic });
+                    let updates = *updates;
+                    self.op(loc, Op::Store { value, at: uses, len, atomic, updates });
                 }
             }
-            What::Update { at: where_, value, len, order } => {
+            What::Update { at: where_, value, len, order, operator } => {
                 let (value, uses) = (self.uses(*value), self.uses(*where_));
                 self.access((b, at), 0, *len, Some(*order), [Hook::Update; 2]);
-                self.op(loc, Op::Update { to, value, at: uses, len: *len as u32 });
+                let (len, operator) = (*len as u32, *operator);
+                self.op(loc, Op::Update { to, value, at: uses, len, operator });
                 self.flows[to as usize] = vec![to];
             }
             What::CompareExchange { at: where_, expected, new, len, order } => {
@@ -417,6 +432,49 @@ impl<'a> Deciding<'a> {
         }
     }
 
+    /// Assembly that is an access to memory.
+    fn understood(
+        &mut self,
+        (b, at): (usize, usize),
+        loc: Loc,
+        arguments: &[ir::Value],
+        known: &Understood,
+    ) {
+        /// The strongest order.
+        const ORDER: u8 = 5;
+        let to = self.function.value(b, at);
+        let Some(&operand) = known.memory.first() else {
+            let uses = self.all_uses(arguments);
+            return self.compute(to, uses, loc);
+        };
+        let uses = self.uses(arguments[operand as usize]);
+        let others = (0..arguments.len()).filter(|n| !known.memory.contains(&(*n as u32)));
+        let others: Vec<ir::Value> = others.map(|n| arguments[n]).collect();
+        let (value, len) = (self.all_uses(&others), known.len);
+        let hook = match known.does {
+            Does::Nothing => return,
+            Does::Load => Hook::Load,
+            Does::Store => Hook::Store,
+            Does::Update(_) => Hook::Update,
+            Does::CompareExchange => Hook::Exchange,
+        };
+        self.access((b, at), operand, u64::from(len), Some(ORDER), [hook; 2]);
+        let (at_uses, atomic) = (uses, true);
+        let op = match known.does {
+            Does::Nothing | Does::Load => Op::Load { to, at: at_uses, len, atomic, updated: false },
+            Does::Store => Op::Store { value, at: at_uses, len, atomic, updates: None },
+            Does::Update(operator) => Op::Update { to, value, at: at_uses, len, operator },
+            Does::CompareExchange => {
+                let behind = vec![Argument::Operand(operand), Argument::Number(u64::from(len))];
+                self.insert((b, at), Side::After, Hook::Exchanged, behind);
+                let expected = value.clone();
+                Op::CompareExchange { to, expected, new: value, at: at_uses, len }
+            }
+        };
+        self.op(loc, op);
+        self.flows[to as usize] = vec![to];
+    }
+
     fn assembly(&mut self, at: (usize, usize), loc: Loc, text: &str, arguments: &[ir::Value]) {
         let to = self.function.value(at.0, at.1);
         // Without instructions it only keeps the compiler from moving others.
@@ -445,7 +503,7 @@ fn locals(function: &Function) -> Vec<bool> {
     for instruction in function.blocks.iter().flat_map(|b| &b.instructions) {
         let whole = match &instruction.what {
             What::Load { at, len: l, order: None, volatile: false } => at.map(|v| (v, *l)),
-            What::Store { at, value, len: l, order: None, volatile: false } if at != value => {
+            What::Store { at, value, len: l, order: None, volatile: false, .. } if at != value => {
                 at.map(|v| (v, *l))
             }
             _ => None,

@@ -17,6 +17,9 @@ pub enum Hook {
     Update,
     /// The result of the compare-exchange before.
     Flag,
+    /// Assembly that compares and exchanges: place, address, length, order; and behind it address and length.
+    Exchange,
+    Exchanged,
     /// Memory is copied: place, to, from, length.
     Copy,
     /// Memory is filled: place, to, length.
@@ -39,6 +42,8 @@ impl Hook {
             Hook::Store => "selvedge_flow_store",
             Hook::Update => "selvedge_flow_update",
             Hook::Flag => "selvedge_flow_flag",
+            Hook::Exchange => "selvedge_flow_exchange",
+            Hook::Exchanged => "selvedge_flow_exchanged",
             Hook::Copy => "selvedge_flow_copy",
             Hook::Fill => "selvedge_flow_fill",
             Hook::Leave => "selvedge_flow_leave",

@@ -3,6 +3,10 @@
 //! Values of a function are numbered: first its parameters, then its instructions, whether they have a value or not.
 //! What is constant has no number, and neither has what lies at a fixed place (functions, globals).
 
+use selvedge_model::Operator;
+
+use crate::assembly::Understood;
+
 /// A value of the function, or nothing if it is constant.
 pub type Value = Option<u32>;
 
@@ -84,6 +88,8 @@ pub enum What {
         len: u64,
         order: Order,
         volatile: bool,
+        /// What is stored is what this load found, combined with something else, and nothing else uses either.
+        updates: Option<(u32, Operator)>,
     },
     /// An atomic read-modify-write.
     Update {
@@ -91,6 +97,8 @@ pub enum What {
         value: Value,
         len: u64,
         order: u8,
+        /// If it is one whose updates commute.
+        operator: Option<Operator>,
     },
     CompareExchange {
         at: Value,
@@ -133,6 +141,7 @@ pub enum What {
     Assembly {
         text: String,
         arguments: Vec<Value>,
+        understood: Option<Understood>,
     },
     Return(Value),
     /// Nothing that matters.

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`library`] | which libLLVM belongs to a compiler |
 //! | [`ffi`] | that library: reads a module, inserts calls, writes it. All unsafe code of this crate |
+//! | [`assembly`] | assembly that is understood |
 //! | [`accesses`] | decides which of the compiler's hooks for accesses can go, or be one for many |
 //! | [`ir`] | a module, as far as decisions need it |
 //! | [`dominance`] | which blocks a block dominates |
@@ -19,6 +20,7 @@
 #![deny(unsafe_code)]
 
 pub mod accesses;
+pub mod assembly;
 pub mod dominance;
 #[allow(unsafe_code)]
 pub mod ffi;
@@ -72,6 +74,10 @@ pub fn flow(
 ) -> Result<table::Table, Error> {
     let module = ffi::Module::read(library, path)?;
     let mut decided = flow::decide(&module.ir()).map_err(Error::Refused)?;
+    // Tables of nothing would all have the same name.
+    if decided.table.functions.is_empty() {
+        return Ok(decided.table);
+    }
     for function in &mut decided.table.functions {
         function.statements = statements.get(&function.name).cloned().unwrap_or_default();
     }

@@ -10,6 +10,8 @@
 //!
 //! Changing anything here: raise [`VERSION`]; a reader refuses another one.
 
+use selvedge_model::Operator;
+
 use crate::ir::Loc;
 use crate::statements::{Kind, NONE, Statement};
 
@@ -20,7 +22,7 @@ pub const PLACES: &str = "selvedge_places";
 /// What a table begins with.
 const MAGIC: &[u8; 4] = b"sflw";
 /// The form of a table.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A local of the function.
 pub type Local = u32;
@@ -38,18 +40,21 @@ pub enum Op {
         to: Local,
         from: Vec<(u32, Vec<Local>)>,
     },
-    /// A load; the address depends on `at`.
+    /// A load; the address depends on `at`. What is loaded may be `updated` by a store.
     Load {
         to: Local,
         at: Vec<Local>,
         len: u32,
         atomic: bool,
+        updated: bool,
     },
+    /// A store. It may update what a load found, by an operator.
     Store {
         value: Vec<Local>,
         at: Vec<Local>,
         len: u32,
         atomic: bool,
+        updates: Option<(Local, Operator)>,
     },
     /// An atomic read-modify-write.
     Update {
@@ -57,6 +62,7 @@ pub enum Op {
         value: Vec<Local>,
         at: Vec<Local>,
         len: u32,
+        operator: Option<Operator>,
     },
     CompareExchange {
         to: Local,
@@ -315,13 +321,17 @@ impl Writer {
                     out.locals(uses);
                 });
             }
-            Op::Load { to, at, len, atomic } => {
-                self.tagged(2, &[*to, *len, u32::from(*atomic)], &[at]);
+            Op::Load { to, at, len, atomic, updated } => {
+                self.tagged(2, &[*to, *len, u32::from(*atomic), u32::from(*updated)], &[at]);
             }
-            Op::Store { value, at, len, atomic } => {
-                self.tagged(3, &[*len, u32::from(*atomic)], &[value, at]);
+            Op::Store { value, at, len, atomic, updates } => {
+                let (load, operator) =
+                    updates.map_or((0, 0), |(l, o)| (l, operator_number(Some(o))));
+                self.tagged(3, &[*len, u32::from(*atomic), operator, load], &[value, at]);
             }
-            Op::Update { to, value, at, len } => self.tagged(4, &[*to, *len], &[value, at]),
+            Op::Update { to, value, at, len, operator } => {
+                self.tagged(4, &[*to, *len, operator_number(*operator)], &[value, at]);
+            }
             Op::CompareExchange { to, expected, new, at, len } => {
                 self.tagged(5, &[*to, *len], &[expected, new, at]);
             }
@@ -372,6 +382,10 @@ fn is_sound(f: &Function) -> bool {
         && blocks > 0
         && f.stars.iter().all(star)
         && f.blocks.iter().flatten().all(|(_, op)| chosen(op))
+}
+
+fn operator_number(operator: Option<Operator>) -> u32 {
+    operator.map_or(0, |o| o as u32 + 1)
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -445,6 +459,14 @@ impl Reader<'_> {
         })
     }
 
+    #[allow(clippy::option_option)]
+    fn operator(&mut self) -> Option<Option<Operator>> {
+        match self.number()? {
+            0 => Some(None),
+            n => Some(Some(Operator::ALL.get(n as usize - 1)?.0)),
+        }
+    }
+
     fn op(&mut self) -> Option<Op> {
         Some(match self.byte()? {
             0 => Op::Compute { to: self.number()?, uses: self.locals()? },
@@ -454,15 +476,17 @@ impl Reader<'_> {
             },
             2 => {
                 let (to, len, atomic) = (self.number()?, self.number()?, self.number()? != 0);
-                Op::Load { to, len, atomic, at: self.locals()? }
+                Op::Load { to, len, atomic, updated: self.number()? != 0, at: self.locals()? }
             }
             3 => {
                 let (len, atomic) = (self.number()?, self.number()? != 0);
-                Op::Store { len, atomic, value: self.locals()?, at: self.locals()? }
+                let (operator, load) = (self.operator()?, self.number()?);
+                let updates = operator.map(|operator| (load, operator));
+                Op::Store { len, atomic, updates, value: self.locals()?, at: self.locals()? }
             }
             4 => {
-                let (to, len) = (self.number()?, self.number()?);
-                Op::Update { to, len, value: self.locals()?, at: self.locals()? }
+                let (to, len, operator) = (self.number()?, self.number()?, self.operator()?);
+                Op::Update { to, len, operator, value: self.locals()?, at: self.locals()? }
             }
             5 => {
                 let (to, len) = (self.number()?, self.number()?);

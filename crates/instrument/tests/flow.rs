@@ -110,7 +110,7 @@ fn a_star_is_what_its_true_edge_dominates() {
 #[test]
 fn calls_that_leave_have_places() {
     let source = "int puts(const char *); static int h(int a) { return a; }
-        int f(int (*c)(int)) { puts(\"x\"); __asm__ volatile(\"nop\"); return h(1) + c(2); }";
+        int f(int (*c)(int)) { puts(\"x\"); __asm__ volatile(\"cpuid\"); return h(1) + c(2); }";
     let t = table("calls", source).unwrap();
     let calls: Vec<(&Callee, bool)> = ops(function(&t, "f"))
         .into_iter()
@@ -123,7 +123,7 @@ fn calls_that_leave_have_places() {
         calls,
         [
             (&Callee::Named("puts".into()), true),
-            (&Callee::Assembly("nop".into()), true),
+            (&Callee::Assembly("cpuid".into()), true),
             (&Callee::Named("h".into()), false),
             (&Callee::Computed, true)
         ]
@@ -217,4 +217,13 @@ out:
     for line in [4, 6, 11, 17] {
         assert!(steps.contains(&line), "line {line}: {steps:?}");
     }
+}
+
+/// Tables are told apart by what they say, and the linker refuses two of one name.
+#[test]
+fn a_module_of_data_has_no_table() {
+    table("data", "const int numbers[3] = {1, 2, 3};").unwrap();
+    let object = std::fs::read(directory("data").join("a.o")).expect("it was compiled");
+    let name = b"selvedge_flow_table";
+    assert!(!object.windows(name.len()).any(|w| w == name));
 }

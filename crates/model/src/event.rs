@@ -275,6 +275,58 @@ pub enum Flow {
     Take(LocalId),
     /// The thread decides by what the uses before make which way to go.
     Branch,
+    /// The write right before combines what was there with something else.
+    Updates(Operator),
+}
+
+/// How an update combines what is there with something else: `x = x + e`. Updates by the same operator commute; of
+/// floating point numbers up to rounding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Operator {
+    Add,
+    Multiply,
+    And,
+    Or,
+    Xor,
+    Min,
+    Max,
+    UnsignedMin,
+    UnsignedMax,
+    FloatAdd,
+    FloatMultiply,
+}
+
+impl Operator {
+    /// All of them, with what they are called in traces.
+    pub const ALL: [(Operator, &'static str); 11] = [
+        (Operator::Add, "+"),
+        (Operator::Multiply, "*"),
+        (Operator::And, "&"),
+        (Operator::Or, "or"),
+        (Operator::Xor, "^"),
+        (Operator::Min, "min"),
+        (Operator::Max, "max"),
+        (Operator::UnsignedMin, "umin"),
+        (Operator::UnsignedMax, "umax"),
+        (Operator::FloatAdd, "f+"),
+        (Operator::FloatMultiply, "f*"),
+    ];
+
+    /// What it is called in traces.
+    pub fn name(self) -> &'static str {
+        Operator::ALL[self as usize].1
+    }
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Operator> {
+        Operator::ALL.iter().find(|(_, known)| *known == name).map(|(operator, _)| *operator)
+    }
+
+    /// Whether the result depends on the order by rounding.
+    pub fn rounds(self) -> bool {
+        matches!(self, Operator::FloatAdd | Operator::FloatMultiply)
+    }
 }
 
 /// What an operation is about: the memory or the object whose state it reads or changes.

@@ -50,7 +50,7 @@ pub mod wellformed;
 pub use clock::{Clock, Epoch, Slot, Slots, VectorClock};
 pub use event::{
     About, Access, AtomicOp, BarrierId, CondId, Event, Flow, LoadOrder, LocalId, LockId, Mode, Op,
-    Range, RegionId, SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
+    Operator, Range, RegionId, SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
 };
 pub use failure::{Blocked, Ended, Failure};
 pub use finding::{

@@ -202,6 +202,19 @@ impl<T: Clone + Eq + Hash> Table<T> {
 pub type Names = Table<Box<str>>;
 
 impl Table<Box<str>> {
+    /// Gives the entry at `index` a name. Entries before it that are missing get none.
+    pub fn rename(&mut self, index: u32, name: &str) {
+        while self.entries.len() <= index as usize {
+            self.push("".into());
+        }
+        let entry = &mut self.entries[index as usize];
+        if self.indices.get(entry) == Some(&index) {
+            self.indices.remove(entry);
+        }
+        *entry = name.into();
+        self.indices.entry(name.into()).or_insert(index);
+    }
+
     /// As [`Table::intern`], without allocating for a name that is known.
     pub fn intern_str(&mut self, name: &str) -> u32 {
         match self.indices.get(name) {

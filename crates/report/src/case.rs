@@ -499,6 +499,8 @@ pub struct Order {
 pub enum Which {
     /// This thread went first.
     First { thread: String, site: Site },
+    /// This rank of several processes, or a thread of it, went first.
+    FirstRank { rank: String, site: Site },
     /// The finding has one order only.
     Only,
     /// What the store of an earlier version says.

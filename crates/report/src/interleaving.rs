@@ -339,6 +339,7 @@ impl Act {
             Op::Flow(Flow::Use(l)) => (Verb::Use, symbols.local(l)),
             Op::Flow(Flow::Define(l) | Flow::Take(l)) => (Verb::Define, symbols.local(l)),
             Op::Flow(Flow::Branch) => (Verb::Branch, String::new()),
+            Op::Flow(Flow::Updates(operator)) => (Verb::Update, operator.name().to_owned()),
             Op::Focus(range) => (Verb::Show, symbols.variable(range)),
         };
         Act { verb, object }

@@ -185,6 +185,8 @@ pub struct Parallelism {
     pub nodes: u64,
     /// How many of these do not matter for the result.
     pub irrelevant: u64,
+    /// How many of these belong to no task.
+    pub outside: u64,
     /// Circles of conflicts at different places, if everything mattered: strict conflict serializability.
     pub strict: u64,
     /// Circles of conflicts that matter, at different places, of executions without a sequential twin.
@@ -241,6 +243,8 @@ pub enum Remark {
     AsIfSequential(Parallelism),
     /// Code that was not followed, by what was called, and how often.
     NotFollowed(Vec<(String, u64)>),
+    /// Code that the program says commutes, by name.
+    Believed(Vec<String>),
     /// The data flow of an execution says that it has a sequential twin, and none of the sequential executions shows
     /// the same.
     OwnError {

@@ -1,4 +1,4 @@
-//! Every sentence about a case is made here. The formats arrange the sentences; no code parses them.
+//! Sentences about a case. The formats arrange them; no code parses them.
 
 mod misused;
 mod outside;
@@ -192,11 +192,9 @@ pub fn order(of: &Order) -> String {
 
 fn which(of: &Which) -> String {
     match of {
-        // `rank 1` says what it is.
-        Which::First { thread, site } if thread.starts_with("rank ") => {
-            format!("{thread} first, at {site}")
-        }
         Which::First { thread, site } => format!("thread {thread} first, at {site}"),
+        // A rank is called `rank 1`, which says what it is.
+        Which::FirstRank { rank, site } => format!("{rank} first, at {site}"),
         Which::Only => "when it happens".to_owned(),
         Which::Told(text) => text.clone(),
     }
@@ -220,7 +218,7 @@ pub fn outcomes(of: &[Order]) -> Vec<String> {
     let mut told: Vec<(Option<&Site>, String, String, usize)> = Vec::new();
     for of in of {
         let site = match &of.which {
-            Which::First { site, .. } => Some(site),
+            Which::First { site, .. } | Which::FirstRank { site, .. } => Some(site),
             Which::Only | Which::Told(_) => None,
         };
         let led_to = led_to(of);
@@ -452,7 +450,7 @@ pub fn note(of: &Note) -> String {
             format!("thread {thread} waits for {what}{holder}, at {at}")
         }
         Note::LastOwner => {
-            "it is no race if the later access is made by the owner of the last `Arc`".to_owned()
+            "it is not a race if the later access is made by the owner of the last `Arc`".to_owned()
         }
         Note::NotReplayed(why) => not_replayed(why),
         Note::Broken { thread, step, lacks } => match lacks {
@@ -495,7 +493,7 @@ pub fn note(of: &Note) -> String {
             format!("the first execution is one of another build of the program: {build}")
         }
         Note::Inferred => {
-            "anomaly: earlier executions let infer that the value is the same; assert it in the source if it must be".to_owned()
+            "anomaly: in earlier executions the value was always the same; assert it in the source if it must be".to_owned()
         }
         Note::Told(text) => text.clone(),
     }
@@ -575,7 +573,7 @@ pub fn children(all: usize, running: usize) -> Vec<String> {
     };
     let mut lines = Vec::new();
     if all > 0 {
-        lines.push(format!("{} observed for data races only", of(all)));
+        lines.push(format!("{} observed for data races and misuse only", of(all)));
     }
     if running > 0 {
         let still =

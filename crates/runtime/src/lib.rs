@@ -16,6 +16,7 @@
 //! | [`values`], [`blocks`] | what the program hands over in deterministic blocks |
 //! | [`places`] | what addresses of code mean |
 //! | [`names`] | names of threads and locks that are the same in every execution |
+//! | `called` | what threads and objects are called in reports |
 //! | `numbering` | numbers for memory that do not depend on where it lies |
 //! | [`modules`] | what a program counter belongs to |
 //! | [`epoch`] | when a thread did something |
@@ -26,6 +27,7 @@
 //! | [`rust_std`] | stubs for the parts of Rust's standard library that are not instrumented |
 
 pub mod blocks;
+mod called;
 pub mod control;
 pub mod crash;
 pub mod decode;

@@ -23,10 +23,9 @@ use selvedge_model::{LockId, ThreadId};
 
 use crate::modules::Modules;
 use crate::places::Code;
-use selvedge_injected::control::wire;
 
 /// How many frames a name can tell apart: where it happened and the callers.
-pub const FRAMES: usize = 1 + wire::CALLERS;
+pub const FRAMES: usize = 5;
 
 /// Numbers of the places in the code of the frames in which an object was made, innermost first, 0 for none.
 pub type Origin = [u64; FRAMES];

@@ -15,6 +15,7 @@ use selvedge_model::{
 use selvedge_specs::{BlockExecution, ThreadName};
 
 use crate::blocks::{Blocks, BlocksSeen};
+use crate::called;
 use crate::crash::{self, Crash};
 use crate::decode::{Decoder, Wait};
 use crate::epoch::Epoch;
@@ -25,7 +26,7 @@ use crate::modules::{Modules, Resolve};
 use crate::names::{Names as Recognised, origin, static_place};
 use crate::places::{Names, Places};
 use crate::races::{self, NativeRace};
-use crate::shm::{Children, RegionTable, Shm};
+use crate::shm::{Children, MapsState, RegionTable, Shm};
 use crate::wire::{self, Failure, Header, RecordKind};
 
 /// What to observe.
@@ -239,11 +240,6 @@ pub trait Observe {
     fn block(&mut self, execution: BlockExecution<SiteId>, symbols: &Symbols) {
         let _ = (execution, symbols);
     }
-
-    /// A thread has given itself a name.
-    fn named(&mut self, thread: ThreadId, name: &str) {
-        let _ = (thread, name);
-    }
 }
 
 /// Something that synchronizes and lies at an address.
@@ -393,7 +389,7 @@ struct Host<'a> {
     decoder: Decoder,
     places: Places,
     modules: Modules,
-    maps_len: u32,
+    maps: MapsState,
     region_table: RegionTable,
     /// Races so far, and how many numbers of races have been looked at.
     races: Vec<NativeRace>,
@@ -431,7 +427,7 @@ impl<'a> Host<'a> {
             decoder: Decoder::default(),
             places: Places::default(),
             modules: Modules::default(),
-            maps_len: 0,
+            maps: MapsState::default(),
             region_table: RegionTable::default(),
             races: Vec::new(),
             next_race: 0,
@@ -446,9 +442,9 @@ impl<'a> Host<'a> {
     }
 
     fn read_maps(&mut self) {
-        let len = self.shm.shared().header.maps_len.load(Ordering::Acquire);
-        if len != self.maps_len {
-            self.maps_len = len;
+        let maps = self.shm.maps_state();
+        if maps != self.maps {
+            self.maps = maps;
             self.modules = Modules::parse(&self.shm.maps());
             self.observer.mapped(&self.modules);
         }
@@ -471,7 +467,7 @@ impl<'a> Host<'a> {
         if let Some(suppressions) = suppressions {
             self.observer.default_suppressions(&suppressions);
         }
-        self.region_table.answer(self.shm, &self.modules, self.maps_len, self.resolver);
+        self.region_table.answer(self.shm, &self.modules, self.maps.len, self.resolver);
     }
 
     /// Takes new races. Returns how many there are.
@@ -514,13 +510,16 @@ impl<'a> Host<'a> {
         let (text, race) = (&|at, len| shm.text(at, len), &|number| shm.race(number));
         let mut names = Names { symbols, modules, resolver: &mut **resolver, text, race, places };
         decoder.record(thread, record, &mut names, events);
-        name_locks(decoder, &mut names);
+        called::name_objects(decoder, names.symbols, names.resolver, names.modules);
+        called::name_threads(ThreadId(thread), names.symbols);
         tell_objects(decoder, told, &mut **observer);
         let thread_id = ThreadId(thread);
         let code = (record.pc(), decoder.last_callers());
         if record.kind() == Some(RecordKind::Fork) {
             let origin = origin(code, &|addr| static_place(names.modules, addr));
-            recognised.thread_made(ThreadId(record.a as u32), thread_id, &origin);
+            let made = ThreadId(record.a as u32);
+            called::name_threads(made, names.symbols);
+            recognised.thread_made(made, thread_id, &origin);
         }
         if record.kind() == Some(RecordKind::Destroy) {
             let (site, _) = names.site(code);
@@ -560,19 +559,8 @@ impl<'a> Host<'a> {
         if record.kind() == Some(RecordKind::Name)
             && let Some(name) = decoder.thread_names().get(&thread)
         {
-            observer.named(thread_id, name);
+            symbols.functions.rename(thread, name);
         }
-    }
-}
-
-/// Names the locks that are new.
-fn name_locks(decoder: &Decoder, names: &mut Names<'_>) {
-    while let Some(&(addr, site)) = decoder.locks.all().get(names.symbols.locks.entries().len()) {
-        let id = names.symbols.locks.entries().len();
-        let name = names.object(addr);
-        let unnamed = || format!("lock {id} ({})", names.symbols.site(site));
-        let name = name.unwrap_or_else(unnamed).into();
-        names.symbols.locks.push(name);
     }
 }
 

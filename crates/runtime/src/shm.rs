@@ -40,8 +40,8 @@ pub struct RaceRecord {
     pub detail: u32,
 }
 
-/// Processes that an observed program started, directly or not, and that carry the runtime. Only races are
-/// looked for in them.
+/// Processes that an observed program started, directly or not, and that carry the runtime. Only races and
+/// misuse are looked for in them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Children {
     /// How many there were, with those in which nothing was looked for because there were too many.
@@ -50,6 +50,17 @@ pub struct Children {
     pub beyond: usize,
     /// How many went on when the program had ended.
     pub running: usize,
+    /// How many use MPI. What they communicate is not observed.
+    pub ranks: usize,
+}
+
+/// How far the memory maps of a program and of the processes that it starts have been written.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct MapsState {
+    /// How many pieces.
+    written: u32,
+    /// Bytes that have been given out to pieces.
+    pub(crate) len: u32,
 }
 
 /// A mapping of [`Shared`] that the program under test maps as well.
@@ -106,6 +117,7 @@ impl Shm {
     pub fn pass_to(&self, command: &mut Command) {
         let fd: RawFd = self.fd.as_raw_fd();
         command.env(wire::ENV_FD, fd.to_string());
+        command.env(wire::ENV_HOST, std::process::id().to_string());
         process::keep_apart(command);
         // SAFETY: between fork and exec only one async-signal-safe call is made.
         unsafe {
@@ -194,7 +206,8 @@ impl Shm {
         let all = shared.header.processes.load(Ordering::Acquire) as usize;
         let numbers = shared.processes.iter().take(all).map(|pid| pid.load(Ordering::Acquire));
         let running = numbers.filter(|&pid| is_running(pid)).count();
-        Children { all, beyond: all.saturating_sub(wire::PROCESSES), running }
+        let ranks = shared.header.ranks.load(Ordering::Relaxed) as usize;
+        Children { all, beyond: all.saturating_sub(wire::PROCESSES), running, ranks }
     }
 
     /// Tells the program which functions are regions. Returns how many pieces there was no room for.
@@ -346,6 +359,13 @@ impl Shm {
                 );
             }
         }
+    }
+
+    /// How far the program's memory maps have been written.
+    pub(crate) fn maps_state(&self) -> MapsState {
+        let header = &self.shared().header;
+        let written = header.maps_written.load(Ordering::Acquire);
+        MapsState { written, len: header.maps_len.load(Ordering::Acquire) }
     }
 
     /// The text of the program's memory maps so far.

@@ -1,4 +1,4 @@
-//! What a deterministic block assumes and ensures, and what atomic blocks let observe.
+//! What a deterministic block assumes and ensures, and what atomic blocks show.
 //!
 //! Executions that assume the same must ensure the same, whatever the schedule. In a check, every execution is
 //! compared with all before it. In a program that `cargo selvedge` has built, the values go to the runtime that

@@ -115,12 +115,12 @@ fn raytracer(fixed: bool) {
     let render = |rows: u64, lock: Arc<Mutex<()>>| {
         let shared = Arc::clone(&shared);
         move || {
-            // SAFETY: one thread at a time, as above.
+            // SAFETY: a check runs one thread at a time.
             shared.seen.with_mut(|seen| unsafe { *seen = 7 });
             let _guard = lock.lock().unwrap();
-            // SAFETY: one thread at a time, as above.
+            // SAFETY: a check runs one thread at a time.
             let sum = shared.sum.with(|sum| unsafe { *sum });
-            // SAFETY: one thread at a time, as above.
+            // SAFETY: a check runs one thread at a time.
             shared.sum.with_mut(|place| unsafe { *place = sum + rows });
         }
     };

@@ -40,6 +40,9 @@ fn execute(block: &Block, shared: &Shared, locals: &mut [i64; LOCALS], locked: b
             Stmt::Star(body) => {
                 star_block(|| execute(body, shared, locals, locked));
             }
+            Stmt::Update(..) | Stmt::Find(_) | Stmt::Combine(..) | Stmt::Lazy(_) => {
+                unreachable!("only programs that were changed have it: {statement:?}")
+            }
         }
     }
 }

@@ -46,18 +46,21 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     if args == ["atomicity"] { real(&["structures"]) } else { Ok(()) }
 }
 
-/// Runs a benchmark's command and records what it prints.
+/// Runs a benchmark's command and records what it prints, also if it fails: what it measured is as true then.
 fn recorded(name: &str, args: &[&str], command: &[&str]) -> Outcome {
     // Before the benchmark adds to the machine's load.
     let circumstances = circumstances();
-    let printed = printed_by(command)?;
+    let (mut printed, outcome) = printed_by(command)?;
+    if let Err(why) = &outcome {
+        printed.push_str(&format!("{why}\n"));
+    }
     let section = section(&args.join(" "), &circumstances, &printed);
     let path = root().join(RECORD);
     let before = fs::read_to_string(&path).unwrap_or_else(|_| HEAD.to_owned());
     fs::write(&path, with_section(&before, name, &section))
         .map_err(|e| format!("{RECORD}: {e}"))?;
     println!("recorded in {RECORD}");
-    Ok(())
+    outcome
 }
 
 /// Programs and crates that people use, under the tool.
@@ -69,8 +72,8 @@ pub(crate) fn real(args: &[&str]) -> Outcome {
     cargo(&[&run, args].concat())
 }
 
-/// Runs cargo, showing what it prints and keeping it.
-fn printed_by(args: &[&str]) -> Result<String, String> {
+/// Runs cargo, showing what it prints and keeping it, with whether it succeeded.
+fn printed_by(args: &[&str]) -> Result<(String, Outcome), String> {
     let mut child = Command::new(env!("CARGO"))
         .args(args)
         .current_dir(root())
@@ -85,7 +88,8 @@ fn printed_by(args: &[&str]) -> Result<String, String> {
         printed.push('\n');
     }
     let status = child.wait().map_err(|e| e.to_string())?;
-    if status.success() { Ok(printed) } else { Err(format!("the benchmark failed ({status})")) }
+    let failed = || format!("the benchmark failed ({status})");
+    Ok((printed, if status.success() { Ok(()) } else { Err(failed()) }))
 }
 
 /// When, of which source, with which compilers, on which machine and how busy that was.

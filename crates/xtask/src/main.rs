@@ -25,7 +25,8 @@ usage: cargo xtask TASK
   test --quick   run the checks and tests for every change, in less than two minutes
   bless [NAME…]  run the tests that have snapshots, and accept what they show now
   bench NAME … [--record]
-                 measure one of: trace, races, tsan, confirm, rust, noninterference, discipline;
+                 measure one of: trace, races, tsan, confirm, rust, noninterference, determinism,
+                 atomicity, discipline, ndseq, specs, spmd;
                  --record writes what it prints into docs/benchmarks.md
   instructions [--record]
                  count the instructions of small kernels, and compare with the record or write it

@@ -23,7 +23,7 @@ const NEEDED: [Needed; 12] = [
 ];
 
 /// What `cargo xtask real` looks at, and what it takes to build it; nothing else needs these.
-const REAL: [Needed; 7] = [
+const REAL: [Needed; 14] = [
     ("pbzip2", &["-V"], "pbzip2"),
     ("zstd", &["--version"], "zstd"),
     ("xz", &["--version"], "xz-utils"),
@@ -31,6 +31,13 @@ const REAL: [Needed; 7] = [
     ("dpkg-source", &["--version"], "dpkg-dev"),
     ("test", &["-e", "/usr/include/event.h"], "libevent-dev"),
     ("test", &["-e", "/usr/include/bzlib.h"], "libbz2-dev"),
+    ("cmake", &["--version"], "cmake"),
+    ("autoreconf", &["--version"], "autoconf"),
+    ("automake", &["--version"], "automake"),
+    ("libtoolize", &["--version"], "libtool"),
+    ("test", &["-e", "/usr/include/gmock/gmock.h"], "libgmock-dev"),
+    ("test", &["-e", "/usr/include/benchmark/benchmark.h"], "libbenchmark-dev"),
+    ("test", &["-e", "/usr/include/x86_64-linux-gnu/curl/curl.h"], "libcurl4-gnutls-dev"),
 ];
 
 /// What has no part in building and testing, but makes measurements complete: clang's own

@@ -102,6 +102,12 @@ pub(crate) struct InferNdseq {
     /// Globals that are the result when the program ends, instead of what it prints and its exit code
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "command")]
     pub(crate) focus: Vec<String>,
+    /// Functions each call of which is a task, by name (`*` matches anything), instead of threads
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', requires = "command")]
+    pub(crate) tasks: Vec<String>,
+    /// Sums and products of floating point numbers commute, although rounding depends on their order
+    #[arg(long)]
+    pub(crate) commute_floats: bool,
     /// Write the specification to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) emit: Option<PathBuf>,

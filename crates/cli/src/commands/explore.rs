@@ -151,6 +151,7 @@ fn explore(
         predicted: &[],
         suppressions: &suppressions,
         by: "explore",
+        keeper: None,
     };
     let chosen = args.strategy.is_some() || meeting.is_some();
     let how = (!args.keep_going, chosen);

@@ -317,7 +317,7 @@ mod tests {
             let control = case.control.unwrap_or_default();
             let name = |order: Order| match order.which {
                 Which::First { thread, .. } => thread,
-                Which::Only | Which::Told(_) => String::new(),
+                Which::FirstRank { .. } | Which::Only | Which::Told(_) => String::new(),
             };
             control.orders.into_iter().map(name).collect()
         };

@@ -17,6 +17,7 @@ use selvedge_specs::ndseq::{self, Recorder, Specification};
 use crate::control::program::ControlledProgram;
 use crate::exit::Failure;
 use crate::program::elf;
+use crate::program::pattern::Pattern;
 
 /// What an execution shows: its focus or, without one, what it prints and its exit code.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,8 +53,26 @@ pub(crate) fn broken(why: &str) -> Failure {
     ))
 }
 
-/// The tables of a program that was built for data flow.
+/// The tables of a program that was built for data flow, with the calls that are its tasks.
 pub(crate) fn tables(program: &ControlledProgram) -> Result<Tables, Failure> {
+    let tables = read(program)?;
+    let mut patterns = Vec::new();
+    for text in &program.setup.tasks {
+        let pattern = Pattern::whole(text);
+        if !tables.names().any(|name| pattern.matches(name)) {
+            let near = nearest(text, tables.names());
+            return Err(Failure::Usage(format!(
+                "--tasks {text}: no function that was compiled with `--selvedge-flow` has such a name; the nearest names are: {}",
+                near.join(", ")
+            )));
+        }
+        patterns.push(pattern);
+    }
+    Ok(tables.with_tasks(|name| patterns.iter().any(|p| p.matches(name))))
+}
+
+/// The tables of a program that was built for data flow.
+pub(crate) fn read(program: &ControlledProgram) -> Result<Tables, Failure> {
     let path = &program.setup.program;
     let wrong = |why: String| Failure::Undecided(format!("{}: {why}", path.display()));
     let tables = Tables::read(path, &program.root).map_err(|e| wrong(e.to_string()))?;
@@ -132,8 +151,9 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
 pub(crate) fn recorded(
     execution: &Execution,
     symbols: &Symbols,
+    with_floats: bool,
 ) -> Result<ndseq::Execution, Failure> {
-    let mut recorder = Recorder::default();
+    let mut recorder = recorder(with_floats);
     let mut marks = Marks { symbols, threads: FxHashMap::default() };
     for event in &execution.events {
         marks.check(event)?;
@@ -147,7 +167,7 @@ pub(crate) fn recorded(
         let left = left.map(|task| named(&task.block, &task.site));
         if let Some(task) = left.or_else(|| marks.left_open()) {
             return Err(Failure::Usage(format!(
-                "{task} never ends; end it with SELVEDGE_REGION_END() on every way out of it"
+                "{task} never ends; end it with SELVEDGE_REGION_END() on every way out of it, or let its function return"
             )));
         }
     }
@@ -159,6 +179,11 @@ pub(crate) fn recorded(
         ));
     }
     Ok(recorder.finish())
+}
+
+/// Records data flow; sums and products of floating point numbers may commute.
+pub(crate) fn recorder(with_floats: bool) -> Recorder {
+    if with_floats { Recorder::default().with_floats() } else { Recorder::default() }
 }
 
 /// Whether the marks of stars and tasks are where they can be.

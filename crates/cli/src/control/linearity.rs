@@ -17,7 +17,7 @@ use crate::store::Journal;
 /// Options about serial executions of atomic blocks.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct SerialOptions {
-    /// Which serial executions explain what atomic blocks let observe: linearizable, serializable or
+    /// Which serial executions explain what atomic blocks show: linearizable, serializable or
     /// atomic
     #[arg(long, default_value = "linearizable")]
     witness: Witness,

@@ -16,6 +16,7 @@ use crate::exit::Failure;
 use crate::program::claims::Claims;
 use crate::program::elf::Program;
 use crate::program::form;
+use crate::program::pattern::Pattern;
 use crate::program::symbolize::SharedSymbolizer;
 use crate::program::toolbox::Toolbox;
 use crate::store::{self, Ensured, Setup};
@@ -60,6 +61,7 @@ impl ControlledProgram {
             patience: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
             ensure: Vec::new(),
             focus: Vec::new(),
+            tasks: Vec::new(),
         };
         let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
         ControlledProgram::new(setup, program, form, root(&here), words)
@@ -258,7 +260,10 @@ impl Factory for Native {
         if self.flow.is_some()
             && let Ok(Some(tables)) = Tables::read(&setup.program, root)
         {
-            controlled.follow_flow(if self.statements { tables.with_statements() } else { tables });
+            let tables = if self.statements { tables.with_statements() } else { tables };
+            let tasks: Vec<Pattern> = setup.tasks.iter().map(|t| Pattern::whole(t)).collect();
+            let is_task = |name: &str| tasks.iter().any(|t| t.matches(name));
+            controlled.follow_flow(tables.with_tasks(is_task));
         }
         Ok(controlled)
     }

@@ -33,6 +33,13 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
+    /// Of a program with these tables: where tasks begin that are calls, another may come first.
+    pub(crate) fn new(tables: &Tables) -> Sharing {
+        let begins = tables.task_begins().into_iter();
+        let begins = begins.map(|(code, site)| Watched { code, site }).collect();
+        Sharing { list: WatchList::new(begins), ..Sharing::default() }
+    }
+
     /// Makes the accesses at these sites scheduling points; whether some are new.
     pub(crate) fn watch(&mut self, sites: Vec<Site>, tables: &Tables) -> bool {
         let new: Vec<Site> =

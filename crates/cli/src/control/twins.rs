@@ -33,7 +33,7 @@ pub(crate) struct Sequentials {
 impl Sequentials {
     /// At most `budget` executions.
     pub(crate) fn new(tables: Tables, seed: u64, budget: u64, stars: bool) -> Sequentials {
-        let sharing = Sharing::default();
+        let sharing = Sharing::new(&tables);
         Sequentials { sharing, tables, seed, budget, stars, twins: None, executions: 0 }
     }
 

@@ -16,6 +16,8 @@
 //! as those of a program with its own allocator do. Which of several members that fit is meant is a guess, made by
 //! how many places agree.
 
+mod text;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::PathBuf;
@@ -27,6 +29,7 @@ use selvedge_runtime::{Modules, Object};
 
 use super::heap::{Block, Heap};
 use super::symbolize::{Member, SharedSymbolizer, Structures};
+use text::{Assigned, Chain, assigned, chains_in, members_in, words_in};
 
 /// A variable by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +39,14 @@ pub(crate) struct Named {
     object: Option<(Range, String)>,
     /// The element of an array with static storage that it is a member of: `floors[2]`.
     element: Option<String>,
+    /// Whether it is in a heap block that nothing names, so that the name is made of where the block comes from.
+    pub(crate) in_nameless_block: bool,
+}
+
+impl Named {
+    fn new(name: String) -> Named {
+        Named { name, object: None, element: None, in_nameless_block: false }
+    }
 }
 
 /// Names the memory of one run.
@@ -98,39 +109,26 @@ struct Members {
     locals: HashMap<(String, String), String>,
 }
 
-/// How many places name a member.
-type Votes<'a> = BTreeMap<(String, String), (usize, &'a Member)>;
-
-fn vote<'a>(votes: &mut Votes<'a>, members: impl Iterator<Item = &'a Member>) {
-    for member in members {
-        let key = (member.of.clone(), member.path.clone());
-        votes.entry(key).or_insert((0, member)).0 += 1;
-    }
-}
-
-/// The member that most places name; of equals one as long as the accesses, then the one whose structure fills the
-/// block, then the largest.
-fn best(votes: &Votes<'_>, within: Option<(u64, u64)>, len: u64) -> Option<Member> {
-    let whole = |m: &Member| within.is_some_and(|(_, of)| fills(m, of));
-    let order = |(count, m): &&(usize, &Member)| {
-        (*count, m.len == len, whole(m), m.size, std::cmp::Reverse((m.path.len(), m.of.clone())))
-    };
-    votes.values().max_by_key(order).map(|(_, member)| (*member).clone())
-}
-
-/// Whether one or several structures with this member fill a block of a length, but for what malloc rounds sizes up by.
+/// Whether one or several structures with this member fill a block of a length.
 fn fills(member: &Member, len: u64) -> bool {
-    const ROUNDED: u64 = 16;
-    member.size > 0 && len >= member.size && len % member.size < ROUNDED
+    let one = (member.size..2 * member.size).contains(&len) && len - member.size < ROUNDED;
+    one || holds(len, member.size, ROUNDED)
 }
 
-/// Whether a member may be at an offset in a block: of one structure, of an array of them, or of memory that
-/// the program hands out by itself.
-fn may_be_at(member: &Member, within: Option<(u64, u64)>) -> bool {
+/// What malloc rounds sizes up by.
+const ROUNDED: u64 = 16;
+
+/// Whether a block of a length is an array of elements of a size, but for fewer bytes than `more` behind them. Of
+/// elements that malloc may have rounded up by, none is there unless they fill the block.
+fn holds(len: u64, size: u64, more: u64) -> bool {
+    let rest = len.checked_rem(size);
+    len >= size && rest.is_some_and(|rest| rest == 0 || size > ROUNDED && rest < more)
+}
+
+/// Whether a block is so large that the program may hand out structures with this member from it by itself.
+fn is_handed_out(member: &Member, within: Option<(u64, u64)>) -> bool {
     const MANY: u64 = 16;
-    within.is_none_or(|(offset, len)| {
-        len > MANY * member.size || len >= member.size && member.is_at(offset)
-    })
+    within.is_some_and(|(_, len)| len > MANY * member.size)
 }
 
 impl Members {
@@ -148,9 +146,69 @@ impl Members {
         self.by_type.get(structure).into_iter().flatten().map(|&i| &self.all[i])
     }
 
-    /// The structure that a variable of a function is or points to.
-    fn local(&self, function: &str, variable: &str) -> Option<&str> {
-        self.locals.get(&(function.to_owned(), variable.to_owned())).map(String::as_str)
+    /// The structure that a variable of a function, or else one with static storage, is or points to.
+    fn structure(&self, function: &str, variable: &str) -> Option<&str> {
+        let of = |function: &str| self.locals.get(&(function.to_owned(), variable.to_owned()));
+        of(function).or_else(|| of("")).map(String::as_str)
+    }
+
+    /// Whether a variable of a function is or points to a structure.
+    fn is_local(&self, function: &str, variable: &str) -> bool {
+        self.locals.contains_key(&(function.to_owned(), variable.to_owned()))
+    }
+
+    /// All members that a chain of them names, of one structure after the other.
+    fn along<'a>(&'a self, function: &str, chain: &Chain<'_>) -> Vec<&'a Member> {
+        let (mut of, mut path) = (self.structure(function, chain.variable), String::new());
+        let (mut named, mut last): (Vec<&Member>, Option<&Member>) = (Vec::new(), None);
+        for &(through_a_pointer, name) in &chain.members {
+            if through_a_pointer && let Some(pointer) = last.take() {
+                of = pointer.leads_to.as_deref();
+                path.clear();
+            }
+            let Some(of) = of else { break };
+            let first = path.is_empty();
+            if !first {
+                path.push('.');
+            }
+            path.push_str(name);
+            let before = named.len();
+            named.extend(self.of(of).filter(|m| m.path == path || first && m.name() == name));
+            last = named[before..].first().copied();
+        }
+        named
+    }
+
+    /// The smallest member at an offset within a member: what the text names may be a structure.
+    fn inside<'a>(&'a self, member: &'a Member, within: Option<(u64, u64)>) -> &'a Member {
+        let Some((offset, _)) = within.filter(|(offset, _)| member.is_at(*offset)) else {
+            return member;
+        };
+        let below = |m: &&Member| {
+            let rest = m.path.strip_prefix(&member.path);
+            rest.is_some_and(|rest| rest.starts_with('.')) && m.is_at(offset)
+        };
+        self.of(&member.of).filter(below).min_by_key(|m| m.len).unwrap_or(member)
+    }
+
+    /// The member that most of these name; of equals one as long as the accesses, then the one whose structure fills the
+    /// block, then the largest.
+    fn elect<'a>(
+        &'a self,
+        named: impl Iterator<Item = &'a Member>,
+        wanted: &Wanted,
+    ) -> Option<Member> {
+        let mut votes: BTreeMap<(&str, &str), (usize, &Member)> = BTreeMap::new();
+        let inside = named.map(|member| self.inside(member, wanted.within));
+        for member in inside.filter(|m| !wanted.lock || m.synchronizes) {
+            votes.entry((&member.of, &member.path)).or_insert((0, member)).0 += 1;
+        }
+        let whole = |m: &Member| wanted.within.is_some_and(|(_, of)| fills(m, of));
+        let order = |(count, m): &&(usize, &Member)| {
+            let shortest = std::cmp::Reverse((m.path.len(), m.of.clone()));
+            (*count, m.len == wanted.len, whole(m), m.size, shortest)
+        };
+        votes.values().max_by_key(order).map(|(_, member)| (*member).clone())
     }
 
     fn named(&self, name: &str) -> impl Iterator<Item = &Member> {
@@ -270,7 +328,7 @@ impl Names {
         if let Some((_, (end, name))) = self.arrays.range(..=addr).next_back()
             && addr < *end
         {
-            return Named { name: name.clone(), object: None, element: None };
+            return Named::new(name.clone());
         }
         let block = self.heap.at(addr).copied();
         let data = match block {
@@ -280,7 +338,7 @@ impl Names {
         if let Some(name) = data {
             self.remember_array(addr, &name);
             let element = element(&name).map(|(element, _)| element.to_owned());
-            return Named { name: array(&name, false), object: None, element };
+            return Named { element, ..Named::new(array(&name, false)) };
         }
         let offset = block.map(|b| addr - b.range.start);
         let within = block.map(|b| (addr - b.range.start, b.range.len));
@@ -295,20 +353,23 @@ impl Names {
                 };
                 (Range { start, len: member.size }, member.of.clone())
             });
-            return Named { name, object, element: None };
+            return Named { object, ..Named::new(name) };
         }
-        let name = match block {
-            Some(block) => self.allocated(block, symbols).map(|a| a.name).unwrap_or_else(|| {
+        let allocated = block.and_then(|block| self.allocated(block, symbols));
+        let in_nameless_block = block.is_some() && allocated.is_none();
+        let name = match (allocated, block) {
+            (Some(allocated), _) => allocated.name,
+            (None, Some(block)) => {
                 let offset = addr - block.range.start;
                 format!("heap block from {}+{offset}", symbols.site(block.site))
-            }),
-            None => match places.iter().find_map(|&p| symbols.site(p).frame().cloned()) {
+            }
+            (None, None) => match places.iter().find_map(|&p| symbols.site(p).frame().cloned()) {
                 Some(frame) => format!("stack of {}", frame.function),
                 None => "memory without a name".to_owned(),
             },
         };
         let object = block.map(|b| (b.range, String::new()));
-        Named { name, object, element: None }
+        Named { object, in_nameless_block, ..Named::new(name) }
     }
 
     /// All elements of an array of numbers have the name of the array.
@@ -432,39 +493,39 @@ impl Names {
         let sites = wanted.places.iter().map(|&place| symbols.site(place));
         let lines: Vec<(String, String)> =
             sites.filter_map(|site| Some((function(&site), self.line(&site)?))).collect();
-        let (within, len) = (wanted.within, wanted.len);
+        let within = wanted.within;
         let members = self.members()?;
-        let wanted = |m: &&Member| !wanted.lock || m.synchronizes;
-        // The variable before `->` has a type.
-        let mut votes: Votes<'_> = BTreeMap::new();
-        for (function, line) in &lines {
-            for (variable, member) in accesses_in(line) {
-                let Some(of) = members.local(function, variable) else { continue };
-                let all = members.of(of).filter(|m| m.path == member || m.name() == member);
-                vote(&mut votes, all.filter(wanted).filter(|m| may_be_at(m, within)));
-            }
-        }
-        if let Some(member) = best(&votes, within, len) {
-            return Some(member);
-        }
-        // Otherwise a member of that name must fit the block, and nothing else.
-        let fits = |m: &&Member| {
-            within.is_some_and(|(offset, of)| {
-                let exactly = of % m.size == 0;
-                let one = of < 2 * m.size && fills(m, of);
-                (exactly || one) && m.is_at(offset)
+        // The variable in front has a type, and so has every member that points to a structure.
+        let typed: Vec<&Member> = lines
+            .iter()
+            .flat_map(|(function, line)| chains_in(line).into_iter().map(move |c| (function, c)))
+            // Memory that is in no block belongs to a function.
+            .filter(|(f, chain)| within.is_some() || members.is_local(f, chain.variable))
+            .flat_map(|(function, chain)| members.along(function, &chain))
+            .collect();
+        let of_type = |fits: &dyn Fn(&Member) -> bool| {
+            members.elect(typed.iter().copied().filter(|m| fits(m)), wanted)
+        };
+        let fills_it = |m: &Member| {
+            within.is_none_or(|(offset, of)| {
+                fills(m, of) && offset < of / m.size * m.size && m.is_at(offset)
             })
         };
-        for words in [members_in as fn(&str) -> Vec<&str>, words_in] {
-            for (_, line) in &lines {
-                let all = words(line).into_iter().flat_map(|w| members.named(w));
-                vote(&mut votes, all.filter(wanted).filter(fits));
-            }
-            if let Some(member) = best(&votes, within, len) {
-                return Some(member);
-            }
-        }
-        None
+        // Otherwise a member of a name in the text must fit the block, and nothing else.
+        let of_name = |words: fn(&str) -> Vec<&str>| {
+            let words = lines.iter().flat_map(|(_, line)| words(line));
+            let named = words.flat_map(|word| members.named(word));
+            members.elect(named.filter(|m| within.is_some() && fills_it(m)), wanted)
+        };
+        // There may be more in the block than the structure in front.
+        let begins_it = |m: &Member| {
+            within.is_some_and(|(offset, of)| of >= m.size && offset < m.size && m.is_at(offset))
+        };
+        of_type(&fills_it)
+            .or_else(|| of_type(&|m| is_handed_out(m, within)))
+            .or_else(|| of_name(members_in))
+            .or_else(|| of_name(words_in))
+            .or_else(|| of_type(&begins_it))
     }
 
     fn members(&mut self) -> Option<&Members> {
@@ -495,26 +556,6 @@ impl Names {
     }
 }
 
-/// What is assigned to in a line of source.
-#[derive(PartialEq, Eq, Debug)]
-struct Assigned {
-    name: String,
-    /// Whether an element of it is.
-    element: bool,
-}
-
-fn assigned(line: &str) -> Option<Assigned> {
-    let (left, _) = line.split_once('=')?;
-    let mut left = left.trim_end();
-    let element = left.ends_with(']');
-    while let Some(inner) = left.strip_suffix(']') {
-        left = inner.rsplit_once('[')?.0.trim_end();
-    }
-    let name = left.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next()?;
-    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    is_name.then(|| Assigned { name: name.to_owned(), element })
-}
-
 /// Whether a device lies in a block that is an array of such devices. That must not depend on which of them the program
 /// has used so far.
 fn is_one_of_many(device: Device, addr: u64, block: Block) -> bool {
@@ -523,12 +564,14 @@ fn is_one_of_many(device: Device, addr: u64, block: Block) -> bool {
         Device::Barrier(_) | Device::Semaphore(_) => &[SEMAPHORE],
         Device::Atomic(_) => &[],
     };
-    let offset = addr - block.range.start;
-    sizes.iter().any(|&size| {
-        block.range.len >= 2 * size
-            && block.range.len.is_multiple_of(size)
-            && offset.is_multiple_of(size)
-    })
+    /// Larger blocks are mappings of their own, of whole pages.
+    const MAPPED: u64 = 128 << 10;
+    const PAGE: u64 = 4096;
+    let (offset, len) = (addr - block.range.start, block.range.len);
+    let more = if len >= MAPPED { PAGE } else { ROUNDED };
+    sizes
+        .iter()
+        .any(|&size| len >= 2 * size && holds(len, size, more) && offset.is_multiple_of(size))
 }
 
 /// Bytes of a pointer.
@@ -540,56 +583,11 @@ const READER_WRITER: u64 = 56;
 /// Also that of a barrier.
 const SEMAPHORE: u64 = 32;
 
-/// What a thread of a native run is called.
-pub(crate) fn thread(id: ThreadId) -> String {
-    match id.0 {
-        0 => "main".to_owned(),
-        number => format!("T{number}"),
-    }
-}
-
 /// The name of the function of a place, without parameters and the path to it.
 fn function(site: &Site) -> String {
     let name = site.frame().map_or("", |f| &*f.function);
     let name = name.split('(').next().unwrap_or(name);
     name.rsplit("::").next().unwrap_or(name).to_owned()
-}
-
-/// The variables before `->` and `.` in a line of source, each with the member after it.
-fn accesses_in(line: &str) -> Vec<(&str, &str)> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let arrows = line.match_indices("->").map(|(i, text)| (i, i + text.len()));
-    let dots = line.match_indices('.').map(|(i, text)| (i, i + text.len()));
-    let pair = |(end, start): (usize, usize)| {
-        let before = line[..end].trim_end();
-        let from = before.rfind(|c: char| !is_word(c)).map_or(0, |i| i + 1);
-        let after = line[start..].trim_start();
-        let to = after.find(|c: char| !is_word(c)).unwrap_or(after.len());
-        (&before[from..], &after[..to])
-    };
-    let pairs = arrows.chain(dots).map(pair);
-    pairs.filter(|(variable, member)| !variable.is_empty() && !member.is_empty()).collect()
-}
-
-/// The names after `->` and `.` in a line of source.
-fn members_in(line: &str) -> Vec<&str> {
-    let ends = line.match_indices("->").map(|(i, _)| i + 2);
-    let dots = line.match_indices('.').map(|(i, _)| i + 1);
-    let name = |at: usize| {
-        let rest = line[at..].trim_start();
-        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-        &rest[..end]
-    };
-    let mut names: Vec<&str> = ends.chain(dots).map(name).collect();
-    names.retain(|n| n.starts_with(|c: char| c.is_alphabetic() || c == '_'));
-    names.dedup();
-    names
-}
-
-/// All names in a line of source.
-fn words_in(line: &str) -> Vec<&str> {
-    let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
-    words.filter(|w| w.starts_with(|c: char| c.is_alphabetic() || c == '_')).collect()
 }
 
 /// What a device with static storage is called, seen from a member of an element of an array.
@@ -655,31 +653,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_assigned_to_is_found_in_the_text() {
-        let of = |line| assigned(line).map(|a| (a.name, a.element));
-        let is = |name: &str, element| Some((name.to_owned(), element));
-        assert_eq!(of("    q->mut = new pthread_mutex_t;"), is("mut", false));
-        assert_eq!(of("  pthread_mutex_t *lock = malloc(sizeof *lock);"), is("lock", false));
-        assert_eq!(of("  locks[i + 1] = malloc(40);"), is("locks", true));
-        assert_eq!(of("  grid[i][j] = malloc(40);"), is("grid", true));
-        assert_eq!(of("  return malloc(40);"), None);
-    }
-
-    #[test]
     fn a_lock_is_one_of_many_whichever_was_used_first() {
         let block =
             |len| Block { range: Range { start: 64, len }, thread: ThreadId(0), site: SiteId(0) };
         let lock = Device::Lock(selvedge_model::LockId(0));
         assert!(is_one_of_many(lock, 64, block(80)));
+        assert!(is_one_of_many(lock, 64 + 40, block(88)), "malloc made it longer");
+        assert!(is_one_of_many(lock, 64 + 40, block(1000 * 4096 - 16)), "a mapping");
         assert!(is_one_of_many(lock, 64 + 56, block(3 * 56)));
         assert!(!is_one_of_many(lock, 64, block(40)));
         assert!(!is_one_of_many(lock, 64 + 8, block(80)));
-    }
-
-    #[test]
-    fn members_are_found_in_the_text() {
-        assert_eq!(members_in("  it->nbytes += other.size + 1.5;"), ["nbytes", "size"]);
-        assert_eq!(members_in("p -> next"), ["next"]);
-        assert_eq!(accesses_in("if (it->prev) a.b = 1;"), [("it", "prev"), ("a", "b")]);
     }
 }

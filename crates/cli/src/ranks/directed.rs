@@ -5,6 +5,8 @@
 //! printed the same and ended alike whenever it was forced, and both succeeded.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +50,29 @@ struct Confirmed {
     verdict: Option<Verdict>,
 }
 
+/// What a case keeps of the execution that showed it, in the place of a schedule: ranks run at their own pace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Numbered {
+    pub(super) seed: u64,
+    pub(super) execution: u64,
+}
+
+impl fmt::Display for Numbered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.seed, self.execution)
+    }
+}
+
+impl FromStr for Numbered {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Numbered, ()> {
+        let (seed, execution) = text.split_once('/').ok_or(())?;
+        let number = |text: &str| text.parse().map_err(|_| ());
+        Ok(Numbered { seed: number(seed)?, execution: number(execution)? })
+    }
+}
+
 impl Candidate {
     /// Adds a race to the candidates.
     pub(crate) fn add(all: &mut BTreeMap<FindingId, Candidate>, case: Case, race: &Race) {
@@ -88,7 +113,8 @@ impl Candidate {
             Some(confirmed) => {
                 case.status = Status::Confirmed;
                 case.verdict = confirmed.verdict;
-                control.schedule = Some(format!("{seed}/{}", confirmed.execution));
+                control.schedule =
+                    Some(Numbered { seed, execution: confirmed.execution }.to_string());
                 control.after = Some(confirmed.execution);
                 control.orders.clone_from(&confirmed.orders);
                 name_ranks(&mut case, &confirmed.met);
@@ -188,14 +214,14 @@ impl Executions<'_> {
             let place = &candidate.case.places[first.min(candidate.case.places.len() - 1)];
             let thread = confirmed.met.sides.iter().find(|s| s.side as usize == first);
             confirmed.orders.push(Order {
-                which: Which::First {
-                    thread: thread
+                which: Which::FirstRank {
+                    rank: thread
                         .map_or(place.thread.clone(), |s| super::cases::thread(s.rank, s.slot)),
                     site: place.site.clone(),
                 },
                 harm,
                 outcome: crate::control::cases::outcome(&left.ending),
-                schedule: format!("{}/{execution}", self.seed),
+                schedule: Numbered { seed: self.seed, execution: *execution }.to_string(),
             });
         }
         confirmed.verdict = verdict(&judged);
@@ -314,6 +340,15 @@ mod tests {
 
     fn place(offset: u64) -> Place {
         Place { module: "/bin/prog".into(), offset }
+    }
+
+    #[test]
+    fn a_numbered_execution_is_read_back_or_refused() {
+        let one = Numbered { seed: 7, execution: 12 };
+        assert_eq!(one.to_string().parse(), Ok(one));
+        for wrong in ["", "7", "7/", "x/1", "7/1/2"] {
+            assert_eq!(wrong.parse::<Numbered>(), Err(()), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -127,36 +127,27 @@ impl Job {
 
 /// Whether the program uses OpenSHMEM: the launcher is one for that, or the program needs its library.
 fn uses_shmem(command: &OsStr, arguments: &[OsString], directory: &Path) -> bool {
-    let needs = |argument: &OsString| needs_one(&directory.join(argument), &[b"liboshmem.so"]);
+    let needs = |argument: &OsString| needs(&directory.join(argument), b"liboshmem.so");
     launcher::is_for_shmem(command) || arguments.iter().any(needs)
 }
 
-/// Whether a file is a program that names one of the libraries.
-fn needs_one(path: &Path, libraries: &[&[u8]]) -> bool {
+/// Whether a file is a program that names the library.
+fn needs(path: &Path, library: &[u8]) -> bool {
     path.is_file()
         && fs::read(path).is_ok_and(|bytes| {
-            let has = |library: &&[u8]| bytes.windows(library.len()).any(|w| w == *library);
-            bytes.starts_with(b"\x7fELF") && libraries.iter().any(has)
+            bytes.starts_with(b"\x7fELF") && bytes.windows(library.len()).any(|w| w == library)
         })
 }
 
-/// Refuses a command that is no known launcher, and that is called with a program of ranks: what it starts would not be
-/// observed.
-pub(crate) fn refuse_unknown(command: &[OsString]) -> Result<(), Failure> {
-    let needs = |path: &Path| needs_one(path, &[b"libmpi.so", b"libmpich.so", b"liboshmem.so"]);
-    let Some((first, rest)) = command.split_first() else { return Ok(()) };
-    let first = Path::new(first);
-    let ranks = rest.iter().find(|argument| needs(Path::new(argument)));
-    let (Some(ranks), Some(name)) = (ranks, first.file_name()) else { return Ok(()) };
-    if needs(first) {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!(
-        "{} uses MPI, and {} is not known to start ranks; if it does, say so: --launcher {}",
-        Path::new(ranks).display(),
-        first.display(),
-        Path::new(name).display(),
-    )))
+/// Says that a command has started ranks although it is no known launcher.
+pub(crate) fn unknown_launcher(command: &OsStr) -> String {
+    let command = Path::new(command);
+    format!(
+        "{} has started a program that uses MPI, whose communication was not observed; if it starts ranks, say so: \
+         --launcher {}",
+        command.display(),
+        Path::new(command.file_name().unwrap_or_default()).display(),
+    )
 }
 
 /// Waits for the launcher, and ends it if it takes too long: then it ends its ranks.

@@ -14,7 +14,7 @@ use selvedge_report::Case;
 use selvedge_spmd::{Place, Plan};
 
 use super::cases::Namer;
-use super::directed::{Candidate, Executions};
+use super::directed::{Candidate, Executions, Numbered};
 use super::{Executed, Job, builds};
 use crate::args::Replay;
 use crate::deadline::Deadline;
@@ -41,6 +41,12 @@ pub(crate) fn replay(args: &Replay, store: &Path, run: &Run, case: &Case) -> Res
             case.status.name()
         )));
     };
+    let Ok(Numbered { seed, .. }) = schedule.parse() else {
+        return Err(Failure::Usage(format!(
+            "the stored execution of {} cannot be read ({schedule:?}); run `selvedge test` again",
+            case.id
+        )));
+    };
     if !setup.directory.is_dir() {
         return Err(Failure::Gone(setup.directory.clone()));
     }
@@ -54,7 +60,7 @@ pub(crate) fn replay(args: &Replay, store: &Path, run: &Run, case: &Case) -> Res
         job: &job,
         deadline: &deadline,
         patience: Duration::from_millis(setup.patience),
-        seed: schedule.split('/').next().and_then(|s| s.parse().ok()).unwrap_or(0),
+        seed,
         pause: PAUSE,
         done: 0,
     };

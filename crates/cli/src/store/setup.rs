@@ -28,6 +28,9 @@ pub(crate) struct Setup {
     /// Globals that are the result, of a program that must be as if sequential.
     #[serde(default)]
     pub(crate) focus: Vec<String>,
+    /// Functions whose calls are its tasks, by patterns.
+    #[serde(default)]
+    pub(crate) tasks: Vec<String>,
 }
 
 /// Output of a program that must be the same in every execution.

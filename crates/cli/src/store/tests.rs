@@ -251,6 +251,7 @@ fn setup(build: &str, argument: &str) -> Setup {
         build: build.into(),
         ensure: Vec::new(),
         focus: Vec::new(),
+        tasks: Vec::new(),
     }
 }
 

@@ -132,8 +132,8 @@ impl Executor for Simulated {
         })
     }
 
-    fn named(&mut self, _execution: &Execution) -> Symbols {
-        self.symbols.clone()
+    fn named(&mut self, _execution: &Execution) -> Arc<Symbols> {
+        Arc::new(self.symbols.clone())
     }
 
     fn names(&self) -> Trivial {

@@ -4,7 +4,8 @@
 //! abstract schedule; in the others only one of the strategies that decide the rest of it chooses. These take turns, those
 //! that seldom are the best less often.
 //!
-//! Every execution tells all of them what it shows: which writes reads have seen, and how many steps threads have taken.
+//! Every execution tells all of them what it shows: which writes reads have seen, and how many steps threads have taken. The
+//! first execution has an abstract schedule, and [`Pos`] decides the rest: it needs to know nothing of earlier ones.
 //!
 //! Guarantee: that of each strategy, for the executions in which it is its turn.
 //!
@@ -17,10 +18,10 @@ use crate::{Flip, Pct, Pos, RandomWalk, ReadsFrom, Rng, Share, Strategy, Surw, W
 #[allow(missing_debug_implementations)]
 pub struct Mix {
     search: ReadsFrom,
-    /// Executions so far.
-    begun: usize,
-    /// With which turn it began; none if that is not drawn yet.
+    /// The next turn; none before the first execution.
     turn: Option<usize>,
+    /// With which turn the second execution begins; none if that is drawn.
+    second: Option<usize>,
 }
 
 const POS: usize = 0;
@@ -51,9 +52,9 @@ impl Mix {
             Box::<RandomWalk>::default(),
         ]);
         let search = search.knowing(flips).sharing(share);
-        // Of searches side by side, every second one begins without an abstract schedule, each with another strategy.
-        let turn = (share.of > 1).then_some(share.number);
-        Mix { search, begun: 0, turn }
+        // Of searches side by side, every second one goes on without an abstract schedule, each with another strategy.
+        let second = (share.of > 1).then_some(share.number + 1);
+        Mix { search, turn: None, second }
     }
 }
 
@@ -67,12 +68,14 @@ impl Wraps for Mix {
     }
 
     fn on_begin(&mut self, rng: &mut Rng) {
-        let turn = *self.turn.get_or_insert_with(|| rng.below(2 * FREE.len()));
-        let at = turn + self.begun;
-        self.begun += 1;
-        match at % 2 {
-            0 => self.search.plan(AIMED[at / 2 % AIMED.len()], true),
-            _ => self.search.plan(FREE[at / 2 % FREE.len()], false),
+        let Some(turn) = self.turn else {
+            self.turn = Some(self.second.unwrap_or_else(|| rng.below(2 * FREE.len())));
+            return self.search.plan(POS, true);
+        };
+        self.turn = Some(turn + 1);
+        match turn % 2 {
+            0 => self.search.plan(AIMED[turn / 2 % AIMED.len()], true),
+            _ => self.search.plan(FREE[turn / 2 % FREE.len()], false),
         }
     }
 }

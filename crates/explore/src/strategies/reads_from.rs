@@ -197,10 +197,14 @@ impl ReadsFrom {
         self
     }
 
-    /// Leaves it to the other searches to try their part of the pairs known so far, alone.
+    /// Leaves it to the other searches to try their part of the pairs known so far, alone. Each has as many of those that
+    /// were never seen, which come first.
     pub fn sharing(mut self, share: Share) -> ReadsFrom {
-        for (at, elsewhere) in self.elsewhere.iter_mut().enumerate() {
-            *elsewhere = at % share.of != share.number;
+        let mut dealt = [0, 0];
+        for (flip, elsewhere) in self.flips.iter().zip(&mut self.elsewhere) {
+            let next = &mut dealt[usize::from(flip.seen)];
+            *elsewhere = *next % share.of != share.number;
+            *next += 1;
         }
         self
     }

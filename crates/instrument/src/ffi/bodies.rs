@@ -133,7 +133,7 @@ impl<'m, 'a> Second<'m, 'a> {
         let mut global = unsafe { first(self.copy) };
         while !global.is_null() {
             list.push(global);
-            // SAFETY: as before.
+            // SAFETY: rule 2; `global` is in the list.
             global = unsafe { next(global) };
         }
         list

@@ -53,7 +53,7 @@ macro_rules! functions {
                     let found = libc::dlsym(library, c"LLVMGetIsDisjoint".as_ptr());
                     std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(Handle) -> Bool>>(found)
                 };
-                // SAFETY: as before.
+                // SAFETY: a loaded library and a string; the function of that name has this type.
                 let set_tail_call_kind = unsafe {
                     let found = libc::dlsym(library, c"LLVMSetTailCallKind".as_ptr());
                     std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(Handle, c_int)>>(found)
@@ -101,6 +101,11 @@ functions! {
     IsAConstantInt: fn(Handle) -> Handle;
     ConstIntGetZExtValue: fn(Handle) -> u64;
     GetInlineAsmAsmString: fn(Handle, *mut usize) -> *const c_char;
+    GetInlineAsmConstraintString: fn(Handle, *mut usize) -> *const c_char;
+    GetAtomicRMWBinOp: fn(Handle) -> c_int;
+    GetFirstUse: fn(Handle) -> Handle;
+    GetNextUse: fn(Handle) -> Handle;
+    IsAInstruction: fn(Handle) -> Handle;
     GetCalledValue: fn(Handle) -> Handle;
     GetNumArgOperands: fn(Handle) -> c_uint;
     TypeOf: fn(Handle) -> Handle;
@@ -232,6 +237,14 @@ mod opcode {
     pub(super) const UREM: i32 = 17;
     pub(super) const SREM: i32 = 18;
     pub(super) const ADD: i32 = 8;
+    pub(super) const FADD: i32 = 9;
+    pub(super) const FSUB: i32 = 11;
+    pub(super) const FMUL: i32 = 13;
+    pub(super) const AND: i32 = 23;
+    pub(super) const XOR: i32 = 25;
+    pub(super) const TRUNC: i32 = 30;
+    pub(super) const ZEXT: i32 = 31;
+    pub(super) const SEXT: i32 = 32;
     pub(super) const SUB: i32 = 10;
     pub(super) const MUL: i32 = 12;
     pub(super) const SHL: i32 = 20;
@@ -288,7 +301,7 @@ impl<'a> Module<'a> {
         let Some(module) = parse(llvm, context, &bytes) else {
             // SAFETY: nothing was made in it.
             unsafe { (llvm.ContextDispose)(context) };
-            let message = "this is no bitcode that the compiler's libLLVM can read".to_owned();
+            let message = "the compiler's libLLVM cannot read this as bitcode".to_owned();
             return Err(Error::Bitcode { path: name, message });
         };
         let ir = ir::Module { name: name.clone(), ..ir::Module::default() };

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint};
 use std::path::Path;
 
+use selvedge_model::Operator;
+
 use super::{Functions, Handle, Module, opcode};
+use crate::assembly::understand;
 use crate::ir::{self, Callee, Instruction, Loc, Sum, What};
 
 /// Reads a module.
@@ -193,12 +196,14 @@ impl<'r, 'a> Reader<'r, 'a> {
                     len: self.len((llvm.GetOperand)(i, 0)),
                     order: order((llvm.GetOrdering)(i)),
                     volatile: (llvm.GetVolatile)(i) != 0,
+                    updates: self.updates((llvm.GetOperand)(i, 0)),
                 },
                 opcode::RMW => What::Update {
                     at: self.operand(i, 0),
                     value: self.operand(i, 1),
                     len: self.len((llvm.GetOperand)(i, 1)),
                     order: order((llvm.GetOrdering)(i)).unwrap_or(5),
+                    operator: updating((llvm.GetAtomicRMWBinOp)(i)),
                 },
                 opcode::CMPXCHG => What::CompareExchange {
                     at: self.operand(i, 0),
@@ -234,6 +239,78 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
+    /// The load that a stored value updates, and how: it is loaded, perhaps widened, combined, and perhaps narrowed, and
+    /// each of these values is used once.
+    fn updates(&self, stored: Handle) -> Option<(u32, Operator)> {
+        let through = |value: Handle, skipped: &[i32]| {
+            let inside = self.once(value)?;
+            // SAFETY: an instruction; conversions have an operand.
+            unsafe {
+                let is_skipped = skipped.contains(&(self.llvm().GetInstructionOpcode)(inside));
+                if is_skipped {
+                    self.once((self.llvm().GetOperand)(inside, 0))
+                } else {
+                    Some(inside)
+                }
+            }
+        };
+        let combined = through(stored, &[opcode::TRUNC])?;
+        // SAFETY: an instruction; the opcode says that it has two operands.
+        let (operator, sides) = unsafe {
+            let (operator, sides) = match (self.llvm().GetInstructionOpcode)(combined) {
+                opcode::ADD => (Operator::Add, 2),
+                opcode::SUB => (Operator::Add, 1),
+                opcode::MUL => (Operator::Multiply, 2),
+                opcode::AND => (Operator::And, 2),
+                opcode::OR => (Operator::Or, 2),
+                opcode::XOR => (Operator::Xor, 2),
+                opcode::FADD => (Operator::FloatAdd, 2),
+                opcode::FSUB => (Operator::FloatAdd, 1),
+                opcode::FMUL => (Operator::FloatMultiply, 2),
+                opcode::CALL => (self.choosing(combined)?, 2),
+                _ => return None,
+            };
+            (operator, (0..sides).map(|n| (self.llvm().GetOperand)(combined, n)))
+        };
+        let loads = sides.filter_map(|side| {
+            let load = through(side, &[opcode::ZEXT, opcode::SEXT])?;
+            // SAFETY: an instruction.
+            let is_load = unsafe { (self.llvm().GetInstructionOpcode)(load) } == opcode::LOAD;
+            is_load.then(|| self.value(load)).flatten()
+        });
+        // Whether it has the address of the store is seen when the program runs. Of two loads, the left one is taken.
+        let mut loads = loads.map(|load| (load, operator));
+        loads.next()
+    }
+
+    /// An instruction whose value is used once.
+    fn once(&self, value: Handle) -> Option<Handle> {
+        // SAFETY: a value; null if it is no instruction, or has no use, or no other one.
+        unsafe {
+            let instruction = (self.llvm().IsAInstruction)(value);
+            if instruction.is_null() {
+                return None;
+            }
+            let first = (self.llvm().GetFirstUse)(value);
+            let once = !first.is_null() && (self.llvm().GetNextUse)(first).is_null();
+            once.then_some(instruction)
+        }
+    }
+
+    /// The operator of a call that chooses the lesser or the greater of two numbers.
+    fn choosing(&self, call: Handle) -> Option<Operator> {
+        // SAFETY: a call.
+        let called = unsafe { (self.llvm().GetCalledValue)(call) };
+        let name = self.name(called);
+        let known = [
+            ("llvm.smin.", Operator::Min),
+            ("llvm.smax.", Operator::Max),
+            ("llvm.umin.", Operator::UnsignedMin),
+            ("llvm.umax.", Operator::UnsignedMax),
+        ];
+        known.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, operator)| operator)
+    }
+
     fn call(&mut self, i: Handle) -> What {
         let llvm = self.llvm();
         // SAFETY: a call.
@@ -245,11 +322,18 @@ impl<'r, 'a> Reader<'r, 'a> {
         if !assembly.is_null() {
             let mut len = 0;
             // SAFETY: inline assembly; LLVM says how long its text is.
-            let text = unsafe {
+            let (text, constraints) = unsafe {
                 let text = (llvm.GetInlineAsmAsmString)(assembly, &raw mut len);
-                text_of(text, len)
+                let text = text_of(text, len);
+                let constraints = (llvm.GetInlineAsmConstraintString)(assembly, &raw mut len);
+                (text, text_of(constraints, len))
             };
-            return What::Assembly { text, arguments };
+            let understood = understand(&text, &constraints).filter(|u| {
+                // SAFETY: arguments of the call, which are its first operands.
+                let at = |n: &u32| (*n < count).then(|| unsafe { (llvm.GetOperand)(i, *n) });
+                u.memory.iter().all(|n| at(n).is_some() && at(n) == at(&u.memory[0]))
+            });
+            return What::Assembly { text, arguments, understood };
         }
         if function.is_null() {
             let quiet = self.is_quiet(i, None);
@@ -460,4 +544,20 @@ unsafe fn text_of(text: *const c_char, len: usize) -> String {
     // SAFETY: the caller's.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), len) };
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The operator of an atomic read-modify-write, if its updates commute.
+fn updating(operation: c_int) -> Option<Operator> {
+    Some(match operation {
+        1 | 2 => Operator::Add,
+        3 => Operator::And,
+        5 => Operator::Or,
+        6 => Operator::Xor,
+        7 => Operator::Max,
+        8 => Operator::Min,
+        9 => Operator::UnsignedMax,
+        10 => Operator::UnsignedMin,
+        11 | 12 => Operator::FloatAdd,
+        _ => return None,
+    })
 }

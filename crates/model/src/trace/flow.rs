@@ -1,12 +1,12 @@
 //! Data flow in text traces: a line such as `set(x,a,b)` stands for several events.
 //!
 //! `get(l,x)` is a read and the taking of its value, `set(x,a,b)` is uses and a write, `let(l,a,b)` is uses and a
-//! definition, `if(l)` is uses and a branch. Reading takes a line apart; writing joins events of one thread at
+//! definition, `if(l)` is uses and a branch; `updates(+)` says that the line before is an update. Reading takes a line apart; writing joins events of one thread at
 //! one place that directly follow each other.
 
 use std::io::{self, Write};
 
-use crate::{Event, Flow, Op};
+use crate::{Event, Flow, Op, Operator};
 
 /// One event of a line, in names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +15,7 @@ pub(super) enum Part<'a> {
     Define(&'a str),
     Take(&'a str),
     Branch,
+    Updates(Operator),
     Focus(&'a str),
     Read(&'a str),
     Write(&'a str),
@@ -42,6 +43,13 @@ pub(super) fn parts<'a>(
         ("focus", _) => return Ok(Some(vec![Part::Focus(operand)])),
         ("use", None) => vec![Part::Use(first)],
         ("take", None) => vec![Part::Take(first)],
+        ("updates", None) => match Operator::named(first) {
+            Some(operator) => vec![Part::Updates(operator)],
+            None => {
+                let known: Vec<&str> = Operator::ALL.iter().map(|o| o.1).collect();
+                return Err(format!("expected one of {} in {text:?}", known.join(" ")));
+            }
+        },
         _ => return Ok(None),
     };
     let nameless = |p: &Part<'_>| {
@@ -96,7 +104,7 @@ impl Joiner {
                 Flow::Take(_) => reads.then_some("get"),
                 Flow::Define(_) => uses.then_some("let"),
                 Flow::Branch => uses.then_some("if"),
-                Flow::Use(_) => None,
+                Flow::Use(_) | Flow::Updates(_) => None,
             }
         } else {
             let sets = matches!(event.op, Op::Write(_)) && uses && !operand.contains(',');

@@ -258,7 +258,7 @@ impl<R: BufRead> TextReader<R> {
                 return Err(format!(
                     "unknown operation {}; known are r w ar aw au fence acq rel racq rrel fork join \
                      start stop bar arrive leave post wait notify notifyall wake begin end alloc free \
-                     get set let if focus use take",
+                     get set let if updates focus use take",
                     quoted(text)
                 ));
             }
@@ -273,6 +273,7 @@ impl<R: BufRead> TextReader<R> {
             flow::Part::Define(name) => Op::Flow(Flow::Define(local(name))),
             flow::Part::Take(name) => Op::Flow(Flow::Take(local(name))),
             flow::Part::Branch => Op::Flow(Flow::Branch),
+            flow::Part::Updates(operator) => Op::Flow(Flow::Updates(operator)),
             flow::Part::Focus(variable) => Op::Focus(self.memory(variable)?),
             flow::Part::Read(variable) => Op::Read(self.variable(variable)?),
             flow::Part::Write(variable) => Op::Write(self.variable(variable)?),
@@ -466,6 +467,7 @@ pub fn show(op: &Op, symbols: &Symbols) -> String {
         Op::Flow(Flow::Take(l)) => format!("take({})", local(l)),
         Op::Flow(Flow::Define(l)) => format!("let({})", local(l)),
         Op::Flow(Flow::Branch) => "if()".into(),
+        Op::Flow(Flow::Updates(operator)) => format!("updates({})", operator.name()),
         Op::Focus(range) => format!("focus({})", memory(range)),
     }
 }

@@ -271,6 +271,7 @@ struct Parallelism {
     all: bool,
     nodes: u64,
     irrelevant: u64,
+    outside: u64,
     strict_circles: u64,
     circles: u64,
 }
@@ -323,6 +324,7 @@ fn render(report: &Report, _: &mut View<'_>) -> String {
                 all: p.all,
                 nodes: p.nodes,
                 irrelevant: p.irrelevant,
+                outside: p.outside,
                 strict_circles: p.strict,
                 circles: p.circles,
             }),

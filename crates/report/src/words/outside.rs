@@ -4,7 +4,7 @@ use selvedge_model::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 
 use super::{count, failure, outcome, signal};
 use crate::case::Diverged;
-use crate::summary::{CutOff, Parallelism, Remark, Stopped};
+use crate::summary::{CutOff, Remark, Stopped};
 
 /// Some interleavings of all. Earlier versions did not store how many there were.
 fn part(interleavings: u64, of: u64) -> String {
@@ -33,12 +33,23 @@ pub fn remark(of: &Remark) -> String {
             "atomic blocks overlapped so much in {} that not all serial orders were tried; use `--strategy interrupt`",
             part(*interleavings, *of)
         ),
-        Remark::ObservedOnly => "what atomic blocks let observe was not checked, and neither were their conflicts: `selvedge test` looks for serial executions".to_owned(),
-        Remark::AsIfSequential(Parallelism { tasks, serializable, twins, sequential, all, .. }) => format!(
-            "of {tasks} tasks, {serializable} executions are as if sequential by their data flow, and {twins} more because a \
-             sequential execution shows the same ({sequential} were run{})",
-            if *all { ", which are all" } else { "" }
+        Remark::ObservedOnly => "what atomic blocks show was not checked, and neither were their conflicts: `selvedge test` looks for serial executions".to_owned(),
+        Remark::AsIfSequential(p) => format!(
+            "of {} tasks, {} executions are as if sequential by their data flow, and {} more because a sequential execution \
+             shows the same ({} were run{}){}",
+            p.tasks,
+            p.serializable,
+            p.twins,
+            p.sequential,
+            if p.all { ", which are all" } else { "" },
+            match p.outside {
+                0 => String::new(),
+                outside => format!("; {outside} of {} steps belong to no task", p.nodes),
+            }
         ),
+        Remark::Believed(names) => {
+            format!("believed to commute, because the program says so: {}", names.join(", "))
+        }
         Remark::NotFollowed(calls) => {
             let calls: Vec<String> =
                 calls.iter().map(|(name, times)| format!("{name} ({times} times)")).collect();

@@ -6,7 +6,7 @@
 #![cfg_attr(not(selvedge_injected), allow(dead_code))] // Called by the loader only.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::arch::weak;
 use crate::control;
@@ -153,8 +153,22 @@ fn no_address_space(header: Option<&Header>) -> ! {
     )
 }
 
+/// Attaches to the host's memory, which the process has inherited. If the process that started this one has closed the
+/// descriptor, the host still has it.
 fn attach(envp: *const *const u8) -> Option<&'static Shared> {
     let fd = number_from(envp, wire::ENV_FD.as_bytes())?;
+    if sys::is_open(fd) {
+        return attach_to(fd, envp);
+    }
+    let host = number_from(envp, wire::ENV_HOST.as_bytes())?;
+    let fd = usize::try_from(sys::open_of(host, fd)).ok()?;
+    let shared = attach_to(fd, envp);
+    // SAFETY: opened just now; a mapping does not need its descriptor.
+    unsafe { sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]) };
+    shared
+}
+
+fn attach_to(fd: usize, envp: *const *const u8) -> Option<&'static Shared> {
     let at = sys::map_shared(fd, size_of::<Shared>());
     if at == 0 {
         let at = sys::map_shared(fd, size_of::<Header>());
@@ -188,7 +202,10 @@ fn attach(envp: *const *const u8) -> Option<&'static Shared> {
     sys::leave_out_of_dumps((&raw const shared.values) as usize, wire::VALUES);
     rings::attach(at);
     if follows {
-        let first = rings::follow();
+        let first = rings::execute();
+        if weak!("MPI_Init") != 0 {
+            shared.header.ranks.fetch_add(1, Ordering::Relaxed);
+        }
         thread::number_from(first.unwrap_or(u32::MAX << wire::THREAD_BITS));
         return None;
     }
@@ -216,56 +233,77 @@ fn number_from(envp: *const *const u8, name: &[u8]) -> Option<usize> {
     None
 }
 
-/// A module announces that it is instrumented.
+/// A module announces that it is instrumented. Each of its source files does.
 pub fn module(pc: usize) {
-    interpose::add_module(pc);
-    if let Some(shared) = rings::shared() {
+    let is_new = interpose::add_module(pc);
+    if let Some(shared) = rings::shared().filter(|_| is_new) {
         shared.header.instrumented.store(1, Ordering::Relaxed);
         write_maps();
         regions::wait_for_functions();
     }
 }
 
-/// Appends the current memory map to the shared memory, so that program counters can be understood
-/// after the program is gone.
+/// A digest of the memory map that this process has written last.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
+/// Appends the current memory map to the shared memory, unless it is as it was, so that program counters can be
+/// understood after the program is gone. Many processes may do so at a time, and each may be killed at any time, so
+/// none waits for another.
 pub fn write_maps() {
     let Some(shared) = rings::shared() else { return };
-    begin_mapping(shared);
-    // SAFETY: plain system calls on a file of our own; the buffer is the shared memory's text part,
-    // which only grows and is published by its length.
-    unsafe {
-        let path = b"/proc/self/maps\0";
-        let fd = sys::call(sys::OPEN, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
-        if fd < 0 {
-            return shared.header.mapping.store(0, Ordering::Release);
-        }
-        let mut len = shared.header.maps_len.load(Ordering::Relaxed) as usize;
-        loop {
-            let at = shared.maps.as_ptr().add(len) as usize;
-            let got = sys::call(sys::READ, [fd as usize, at, wire::MAPS - len, 0, 0, 0]);
-            if got == sys::EINTR {
-                continue;
-            }
-            if got <= 0 {
-                break;
-            }
-            len += got as usize;
-        }
-        sys::call(sys::CLOSE, [fd as usize, 0, 0, 0, 0, 0]);
-        shared.header.maps_len.store(len as u32, Ordering::Release);
+    let text = sys::map_private(wire::MAPS);
+    if text == 0 {
+        return;
     }
-    shared.header.mapping.store(0, Ordering::Release);
+    // SAFETY: mapped just now, and only this function knows it.
+    let map = unsafe { core::slice::from_raw_parts_mut(text as *mut u8, wire::MAPS) };
+    let len = read_maps(map);
+    append_maps(shared, &map[..len]);
+    // SAFETY: mapped above, and not used any more.
+    unsafe { sys::call(sys::MUNMAP, [text, wire::MAPS, 0, 0, 0, 0]) };
 }
 
-/// Waits until no other process appends to the maps. One that was killed meanwhile does not.
-fn begin_mapping(shared: &Shared) {
-    let (word, pid) = (&shared.header.mapping, sys::pid());
-    while let Err(other) = word.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire) {
-        if other == pid || !sys::alive(other) {
-            let _ = word.compare_exchange(other, 0, Ordering::AcqRel, Ordering::Relaxed);
+/// Reads this process's memory map behind the end of a line: what comes before it may never be written.
+fn read_maps(into: &mut [u8]) -> usize {
+    let path = b"/proc/self/maps\0";
+    into[0] = b'\n';
+    let mut len = 1;
+    // SAFETY: plain system calls on a file of our own; what is read lies within the slice.
+    unsafe {
+        let fd = sys::call(sys::OPEN, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
+        if fd < 0 {
+            return 0;
         }
-        sys::yield_now();
+        loop {
+            let rest = &mut into[len..];
+            let read = [fd as usize, rest.as_mut_ptr() as usize, rest.len(), 0, 0, 0];
+            match sys::call(sys::READ, read) {
+                sys::EINTR => {}
+                got if got <= 0 => break,
+                got => len += got as usize,
+            }
+        }
+        sys::call(sys::CLOSE, [fd as usize, 0, 0, 0, 0, 0]);
     }
+    len
+}
+
+fn append_maps(shared: &Shared, map: &[u8]) {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x100_0000_01b3;
+    let digest = map.iter().fold(OFFSET, |d, &byte| (d ^ u64::from(byte)).wrapping_mul(PRIME));
+    if WRITTEN.swap(digest, Ordering::Relaxed) == digest {
+        return;
+    }
+    let at = shared.header.maps_len.fetch_add(map.len() as u32, Ordering::AcqRel) as usize;
+    let len = map.len().min(wire::MAPS.saturating_sub(at));
+    // SAFETY: this part of the shared text was given out to us alone, and it is that long. The host reads it as plain
+    // bytes, and again when it is told that a piece has been written.
+    unsafe {
+        let to = shared.maps.as_ptr().cast_mut().add(at.min(wire::MAPS));
+        core::ptr::copy_nonoverlapping(map.as_ptr(), to, len);
+    }
+    shared.header.maps_written.fetch_add(1, Ordering::Release);
 }
 
 /// In the child of a fork.

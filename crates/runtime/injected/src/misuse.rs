@@ -36,8 +36,7 @@ fn load(addr: usize, offset: usize) -> u32 {
 
 #[cold]
 fn found(kind: MisuseKind, of: ObjectKind, addr: usize, part: AccessKind, pc: usize) {
-    // The child of a fork gives back what the parent locked for it, and has another number.
-    let Some(t) = thread::me().filter(|_| !rings::is_stopped()) else { return };
+    let Some(t) = thread::me().filter(|_| rings::finds_misuse()) else { return };
     let _errno = Errno::keep();
     let other = waiter(t, addr).filter(|_| kind == MisuseKind::DestroyedAwaited);
     report::misuse(t, &Misused { kind, detail: of as u32, addr, part }, other.as_ref(), pc);

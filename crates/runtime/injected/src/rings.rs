@@ -24,6 +24,9 @@ static SHARED: AtomicPtr<Shared> = AtomicPtr::new(core::ptr::null_mut());
 static STOPPED: AtomicBool = AtomicBool::new(false);
 static FORKED: AtomicBool = AtomicBool::new(false);
 
+/// Whether this process executes a program of its own, and is not the one that the host started.
+static EXECUTED: AtomicBool = AtomicBool::new(false);
+
 /// The memory shared with the host, if there is a host.
 pub fn shared() -> Option<&'static Shared> {
     let shared = SHARED.load(Ordering::Acquire);
@@ -42,9 +45,20 @@ pub fn is_stopped() -> bool {
     STOPPED.load(Ordering::Relaxed)
 }
 
+/// Whether misuse is looked for: not in the child of a fork, which gives back what its parent has locked and opened for it.
+pub fn finds_misuse() -> bool {
+    !is_stopped() || EXECUTED.load(Ordering::Relaxed)
+}
+
+/// This process executes a program, and is another one than the host started.
+pub fn execute() -> Option<u32> {
+    EXECUTED.store(true, Ordering::Relaxed);
+    follow()
+}
+
 /// This process is another one than the host started: its threads record nothing, because the rings and the
 /// numbers of threads are that one's. Where its own numbers begin; nothing if there are too many processes.
-pub fn follow() -> Option<u32> {
+fn follow() -> Option<u32> {
     STOPPED.store(true, Ordering::Relaxed);
     Some((process(sys::pid())? + 1) << wire::THREAD_BITS)
 }
@@ -65,6 +79,7 @@ pub fn process(pid: u32) -> Option<u32> {
 /// In the child of a fork, which takes part only if it has more than one thread.
 pub fn after_fork() {
     STOPPED.store(true, Ordering::Relaxed);
+    EXECUTED.store(false, Ordering::Relaxed);
     FORKED.store(true, Ordering::Relaxed);
 }
 

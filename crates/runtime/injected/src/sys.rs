@@ -47,6 +47,29 @@ pub fn map_shared(fd: usize, len: usize) -> usize {
     if got < 0 && got > -4096 { 0 } else { got as usize }
 }
 
+/// Whether the number of a descriptor is in use.
+pub fn is_open(fd: usize) -> bool {
+    const GET_FLAGS: usize = 1;
+    // SAFETY: asks only.
+    unsafe { call(FCNTL, [fd, GET_FLAGS, 0, 0, 0, 0]) >= 0 }
+}
+
+/// Opens what another process of the same user has open under a number, for reading and writing. Fails below 0.
+pub fn open_of(process: usize, fd: usize) -> isize {
+    const READ_WRITE: usize = 2;
+    let (mut path, mut len) = ([0u8; 64], 0);
+    let mut add = |byte| {
+        path[len] = byte;
+        len += 1;
+    };
+    b"/proc/".iter().for_each(|&byte| add(byte));
+    digits(process as u64, &mut add);
+    b"/fd/".iter().for_each(|&byte| add(byte));
+    digits(fd as u64, &mut add);
+    // SAFETY: a terminated string: two numbers of at most 20 digits leave room.
+    unsafe { call(OPEN, [path.as_ptr() as usize, READ_WRITE, 0, 0, 0, 0]) }
+}
+
 /// Maps zeroed memory of this process; 0 on failure.
 pub fn map_private(len: usize) -> usize {
     let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

@@ -725,7 +725,8 @@ pub fn by_number(number: u32) -> Option<&'static Thread> {
 }
 
 /// In the child of a fork: only the current thread exists. The blocks of the others are given up, because the
-/// child's new threads may be known to the C library as those were.
+/// child's new threads may be known to the C library as those were. What they did to memory before is over: the child
+/// has a copy, so all of it comes before everything that the child does.
 pub fn after_fork(current: Option<&mut Thread>) {
     // SAFETY: the child has one thread.
     unsafe { (*TABLE.0.get()).lock.reset() };
@@ -737,17 +738,23 @@ pub fn after_fork(current: Option<&mut Thread>) {
         }
         // SAFETY: blocks are mapped, and no thread is left to use this one.
         let other = unsafe { &mut *block(index) };
-        if other.state.load(Ordering::Relaxed) == state::LIVE && !other.shares_slot {
+        if other.state.load(Ordering::Relaxed) == state::LIVE {
             let (slot, tick) = (other.slot as usize, other.tick);
             with_slots(|s| {
-                s.list[slot].last = tick;
-                s.list[slot].taken = false;
+                s.list[slot].last = tick.max(s.list[slot].last);
+                s.list[slot].taken &= other.shares_slot;
             });
         }
         other.state.store(state::FREE, Ordering::Relaxed);
         other.pthread.store(0, Ordering::Relaxed);
     }
     if let Some(t) = current {
+        with_slots(|s| {
+            for (slot, known) in s.list.iter().take(s.used).zip(&mut t.clock.at) {
+                *known = slot.last.max(*known);
+            }
+            t.clock.len = t.clock.len.max(s.used);
+        });
         t.record_nothing();
         t.tid = crate::sys::tid();
         // SAFETY: no memory involved.

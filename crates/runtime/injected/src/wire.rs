@@ -1,14 +1,13 @@
 //! The memory that the program under test shares with the `selvedge` process: one file, both sides.
 //!
-//! The host creates it (a memfd), sets the parameters and passes its descriptor in the environment
-//! variable [`ENV_FD`]; the runtime maps it before anything else happens. It holds, in this order: the
-//! [`Header`], one [`Lane`] per thread alive at a time, the [`Race`] records, the text of the
-//! program's memory map, one ring of [`Record`]s per lane, and the values that the program hands over.
+//! The host creates it (a memfd), sets the parameters and passes its descriptor in the environment variable [`ENV_FD`]; the
+//! runtime maps it before anything else happens. It holds, in this order: the [`Header`], one [`Lane`] per thread alive at a
+//! time, the [`Race`] records, the text of the program's memory map, one ring of [`Record`]s per lane, and the values that
+//! the program hands over. What was written stays readable when the program crashes or is killed, because the memory
+//! belongs to the host as well.
 //!
-//! What was written stays readable when the program crashes or is killed, because the memory belongs
-//! to the host as well.
-//!
-//! Processes that the program starts find the memory by the same variable. They write only races and maps.
+//! Processes that the program starts find the memory by the same variable, or, if they were started without the
+//! descriptor, by [`ENV_HOST`]. They write only races and maps.
 //!
 //! Changing anything here: raise [`VERSION`]; both sides refuse a version that is not theirs.
 
@@ -17,9 +16,11 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvedge");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_SHM_FD";
+/// Environment variable with the host's process, which has the memory under the same number.
+pub const ENV_HOST: &str = "SELVEDGE_SHM_HOST";
 
 /// Threads that can record at a time; more than that run unrecorded.
 pub const LANES: usize = 4096;
@@ -43,8 +44,7 @@ pub const SAID: usize = 512;
 pub const MAPS: usize = 1 << 24;
 /// Other processes that may take part.
 pub const PROCESSES: usize = 1 << 11;
-/// Bits of a thread's number that tell it from others of its process; the rest is the process, 0 for the one
-/// that the host started.
+/// Bits of a thread's number that tell it from others of its process; the rest is the process, 0 for the first one.
 pub const THREAD_BITS: u32 = 20;
 /// Bytes for the names of marked regions.
 pub const TEXTS: usize = 1 << 20;
@@ -151,7 +151,7 @@ pub struct Header {
     pub lost: AtomicU64,
     /// Threads started so far; the main thread is 0.
     pub threads: AtomicU32,
-    /// Bytes of [`Shared::maps`] that are valid; grows only.
+    /// Bytes of [`Shared::maps`] that are given out; grows only, and may be more than there are.
     pub maps_len: AtomicU32,
     /// See [`Failure`]; 0 if there is none.
     pub failure: AtomicU32,
@@ -165,8 +165,10 @@ pub struct Header {
     pub functions: AtomicU32,
     /// How many other processes take part, see [`Shared::processes`].
     pub processes: AtomicU32,
-    /// The process that appends to [`Shared::maps`], 0 if none does.
-    pub mapping: AtomicU32,
+    /// How many of those are programs that use MPI.
+    pub ranks: AtomicU32,
+    /// How many pieces of [`Shared::maps`] have been written since they were given out.
+    pub maps_written: AtomicU32,
     /// Valid entries of [`Shared::globals`]; fixed before `main`.
     pub globals: AtomicU32,
     /// How long the end of the program waits for threads that still do something, in milliseconds.

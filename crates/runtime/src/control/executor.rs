@@ -90,7 +90,7 @@ impl Executor for Controlled {
         execution
     }
 
-    fn named(&mut self, execution: &Execution) -> Symbols {
+    fn named(&mut self, execution: &Execution) -> Arc<Symbols> {
         Controlled::named(self, &execution.events)
     }
 
@@ -142,7 +142,7 @@ impl Executor for Controlled {
             let Some(difference) = execution.difference(&again) else { continue };
             let waited = waited.first().or(self.asked.0.first());
             let cause = cause(waited, sources | self.asked.1, anew);
-            let symbols = Arc::new(Executor::named(self, &again));
+            let symbols = Executor::named(self, &again);
             return Ok(Some(Nondeterminism { difference, cause, symbols }));
         }
         Ok(None)

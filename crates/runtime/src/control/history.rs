@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use selvedge_explore::{Abstraction, Fairness, Pending, Step, Strategy};
 use selvedge_model::{
-    Event, Held, Op, SiteId, ThreadId, accesses, allocation, conditions, regions, rendezvous,
+    Event, Held, Op, RegionKind, SiteId, ThreadId, accesses, allocation, conditions, regions,
+    rendezvous,
 };
 use selvedge_specs::ThreadName;
 
@@ -70,10 +71,10 @@ pub struct History {
     names: Recognised,
 }
 
-/// The callers of a line that make a difference: names of threads and locks must not depend on how far others are
-/// known.
+/// The callers of a line that say where it was made: as many as an observed program records, so that a place is the same
+/// whether a program is observed or controlled.
 fn callers(frames: &Frames) -> Callers {
-    std::array::from_fn(|i| if i < wire::CALLERS { frames[i] } else { 0 })
+    std::array::from_fn(|i| frames[i])
 }
 
 impl History {
@@ -125,7 +126,11 @@ impl History {
                     self.objects.stacks.came(thread, site, record.pc(), &frames);
                 }
                 Phase::Event if record.kind() == Some(RecordKind::Flow) => {
+                    let first = self.events.len();
                     self.flowed(thread, &record, lookup);
+                    if follows {
+                        self.tell_tasks(first, lookup, strategy);
+                    }
                 }
                 Phase::Event if record.kind() == Some(RecordKind::Focus) => {
                     let (site, _) = lookup.names.site((record.pc(), callers));
@@ -175,6 +180,17 @@ impl History {
             words,
             Writing { tables, symbols, decoder: &mut objects.decoder, events },
         );
+    }
+
+    /// Tells a strategy of tasks that are calls of functions, among the events from `first` on.
+    fn tell_tasks(&self, first: usize, lookup: &Lookup<'_>, strategy: &mut dyn Strategy) {
+        for event in &self.events[first..] {
+            let (Op::RegionEnter(region, _) | Op::RegionExit(region)) = event.op else { continue };
+            let known = lookup.names.symbols.region(region);
+            if known.is_some_and(|r| r.kind == RegionKind::Task) {
+                strategy.observe(event);
+            }
+        }
     }
 
     /// The thread does what it was about to do.

@@ -39,7 +39,7 @@ use crate::places::{Names as CodeNames, Places};
 use crate::process;
 use crate::races;
 use crate::session::{Error, refusal};
-use crate::shm::{RegionTable, Shm};
+use crate::shm::{MapsState, RegionTable, Shm};
 
 mod contents;
 mod ending;
@@ -184,7 +184,7 @@ pub struct Controlled {
     /// [a thread could notice](Execution::releases_matter).
     pub releases: bool,
     modules: Modules,
-    maps_len: u32,
+    maps: MapsState,
     maps_before_main: u32,
     texts_before_main: u32,
     values_before_main: u64,
@@ -200,6 +200,8 @@ pub struct Controlled {
     names: Names,
     /// What the ids of the execution that ran last stand for.
     last: Objects,
+    /// The names of everything in that execution, once they were asked for.
+    named: Option<Arc<Symbols>>,
     /// What the accesses of that execution found and left.
     contents: Vec<Contents>,
     /// What the program's code does to values, if it was compiled for that.
@@ -232,7 +234,7 @@ impl Controlled {
             seed: 0,
             releases: false,
             modules: Modules::default(),
-            maps_len: 0,
+            maps: MapsState::default(),
             maps_before_main: 0,
             texts_before_main: 0,
             values_before_main: 0,
@@ -245,6 +247,7 @@ impl Controlled {
             asked: Default::default(),
             names: Names::default(),
             last: Objects::default(),
+            named: None,
             contents: Vec::new(),
             tables: None,
             flowed: Flowed::default(),
@@ -260,7 +263,7 @@ impl Controlled {
     /// The program's code does this to values.
     pub fn follow_flow(&mut self, tables: Tables) {
         self.tables = Some(tables);
-        self.maps_len = 0;
+        self.maps = MapsState::default();
         self.read_maps();
     }
 
@@ -402,9 +405,9 @@ impl Controlled {
         let process = self.start()?;
         self.process = Some(process);
         self.await_main()?;
-        self.maps_len = 0;
+        self.maps = MapsState::default();
         self.read_maps();
-        self.maps_before_main = self.maps_len;
+        self.maps_before_main = self.maps.len;
         let Controlled { shm, modules, resolver, .. } = self;
         if let Some(shm) = shm {
             shm.set_globals(&resolver.globals(modules));
@@ -517,9 +520,9 @@ impl Controlled {
 
     fn read_maps(&mut self) {
         let Some(shm) = &self.shm else { return };
-        let len = shm.shared().header.maps_len.load(Ordering::Acquire);
-        if len != self.maps_len {
-            self.maps_len = len;
+        let maps = shm.maps_state();
+        if maps != self.maps {
+            self.maps = maps;
             self.modules = Modules::parse(&shm.maps());
             if let Some(tables) = &mut self.tables {
                 tables.load(&self.modules);
@@ -532,9 +535,9 @@ impl Controlled {
     fn tell_regions(&mut self) {
         if self.settings.function_regions {
             self.read_maps();
-            let Controlled { region_table, shm, modules, maps_len, resolver, .. } = self;
+            let Controlled { region_table, shm, modules, maps, resolver, .. } = self;
             if let Some(shm) = shm {
-                region_table.answer(shm, modules, *maps_len, resolver.as_mut());
+                region_table.answer(shm, modules, maps.len, resolver.as_mut());
             }
         }
     }

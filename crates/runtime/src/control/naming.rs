@@ -3,27 +3,36 @@
 //! Finding names takes time, and most executions are not reported. So executions use numbers, and names
 //! are looked up only for the execution that ran last.
 
-use selvedge_model::{Access, CondId, Event, Op, Range, Site, SiteId, Symbols};
+use std::sync::Arc;
+
+use selvedge_model::{Access, CondId, Event, Op, Range, Site, SiteId, Symbols, ThreadId};
 
 use super::{Controlled, contents};
+use crate::called;
 use crate::session::Object;
 
 impl Controlled {
-    /// The names of everything in the execution that ran last, whose events are given.
-    pub fn named(&mut self, events: &[Event]) -> Symbols {
+    /// The names of everything in the execution that ran last, whose events are given. They are looked up once.
+    pub fn named(&mut self, events: &[Event]) -> Arc<Symbols> {
+        if let Some(symbols) = &self.named {
+            return symbols.clone();
+        }
         let mut symbols = Symbols {
-            sites: std::mem::take(&mut self.symbols.sites),
+            sites: self.symbols.sites.clone(),
             regions: self.symbols.regions.clone(),
             tries: self.symbols.tries.clone(),
-            calls: std::mem::take(&mut self.symbols.calls),
+            calls: self.symbols.calls.clone(),
             ..Symbols::default()
         };
         self.name_threads(&mut symbols);
-        self.name_objects(&mut symbols);
+        let (decoder, resolver) = (&self.last.decoder, self.resolver.as_mut());
+        called::name_objects(decoder, &mut symbols, resolver, &self.modules);
         self.name_variables(events, &mut symbols);
         self.last.stacks.name(&mut symbols, &self.modules, self.resolver.as_mut());
         symbols.values = contents::typed(&self.contents, self.resolver.as_mut(), &self.modules);
         self.symbols.sites = symbols.sites.clone();
+        let symbols = Arc::new(symbols);
+        self.named = Some(symbols.clone());
         symbols
     }
 
@@ -51,52 +60,23 @@ impl Controlled {
         object.is_some_and(|(addr, _)| resolver.object(addr, modules).is_some())
     }
 
-    /// The first is `main`; others are called by their function, if that is the program's own.
+    /// Threads are also called by their function, if that is the program's own.
     fn name_threads(&self, symbols: &mut Symbols) {
         let threads = self.memory.control().threads().max(1);
+        called::name_threads(ThreadId(threads as u32 - 1), symbols);
         for i in 0..threads {
             let function = match self.last.begins.get(i).and_then(|s| symbols.sites.get(s.0)) {
                 Some(Site::Source(frame, callers)) => {
                     let outermost = callers.last().unwrap_or(frame);
-                    Some(outermost).filter(|f| !f.function.is_empty() && !is_start(&f.file))
+                    let at = Site::Source(outermost.clone(), Vec::new());
+                    let is_library = self.resolver.is_library(&at);
+                    Some(outermost).filter(|f| !f.function.is_empty() && !is_library)
                 }
                 _ => None,
             };
             let function = function.filter(|_| i > 0).map_or("", |frame| short(&frame.function));
             let function: Box<str> = function.into();
-            let name = if i == 0 { "main".to_owned() } else { format!("T{i}") };
-            symbols.threads.push(name.into());
             symbols.functions.push(function);
-        }
-    }
-
-    fn name_objects(&mut self, symbols: &mut Symbols) {
-        let Controlled { resolver, modules, last, .. } = self;
-        let mut name = |addr: u64| resolver.object(addr, modules);
-        let place = |site: SiteId, symbols: &Symbols| match symbols.site(site) {
-            Site::Source(frame, _) => {
-                let file = frame.file.rsplit('/').next().unwrap_or_default().to_owned();
-                format!(" ({file}:{})", frame.line)
-            }
-            Site::Label(_) => String::new(),
-        };
-        for (i, &(addr, site)) in last.decoder.locks.all().iter().enumerate() {
-            let text = name(addr).unwrap_or_else(|| format!("lock {i}{}", place(site, symbols)));
-            symbols.locks.push(text.into());
-        }
-        // One without a name may be the inside of a lock, and is left without.
-        for &(addr, _) in last.decoder.conds.all() {
-            symbols.conds.push(name(addr).unwrap_or_default().into());
-        }
-        let kinds = [
-            (&last.decoder.semaphores, &mut symbols.semaphores, "semaphore"),
-            (&last.decoder.barriers, &mut symbols.barriers, "barrier"),
-        ];
-        for (ids, names, kind) in kinds {
-            for (i, &(addr, _)) in ids.all().iter().enumerate() {
-                let text = name(addr).unwrap_or_else(|| format!("{kind} {i}"));
-                names.push(text.into());
-            }
         }
     }
 
@@ -118,11 +98,6 @@ impl Controlled {
             }
         }
     }
-}
-
-/// Whether a file holds the start of threads in a standard library.
-fn is_start(file: &str) -> bool {
-    file.contains("/c++/") || file.contains("library/std/") || file.contains("libstdc++")
 }
 
 /// A function without its parameters and the path to it: `worker`.

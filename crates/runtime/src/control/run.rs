@@ -97,6 +97,7 @@ pub(super) fn execute(
     let turn = ThreadId(program.memory.control().turn.load(Ordering::Relaxed));
     let turn = Some(turn).filter(|t| t.index() < program.memory.control().threads());
     let unknown = unknown(program, &history);
+    program.named = None;
     program.last = history.objects;
     program.contents = contents::read(program.memory.control(), &history.seen);
     program.flowed = Flowed {

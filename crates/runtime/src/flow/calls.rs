@@ -157,6 +157,10 @@ const RECORDED: &[&str] = &[
     "atexit",
     "fclose",
     "setvbuf",
+    "call_once",
+    "__cxa_guard_acquire",
+    "__cxa_guard_release",
+    "__cxa_guard_abort",
 ];
 
 /// Prefixes of functions that the runtime records as events.

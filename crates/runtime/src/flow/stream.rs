@@ -87,9 +87,13 @@ struct Frame {
     op: usize,
     /// The stars that control is in.
     stars: Vec<(u32, RegionId)>,
+    /// Loads that a store may update, each with its address.
+    updated: Vec<(u32, u64)>,
     /// The statements that control is in.
     within: Within,
     left: Option<Left>,
+    /// This call is a task.
+    task: Option<RegionId>,
     /// The one that called is followed, and waits for the result.
     returns: bool,
 }
@@ -176,6 +180,7 @@ impl Following<'_, '_> {
         self.thread.entered = true;
         let base = self.thread.next;
         self.thread.next += function.locals;
+        let task = self.begin_task(id);
         let returns = self.bind(id, base);
         self.thread.frames.push(Frame {
             id,
@@ -184,11 +189,27 @@ impl Following<'_, '_> {
             before: 0,
             op: 0,
             stars: Vec::new(),
+            updated: Vec::new(),
             within: Within::default(),
             left: None,
+            task,
             returns,
         });
         Ok(())
+    }
+
+    /// The call is a task, unless the thread is in one already.
+    fn begin_task(&mut self, id: FunctionId) -> Option<RegionId> {
+        let tables = self.out.tables;
+        if !tables.is_task(id) || self.thread.frames.iter().any(|f| f.task.is_some()) {
+            return None;
+        }
+        let function = tables.function(id);
+        let region = Region { kind: RegionKind::Task, name: function.name.as_str().into() };
+        let region = RegionId(self.out.symbols.regions.intern(region));
+        let site = self.site(id, function.loc);
+        self.event(site, Op::RegionEnter(region, RegionKind::Task));
+        Some(region)
     }
 
     /// Parameters are what the call passes, if the function is the one that is called.
@@ -351,6 +372,10 @@ impl Following<'_, '_> {
         }
         if let Some(frame) = self.thread.frames.pop() {
             self.thread.next = frame.base;
+            if let Some(task) = frame.task {
+                let site = self.site(frame.id, self.out.tables.function(frame.id).loc);
+                self.event(site, Op::RegionExit(task));
+            }
         }
     }
 
@@ -482,8 +507,12 @@ impl Following<'_, '_> {
                 let uses = from.iter().find(|f| f.0 == before).map_or(&[][..], |f| &f.1[..]);
                 self.define(site, base, *to, uses);
             }
-            Operation::Load { to, at, len, atomic } => {
+            Operation::Load { to, at, len, atomic, updated } => {
                 self.decide(site, base, at);
+                if let (true, Some(frame)) = (*updated, self.thread.frames.last_mut()) {
+                    frame.updated.retain(|u| u.0 != *to);
+                    frame.updated.push((*to, have[0]));
+                }
                 let range = Range { start: have[0], len: u64::from(*len) };
                 if *atomic {
                     let access = self.whole(range);
@@ -493,24 +522,28 @@ impl Following<'_, '_> {
                     self.read(site, range, base + to);
                 }
             }
-            Operation::Store { value, at, len, atomic } => {
+            Operation::Store { value, at, len, atomic, updates } => {
                 self.decide(site, base, at);
                 let range = Range { start: have[0], len: u64::from(*len) };
-                let store = Op::Atomic(self.whole(range), AtomicOp::Store(StoreOrder::SeqCst));
-                let pieces = if *atomic { Vec::new() } else { self.out.decoder.pieces(range) };
-                let writes =
-                    if *atomic { vec![store] } else { pieces.into_iter().map(Op::Write).collect() };
-                for write in writes {
-                    self.uses(site, base, value);
-                    self.event(site, write);
+                let pieces = self.store(site, base, value, range, *atomic);
+                let same = |load: u32| {
+                    let frame = self.thread.frames.last();
+                    frame.is_some_and(|f| f.updated.contains(&(load, have[0])))
+                };
+                let whole = pieces == 1 && !atomic;
+                if let Some((_, operator)) = updates.filter(|&(load, _)| whole && same(load)) {
+                    self.flow(site, Flows::Updates(operator));
                 }
             }
-            Operation::Update { to, value, at, len } => {
+            Operation::Update { to, value, at, len, operator } => {
                 self.decide(site, base, at);
                 self.uses(site, base, value);
                 let access = self.whole(Range { start: have[0], len: u64::from(*len) });
                 self.event(site, Op::Atomic(access, AtomicOp::Update(UpdateOrder::SeqCst)));
                 self.flow(site, Flows::Take(LocalId(base + to)));
+                if let Some(operator) = operator {
+                    self.flow(site, Flows::Updates(*operator));
+                }
             }
             Operation::CompareExchange { to, expected, new, at, len } => {
                 self.decide(site, base, at);
@@ -543,6 +576,29 @@ impl Following<'_, '_> {
             }
             Operation::Choose { .. } | Operation::Call { .. } | Operation::Return { .. } => {}
         }
+    }
+
+    /// Writes to memory, in as many events as is returned.
+    fn store(
+        &mut self,
+        site: SiteId,
+        base: u32,
+        value: &[u32],
+        range: Range,
+        atomic: bool,
+    ) -> usize {
+        let writes = match atomic {
+            true => {
+                vec![Op::Atomic(self.whole(range), AtomicOp::Store(StoreOrder::SeqCst))]
+            }
+            false => self.out.decoder.pieces(range).into_iter().map(Op::Write).collect(),
+        };
+        let pieces = writes.len();
+        for write in writes {
+            self.uses(site, base, value);
+            self.event(site, write);
+        }
+        pieces
     }
 
     fn returned(&mut self, site: SiteId, uses: &[u32]) {

@@ -1,7 +1,7 @@
 //! The static tables in the files that a program has mapped.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -26,6 +26,8 @@ pub struct Tables {
     sites: RefCell<HashMap<(usize, u32, Loc), SiteId>>,
     /// Whether statements are regions.
     with_statements: bool,
+    /// Functions whose calls are tasks.
+    tasks: HashSet<FunctionId>,
     layouts: RefCell<HashMap<FunctionId, Rc<Layout>>>,
 }
 
@@ -60,6 +62,53 @@ impl Tables {
     #[must_use]
     pub fn with_statements(self) -> Tables {
         Tables { with_statements: true, ..self }
+    }
+
+    /// The same, with each call of a function of such a name as a task.
+    #[must_use]
+    pub fn with_tasks(mut self, is_task: impl Fn(&str) -> bool) -> Tables {
+        let chosen = self.all().filter(|(_, f)| is_task(&f.name)).map(|(id, _)| id).collect();
+        self.tasks = chosen;
+        self
+    }
+
+    /// Whether calls of a function are tasks.
+    pub(super) fn is_task(&self, id: FunctionId) -> bool {
+        self.tasks.contains(&id)
+    }
+
+    /// Where tasks that are calls begin.
+    pub fn task_begins(&self) -> Vec<(CodePlace, Site)> {
+        let mut found = Vec::new();
+        for (number, file) in self.files.iter().enumerate() {
+            for (i, (table, place)) in file.places.iter().enumerate() {
+                let (file_number, function) = (number as u32, place.function);
+                let id = FunctionId { file: file_number, table: *table, function };
+                if place.block == 0 && place.op.is_none() && self.is_task(id) {
+                    let code =
+                        CodePlace { module: file.path.clone(), offset: file.offset + i as u64 };
+                    found.push((code, self.source(id, self.function(id).loc)));
+                }
+            }
+        }
+        found
+    }
+
+    /// All functions.
+    fn all(&self) -> impl Iterator<Item = (FunctionId, &Function)> {
+        self.files.iter().enumerate().flat_map(|(f, file)| {
+            file.tables.iter().enumerate().flat_map(move |(t, table)| {
+                table.functions.iter().enumerate().map(move |(i, function)| {
+                    let [file, table, number] = [f, t, i].map(|n| n as u32);
+                    (FunctionId { file, table, function: number }, function)
+                })
+            })
+        })
+    }
+
+    /// The names of all functions.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.all().map(|(_, function)| &function.name)
     }
 
     fn add(&mut self, path: &Path) -> Result<(), Unreadable> {
@@ -150,15 +199,8 @@ impl Tables {
 
     /// The functions of a name, each with its file.
     fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Path, &'a Function)> + 'a {
-        self.files.iter().enumerate().flat_map(move |(f, file)| {
-            file.tables.iter().enumerate().flat_map(move |(t, table)| {
-                let functions = table.functions.iter().enumerate();
-                functions.filter(move |(_, known)| known.name == name).map(move |(i, known)| {
-                    let [file, table, function] = [f, t, i].map(|n| n as u32);
-                    (self.file(FunctionId { file, table, function }, known.loc), known)
-                })
-            })
-        })
+        let named = self.all().filter(move |(_, known)| known.name == name);
+        named.map(|(id, known)| (self.file(id, known.loc), known))
     }
 
     /// Whether the program has a function of this name in a file.

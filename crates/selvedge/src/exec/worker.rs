@@ -84,7 +84,7 @@ impl Executor for Worker {
         Ok(self.collect(ask.releases))
     }
 
-    fn named(&mut self, _execution: &Execution) -> Symbols {
+    fn named(&mut self, _execution: &Execution) -> Arc<Symbols> {
         let mut symbols = self.exec.symbols.clone();
         for (number, thread) in (0..).zip(&self.exec.threads) {
             symbols.threads.push(self.exec.thread_name(ThreadId(number)).into());
@@ -92,7 +92,7 @@ impl Executor for Worker {
         }
         let range = |number: usize| memory_at(number as u32 + 1).range();
         self.exec.made.name(&mut symbols, &mut self.declared, range);
-        symbols
+        Arc::new(symbols)
     }
 
     fn names(&self) -> Names {
@@ -130,7 +130,7 @@ impl Executor for Worker {
         Ok(second.difference(&third).map(|difference| Nondeterminism {
             difference,
             cause: Cause::Test,
-            symbols: Arc::new(self.named(&third)),
+            symbols: self.named(&third),
         }))
     }
 

@@ -27,7 +27,7 @@ type Slot<R> = Arc<Mutex<Option<R>>>;
 struct Found {
     number: u64,
     execution: Execution,
-    symbols: Symbols,
+    symbols: std::sync::Arc<Symbols>,
     text: String,
 }
 

@@ -12,6 +12,12 @@ pub type NodeId = u32;
 /// A piece of the work, numbered from 0.
 pub type PieceId = u32;
 
+/// The class of nodes that do or pass a lazy initialisation.
+pub(super) const ONCE: u16 = SIGNALS - 1;
+
+/// The class of steps that signal: they commute with each other.
+pub(super) const SIGNALS: u16 = u16::MAX;
+
 /// No node, star, piece or place.
 pub const NONE: u32 = u32::MAX;
 
@@ -48,6 +54,8 @@ pub struct Node {
     pub place: u32,
     /// Where its uses begin in the list of all uses.
     pub(super) uses: u32,
+    /// Of a read of one cell, how many writes to that came before.
+    pub(super) gap: u32,
 }
 
 /// Nodes of one thread that are in the same piece.
@@ -57,6 +65,8 @@ pub(super) struct Stretch {
     /// Its piece if threads are the tasks, and if marked regions are: [`NONE`] outside of all.
     pub(super) by_thread: PieceId,
     pub(super) by_mark: PieceId,
+    /// No other thread is alive.
+    pub(super) alone: bool,
 }
 
 /// What a piece is.
@@ -132,6 +142,8 @@ pub struct Execution {
     /// The writes to each cell, in order.
     pub(super) writes: Vec<NodeId>,
     pub(super) writes_of: Vec<u32>,
+    /// By cell, whether several write it, each of which may move by itself.
+    pub(super) contended: Vec<bool>,
     pub(super) tasks: Tasks,
     pub(super) has_focus: bool,
 }
@@ -151,6 +163,7 @@ impl Execution {
             + size_of_val(&self.cells_of[..])
             + size_of_val(&self.writes[..])
             + size_of_val(&self.writes_of[..])
+            + size_of_val(&self.contended[..])
     }
 
     /// All nodes.

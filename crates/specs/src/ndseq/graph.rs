@@ -14,7 +14,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::execution::{Act, Execution, NONE, NodeId, PieceId, PieceKind};
+use super::execution::{Act, Execution, NONE, NodeId, ONCE, PieceId, PieceKind};
 use super::relevance::Relevance;
 
 /// Why a piece comes before another.
@@ -100,12 +100,17 @@ impl Builder<'_> {
     fn conflicts(&mut self, relevance: Option<&Relevance>) {
         let (shared, count) = self.shared_cells(relevance);
         let mut cells = vec![Cell::default(); count];
+        let any_tied = self.tied.contains(&true);
         for (i, node) in self.execution.nodes.iter().enumerate() {
             let id = i as NodeId;
+            // Who does a lazy initialisation matters only if it is part of a task.
+            if node.class == ONCE && !any_tied {
+                continue;
+            }
             let mode = match node.act {
                 Act::Let | Act::Branch => continue,
-                Act::Read | Act::Focus if node.class == 0 => Mode::Read,
-                Act::Write if node.class == 0 => Mode::Write,
+                Act::Read | Act::Focus if matches!(node.class, 0 | ONCE) => Mode::Read,
+                Act::Write if matches!(node.class, 0 | ONCE) => Mode::Write,
                 Act::Read | Act::Focus | Act::Write => Mode::Class(node.class),
             };
             let piece = self.piece(id);

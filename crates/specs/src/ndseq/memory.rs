@@ -5,13 +5,15 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use selvedge_model::{CondId, Range, SemaphoreId};
+use selvedge_model::{CondId, Range, RegionId, SemaphoreId};
 
 /// Something other than memory that tasks write and read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Object {
     Semaphore(SemaphoreId),
     Cond(CondId),
+    /// A lazy initialisation.
+    Once(RegionId),
 }
 
 /// The places that have been accessed.
@@ -77,6 +79,9 @@ impl Memory {
     }
 
     fn address(&self, address: u64) -> u64 {
+        if self.renewed.is_empty() {
+            return address;
+        }
         match self.renewed.range(..=address).next_back() {
             Some((start, (end, now))) if address < *end => now + (address - start),
             _ => address,

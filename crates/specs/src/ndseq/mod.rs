@@ -12,6 +12,7 @@
 //! | [`execution`] | an execution as nodes of data flow in pieces of tasks |
 //! | [`record`] | makes one from events |
 //! | [`spec`] | a specification as a file |
+//! | `updates` | which updates commute |
 //! | [`stars`] | which stars nodes are in |
 //! | [`relevance`] | which nodes matter for the focus and for the way that the program goes |
 //! | [`graph`] | which piece must come before which |
@@ -23,7 +24,7 @@
 //! own, so that what it does beside them is checked too. A barrier ends all tasks and begins new ones. Code that
 //! commutes by declaration makes no conflicts with its like, and an initialisation that the first task does for
 //! all is a piece of its own unless something of its task flows into it (both are on the list of what is missing
-//! in section 6.5).
+//! in section 6.5). So do updates by one operator whose steps cannot interleave.
 //!
 //! *Guarantee*: an execution that passes has a sequential twin, if the data flow was recorded completely and
 //! what is declared to commute does. One that does not pass may still have one.
@@ -41,6 +42,7 @@ pub mod relevance;
 pub mod runs;
 pub mod spec;
 pub mod stars;
+mod updates;
 
 pub use check::{Check, Circle, Edge, check};
 pub use execution::{Act, Execution, NodeId, PieceId};

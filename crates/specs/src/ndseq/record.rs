@@ -5,16 +5,16 @@
 
 use rustc_hash::FxHashMap;
 use selvedge_model::{
-    AtomicOp, Event, Flow, LocalId, Op, Range, RegionId, RegionKind, SiteId, ThreadId,
+    AtomicOp, Event, Flow, LocalId, LockId, Mode, Op, Operator, Range, RegionId, RegionKind,
+    SiteId, ThreadId,
 };
 
 use super::execution::{
-    Act, Execution, Instance, NONE, Node, NodeId, Piece, PieceId, PieceKind, Stretch, Tasks,
+    Act, Execution, Instance, NONE, Node, NodeId, ONCE, Piece, PieceId, PieceKind, SIGNALS,
+    Stretch, Tasks,
 };
 use super::memory::{Memory, Object};
-
-/// The class of steps that signal: they commute with each other.
-const SIGNALS: u16 = u16::MAX;
+use super::updates::{FIRST_CLASS, Keeps, Updates};
 
 /// Follows an execution.
 #[derive(Default, Debug)]
@@ -31,7 +31,12 @@ pub struct Recorder {
     /// By barrier and round, the pieces that stand for it.
     barriers: FxHashMap<(u32, u32), (PieceId, PieceId)>,
     classes: FxHashMap<RegionId, u16>,
+    updates: Updates,
+    /// Sums and products of floating point numbers commute.
+    with_floats: bool,
     any_task: bool,
+    /// How many threads were started and not joined.
+    alive: usize,
     has_focus: bool,
     has_flow: bool,
 }
@@ -60,6 +65,10 @@ struct Thread {
     pending: Vec<NodeId>,
     /// A read whose value may be taken by the next event.
     untaken: Option<NodeId>,
+    /// What it wrote last, and whether by an atomic operation.
+    written: Option<(NodeId, bool)>,
+    /// The locks that it holds alone, each with how many nodes there were when it was acquired.
+    held: Vec<(LockId, NodeId)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,12 +88,23 @@ struct Lazy {
 }
 
 impl Recorder {
+    /// The same, where sums and products of floating point numbers commute, although rounding depends on their order.
+    #[must_use]
+    pub fn with_floats(self) -> Recorder {
+        Recorder { with_floats: true, ..self }
+    }
+
     /// The next event of the execution.
     pub fn on_event(&mut self, event: &Event) {
-        self.appear(event.thread);
+        if event.thread.index() >= self.threads.len() {
+            self.appear(event.thread);
+        }
         self.has_flow |= matches!(event.op, Op::Flow(_) | Op::Focus(_));
         if let Op::Flow(Flow::Take(local)) = event.op {
             return self.take(event.thread, local);
+        }
+        if let Op::Flow(Flow::Updates(operator)) = event.op {
+            return self.updates(event.thread, operator);
         }
         self.settle(event.thread, event.site);
         let (me, site) = (event.thread, event.site);
@@ -109,7 +129,18 @@ impl Recorder {
             Op::Notify(c, _) => self.signal(me, site, Object::Cond(c)),
             Op::Wake(c) => self.await_signal(me, site, Object::Cond(c)),
             Op::Alloc(range) | Op::Free(range) => self.memory.renew(range),
-            Op::Begin | Op::End | Op::Fence(_) | Op::Acquire(..) | Op::Release(..) => {}
+            Op::Acquire(lock, Mode::Exclusive) => {
+                let now = self.nodes.len() as NodeId;
+                self.me(me).held.push((lock, now));
+            }
+            Op::Release(lock, Mode::Exclusive) => {
+                let held = &mut self.me(me).held;
+                if let Some(at) = held.iter().rposition(|h| h.0 == lock) {
+                    held.remove(at);
+                }
+            }
+            Op::Begin | Op::End | Op::Fence(_) => {}
+            Op::Acquire(_, Mode::Shared) | Op::Release(_, Mode::Shared) => {}
         }
     }
 
@@ -120,8 +151,9 @@ impl Recorder {
             self.settle(ThreadId(thread as u32), site.unwrap_or(SiteId(0)));
         }
         let (places, cells, cells_of) = self.memory.cells();
-        let (writes, writes_of) = writes(&self.nodes, &cells, &cells_of);
-        Execution {
+        self.updates.settle(&mut self.nodes, &self.uses, (&cells, &cells_of));
+        let (writes, writes_of) = writes(&mut self.nodes, &cells, &cells_of);
+        let mut execution = Execution {
             nodes: self.nodes,
             uses: self.uses,
             stretches: self.stretches,
@@ -134,9 +166,13 @@ impl Recorder {
             cells_of,
             writes,
             writes_of,
+            contended: Vec::new(),
             tasks: if self.any_task { Tasks::Marked } else { Tasks::Threads },
             has_focus: self.has_focus,
-        }
+        };
+        execution.contended = contended(&execution);
+        tie(&mut execution);
+        execution
     }
 
     /// Whether the events say how data flows; a specification of parallelism cannot be checked otherwise.
@@ -184,6 +220,8 @@ impl Recorder {
                 locals: Vec::new(),
                 pending: Vec::new(),
                 untaken: None,
+                written: None,
+                held: Vec::new(),
             });
         }
     }
@@ -214,7 +252,8 @@ impl Recorder {
             self.uses.append(&mut me.pending);
         }
         self.uses.extend_from_slice(used);
-        self.nodes.push(Node { act, class, stretch, star, statement, site, place, uses: start });
+        let node = Node { act, class, stretch, star, statement, site, place, uses: start, gap: 0 };
+        self.nodes.push(node);
         self.nodes.len() as NodeId - 1
     }
 
@@ -225,6 +264,7 @@ impl Recorder {
             let lazy = me.lazy;
             me.stretch = self.stretches.len() as u32;
             self.stretches.push(Stretch {
+                alone: self.alive == 0,
                 thread,
                 by_thread: lazy.map_or(me.own, |l| l.by_thread),
                 by_mark: lazy.map_or(mark, |l| l.by_mark),
@@ -248,7 +288,33 @@ impl Recorder {
         used: Option<NodeId>,
     ) -> NodeId {
         let place = self.memory.place(range);
-        self.node(thread, site, Act::Write, place, used.as_slice())
+        let node = self.node(thread, site, Act::Write, place, used.as_slice());
+        self.me(thread).written = Some((node, used.is_some()));
+        node
+    }
+
+    /// What the thread wrote last updates what it read there.
+    fn updates(&mut self, thread: ThreadId, operator: Operator) {
+        let Some((write, atomic)) = self.me(thread).written else { return };
+        if operator.rounds() && !self.with_floats {
+            return;
+        }
+        let Node { place, stretch, uses: start, .. } = self.nodes[write as usize];
+        let next = self.nodes.get(write as usize + 1);
+        let uses = &self.uses[start as usize..next.map_or(self.uses.len(), |n| n.uses as usize)];
+        let is_read = |&&used: &&NodeId| {
+            let node = self.nodes[used as usize];
+            node.act == Act::Read && node.place == place && node.stretch == stretch
+        };
+        let mut reads = uses.iter().filter(is_read);
+        let (Some(&read), None) = (reads.next(), reads.next()) else { return };
+        let me = &mut self.threads[thread.index()];
+        // Nothing else sees what it read.
+        me.untaken.take_if(|untaken| *untaken == read);
+        let since = |held: &&(LockId, NodeId)| held.1 <= read;
+        let locks = || me.held.iter().filter(since).map(|h| h.0).collect();
+        let keeps = if atomic { Keeps::Atomic } else { Keeps::Locks(locks()) };
+        self.updates.add(write, read, operator, keeps);
     }
 
     fn atomic(&mut self, thread: ThreadId, site: SiteId, range: Range, op: AtomicOp) {
@@ -267,13 +333,16 @@ impl Recorder {
             }
             Flow::Take(local) => self.take(thread, local),
             Flow::Branch => _ = self.node(thread, site, Act::Branch, NONE, &[]),
+            Flow::Updates(operator) => self.updates(thread, operator),
         }
     }
 
     fn use_local(&mut self, thread: ThreadId, local: LocalId) {
-        let Some(&defined) = self.me(thread).locals.get(local.index()) else { return };
+        let defined = self.me(thread).locals.get(local.index()).copied().unwrap_or(NONE);
         if defined == NONE {
-            return;
+            // What the local was from the beginning is the task's own as well.
+            let into = self.threads[thread.index()].lazy;
+            return self.ties(into.map_or([NONE; 2], |lazy| [lazy.by_thread, lazy.by_mark]));
         }
         self.me(thread).pending.push(defined);
         let (from, to) = (self.nodes[defined as usize].stretch, self.stretch(thread));
@@ -291,13 +360,18 @@ impl Recorder {
                 self.orders.push((from, to));
             }
         }
-        if let Some(lazy) = self.threads[thread.index()].lazy
-            && defined < lazy.first
-        {
-            for piece in [lazy.by_thread, lazy.by_mark] {
-                if let Some(piece) = self.pieces.get_mut(piece as usize) {
-                    piece.tied = true;
-                }
+        // What flows into a lazy initialisation, or out of one, would be missing if another task did it.
+        let into = self.threads[thread.index()].lazy.filter(|lazy| defined < lazy.first);
+        let into = into.map_or([NONE; 2], |lazy| [lazy.by_thread, lazy.by_mark]);
+        self.ties(into);
+        self.ties([from.by_thread, from.by_mark]);
+    }
+
+    /// Those of these that are lazy initialisations are part of their task.
+    fn ties(&mut self, pieces: [PieceId; 2]) {
+        for piece in pieces {
+            if let Some(piece) = self.pieces.get_mut(piece as usize) {
+                piece.tied |= matches!(piece.kind, PieceKind::Lazy(_));
             }
         }
     }
@@ -357,7 +431,7 @@ impl Recorder {
             }
             RegionKind::Commutes => {
                 let next = u16::try_from(self.classes.len() + 1).unwrap_or(0);
-                let next = if next == SIGNALS { 0 } else { next };
+                let next = if next >= FIRST_CLASS { 0 } else { next };
                 me.class = *self.classes.entry(region).or_insert(next);
             }
             RegionKind::Task => {
@@ -411,11 +485,8 @@ impl Recorder {
                 None
             }
             RegionKind::Lazy => {
-                if !me.open.iter().any(|o| o.kind == RegionKind::Lazy) {
-                    me.lazy = None;
-                    me.stretch = NONE;
-                }
-                None
+                self.exit_lazy(thread, region);
+                return;
             }
             RegionKind::Statement
             | RegionKind::Commutes
@@ -428,8 +499,33 @@ impl Recorder {
         (me.star, me.class) = (open.star, open.class);
     }
 
+    /// A lazy initialisation was done or, if nothing happened in it, passed because it had been done.
+    fn exit_lazy(&mut self, thread: ThreadId, region: RegionId) {
+        let me = self.me(thread);
+        if me.open.iter().any(|o| o.kind == RegionKind::Lazy) {
+            return;
+        }
+        let did = me.lazy.is_some() && me.stretch != NONE;
+        let pending = std::mem::take(&mut me.pending);
+        let place = self.memory.object(Object::Once(region));
+        let site = self.nodes.last().map_or(SiteId(0), |n| n.site);
+        if did {
+            let write = self.node(thread, site, Act::Write, place, &[]);
+            self.nodes[write as usize].class = ONCE;
+        }
+        let me = self.me(thread);
+        (me.lazy, me.stretch) = (None, NONE);
+        if !did {
+            let read = self.node(thread, site, Act::Read, place, &[]);
+            self.nodes[read as usize].class = ONCE;
+            self.node(thread, site, Act::Branch, NONE, &[read]);
+        }
+        self.me(thread).pending = pending;
+    }
+
     fn fork(&mut self, thread: ThreadId, child: ThreadId) {
         self.appear(child);
+        self.alive += 1;
         let me = &self.threads[thread.index()];
         let (own, parent, star) = (me.own, me.whole, me.star);
         let mark = me.marks.last().copied();
@@ -448,6 +544,7 @@ impl Recorder {
 
     fn join(&mut self, thread: ThreadId, child: ThreadId) {
         self.appear(child);
+        self.alive = self.alive.saturating_sub(1);
         self.go_on(thread);
         let (ended, now) = (&self.threads[child.index()], &self.threads[thread.index()]);
         let ended = if ended.whole == NONE { ended.own } else { ended.whole };
@@ -502,27 +599,81 @@ impl Recorder {
     }
 }
 
-/// The writes to each cell, in order, and where they begin.
-fn writes(nodes: &[Node], cells: &[u32], cells_of: &[u32]) -> (Vec<NodeId>, Vec<u32>) {
-    let written = || {
-        let writes = nodes.iter().enumerate().filter(|(_, n)| n.act == Act::Write);
-        writes.flat_map(|(i, n)| {
-            let place = n.place as usize;
-            let touched = &cells[cells_of[place] as usize..cells_of[place + 1] as usize];
-            touched.iter().map(move |&cell| (i as NodeId, cell as usize))
-        })
+/// The writes to each cell, in order, and where they begin. Reads of one cell get to know how many came before.
+fn writes(nodes: &mut [Node], cells: &[u32], cells_of: &[u32]) -> (Vec<NodeId>, Vec<u32>) {
+    let touched = |node: &Node| {
+        let place = node.place as usize;
+        &cells[cells_of[place] as usize..cells_of[place + 1] as usize]
     };
     let count = cells.iter().max().map_or(0, |&c| c as usize + 1);
     let mut starts = vec![0; count + 1];
-    written().for_each(|(_, cell)| starts[cell + 1] += 1);
+    for node in nodes.iter().filter(|n| n.act == Act::Write) {
+        touched(node).iter().for_each(|&cell| starts[cell as usize + 1] += 1);
+    }
     for i in 1..starts.len() {
         starts[i] += starts[i - 1];
     }
     let mut next = starts.clone();
     let mut list = vec![0; starts[count] as usize];
-    for (node, cell) in written() {
-        list[next[cell] as usize] = node;
-        next[cell] += 1;
+    for (i, node) in nodes.iter_mut().enumerate() {
+        match node.act {
+            Act::Write => {
+                for &cell in touched(node) {
+                    let next = &mut next[cell as usize];
+                    list[*next as usize] = i as NodeId;
+                    *next += 1;
+                }
+            }
+            Act::Read | Act::Focus => {
+                if let [cell] = *touched(node) {
+                    node.gap = next[cell as usize] - starts[cell as usize];
+                }
+            }
+            Act::Let | Act::Branch => {}
+        }
     }
     (list, starts)
+}
+
+/// A lazy initialisation that reads what a task writes is part of its task: it matters when it is done.
+fn tie(execution: &mut Execution) {
+    let is_lazy = |p: PieceId| {
+        execution.pieces.get(p as usize).is_some_and(|p| matches!(p.kind, PieceKind::Lazy(_)))
+    };
+    if !(0..execution.pieces.len() as PieceId).any(is_lazy) {
+        return;
+    }
+    let nodes = 0..execution.nodes.len() as NodeId;
+    let act = |n: NodeId| execution.nodes[n as usize].act;
+    let mut readers: FxHashMap<u32, Vec<PieceId>> = FxHashMap::default();
+    for node in nodes.clone().filter(|&n| act(n) == Act::Read && is_lazy(execution.piece(n))) {
+        for &cell in execution.cells(node) {
+            readers.entry(cell).or_default().push(execution.piece(node));
+        }
+    }
+    let alone = |n: NodeId| execution.stretches[execution.nodes[n as usize].stretch as usize].alone;
+    let mut tied = Vec::new();
+    for node in nodes.filter(|&n| act(n) == Act::Write && !alone(n)) {
+        let writer = execution.piece(node);
+        let read = execution.cells(node).iter().filter_map(|cell| readers.get(cell));
+        tied.extend(read.flatten().copied().filter(|&reader| reader != writer));
+    }
+    tied.into_iter().for_each(|piece| execution.pieces[piece as usize].tied = true);
+}
+
+/// By cell, whether several write it.
+fn contended(execution: &Execution) -> Vec<bool> {
+    let count = execution.cell_count();
+    let (mut writer, mut several) = (vec![usize::MAX; count], vec![false; count]);
+    for (i, node) in execution.nodes.iter().enumerate() {
+        if node.act != Act::Write {
+            continue;
+        }
+        let now = execution.writer(i as NodeId);
+        for &cell in execution.cells(i as NodeId) {
+            let before = std::mem::replace(&mut writer[cell as usize], now);
+            several[cell as usize] |= before != usize::MAX && before != now;
+        }
+    }
+    several
 }

@@ -9,13 +9,17 @@
 //! read depends, for each thread, on its last write before and on its first write after. A write is in one of
 //! these sets of a read exactly if the read stands between the writes of the same thread around it; so the writes
 //! of a cell are intervals, and a read takes out all intervals that it stabs, from trees of maxima. Every write is
-//! taken out once. Without a focus, all memory is in focus as it is at the end.
+//! taken out once. A cell that only one writes needs no tree: these are the writes right before and after the read.
+//!
+//! Nodes are looked at from the last to the first, because most of what a node depends on lies shortly before it; a list
+//! has those that become relevant behind. Without a focus, all memory is in focus as it is at the end.
 //!
 //! *Guarantee*: the least fixpoint. More stars never make more relevant.
 //!
-//! Cost: O(log w) for each relevant read and write, w being the writes to its cell; O(1) for each use.
+//! Cost: O(1) for each relevant node and use; where several write a cell, O(log w) for each relevant read and write, w
+//! being the writes to it.
 
-use super::execution::{Act, Execution, NONE, NodeId};
+use super::execution::{Act, Execution, NONE, Node, NodeId};
 use super::stars::{Lists, Stars};
 
 /// What is relevant, and why.
@@ -71,11 +75,18 @@ pub fn relevance(execution: &Execution, stars: &Stars) -> Relevance {
             stars: vec![false; stars.outer.len()],
         },
         intervals: Intervals::of(execution),
+        at: execution.nodes.len() as NodeId,
         list: Vec::new(),
     };
     work.seed();
-    while let Some(node) = work.list.pop() {
-        work.depend(node);
+    while work.at > 0 {
+        work.at -= 1;
+        if work.found.has(work.at) {
+            work.depend(work.at);
+        }
+        while let Some(behind) = work.list.pop() {
+            work.depend(behind);
+        }
     }
     work.found
 }
@@ -93,6 +104,9 @@ struct Work<'a> {
     open: Vec<u32>,
     found: Relevance,
     intervals: Intervals,
+    /// The node that is looked at.
+    at: NodeId,
+    /// Nodes behind it that have become relevant.
     list: Vec<NodeId>,
 }
 
@@ -106,9 +120,14 @@ impl Work<'_> {
         }
         if !self.execution.has_focus {
             for cell in 0..self.execution.cell_count() as u32 {
-                let end = self.execution.writes(cell).len() as u32;
+                let writes = self.execution.writes(cell);
+                let end = writes.len() as u32;
+                if !self.execution.contended[cell as usize] {
+                    writes.last().into_iter().for_each(|&write| self.mark(write, write));
+                    continue;
+                }
                 while let Some(write) = self.intervals.before(cell, end) {
-                    let write = self.execution.writes(cell)[write as usize];
+                    let write = writes[write as usize];
                     self.mark(write, write);
                 }
             }
@@ -121,7 +140,9 @@ impl Work<'_> {
             return;
         }
         self.found.because[node as usize] = because;
-        self.list.push(node);
+        if node > self.at {
+            self.list.push(node);
+        }
         let group = self.stars.of[node as usize];
         if group != NONE && self.left[group as usize] > 0 {
             self.enter(group, node);
@@ -142,8 +163,11 @@ impl Work<'_> {
                     continue;
                 }
                 for &branch in self.branches.get(group) {
-                    if self.found.because[branch as usize] == NONE {
-                        self.found.because[branch as usize] = node;
+                    if self.found.has(branch) {
+                        continue;
+                    }
+                    self.found.because[branch as usize] = node;
+                    if branch > self.at {
                         self.list.push(branch);
                     }
                 }
@@ -159,12 +183,20 @@ impl Work<'_> {
         for &used in execution.uses(node) {
             self.mark(used, node);
         }
-        if !matches!(execution.nodes[node as usize].act, Act::Read | Act::Focus) {
+        let Node { act, gap, .. } = execution.nodes[node as usize];
+        if !matches!(act, Act::Read | Act::Focus) {
             return;
         }
-        for &cell in execution.cells(node) {
+        let cells = execution.cells(node);
+        for &cell in cells {
             let writes = execution.writes(cell);
-            let gap = writes.partition_point(|&w| w < node) as u32;
+            let search = || writes.partition_point(|&w| w < node) as u32;
+            let gap = if cells.len() == 1 { gap } else { search() };
+            if !execution.contended[cell as usize] {
+                let around = gap.saturating_sub(1) as usize..writes.len().min(gap as usize + 1);
+                writes[around].iter().for_each(|&write| self.mark(write, node));
+                continue;
+            }
             while let Some(write) = self.intervals.before(cell, gap) {
                 self.mark(writes[write as usize], node);
             }
@@ -198,7 +230,7 @@ fn groups(stars: &Stars) -> Lists {
 /// before gap g if i < g <= the next write of the thread, and the first after it if the last write of the thread
 /// before i is < g <= i.
 struct Intervals {
-    /// By cell, where its trees begin: twice as far as its writes.
+    /// By cell, where its trees begin; cells that only one writes have none.
     starts: Vec<u32>,
     /// The next write of the same thread; n if there is none, 0 if the write has been taken out.
     next: Vec<u32>,
@@ -208,14 +240,16 @@ struct Intervals {
 
 impl Intervals {
     fn of(execution: &Execution) -> Intervals {
-        let total = execution.writes.len();
-        let mut all = Intervals {
-            starts: execution.writes_of.iter().map(|w| 2 * w).collect(),
-            next: vec![0; 2 * total],
-            last: vec![0; 2 * total],
-        };
+        let mut starts = vec![0];
+        for (cell, &contended) in execution.contended.iter().enumerate() {
+            let writes = if contended { execution.writes(cell as u32).len() as u32 } else { 0 };
+            starts.push(starts[cell] + 2 * writes);
+        }
+        let total = starts[execution.contended.len()] as usize;
+        let mut all = Intervals { starts, next: vec![0; total], last: vec![0; total] };
         let mut latest: Vec<u32> = Vec::new();
-        for cell in 0..execution.cell_count() {
+        let contended = |cell: &usize| execution.contended[*cell];
+        for cell in (0..execution.cell_count()).filter(contended) {
             let writes = execution.writes(cell as u32);
             let n = writes.len();
             let start = all.starts[cell] as usize;

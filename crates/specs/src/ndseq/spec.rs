@@ -3,6 +3,7 @@
 //! ```text
 //! # selvedge ndseq 1
 //! focus best
+//! tasks expand*
 //! star search.c:14-17 in expand
 //! ```
 //!
@@ -26,6 +27,8 @@ const HEAD: &str = "# selvedge ndseq ";
 pub struct Specification {
     /// Globals that are the result.
     pub focus: Vec<String>,
+    /// Functions each call of which is a task, by patterns; if there are none, threads are the tasks.
+    pub tasks: Vec<String>,
     /// Lines of functions that a sequential execution may leave out.
     pub stars: Vec<Statement>,
 }
@@ -75,12 +78,15 @@ impl Specification {
             match word {
                 "focus" if !rest.is_empty() => found.focus.push(rest.to_owned()),
                 "focus" => return Err(wrong(rest, "expected the name of a global".to_owned())),
+                "tasks" if !rest.is_empty() => found.tasks.push(rest.to_owned()),
+                "tasks" => return Err(wrong(rest, "expected the name of a function".to_owned())),
                 "star" => found.stars.push(star(rest).ok_or_else(|| {
                     wrong(rest, "expected FILE:FIRST-LAST in FUNCTION".to_owned())
                 })?),
                 _ => {
-                    let why =
-                        format!("`{word}` is not known; a line begins with `focus`, `star` or `#`");
+                    let why = format!(
+                        "`{word}` is not known; a line begins with `focus`, `tasks`, `star` or `#`"
+                    );
                     return Err(wrong(word, why));
                 }
             }
@@ -114,6 +120,7 @@ impl fmt::Display for Specification {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{HEAD}{VERSION}")?;
         self.focus.iter().try_for_each(|name| writeln!(f, "focus {name}"))?;
+        self.tasks.iter().try_for_each(|pattern| writeln!(f, "tasks {pattern}"))?;
         self.stars.iter().try_for_each(|star| {
             let Statement { file, first_line, last_line, function } = star;
             writeln!(f, "star {file}:{first_line}-{last_line} in {function}")
@@ -128,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_written_can_be_read() {
         // The name of a file may have spaces in it.
-        let text = "# selvedge ndseq 1\nfocus best\nstar a b.c:3-5 in expand\n";
+        let text = "# selvedge ndseq 1\nfocus best\ntasks expand*\nstar a b.c:3-5 in expand\n";
         let spec = Specification::parse(text).unwrap();
         assert_eq!((&*spec.stars[0].file, &*spec.stars[0].function), ("a b.c", "expand"));
         assert_eq!(spec.to_string(), text);
@@ -142,6 +149,7 @@ mod tests {
             ("  star a.c:1 f\n", 1, 8, "expected FILE:FIRST-LAST in FUNCTION"),
             ("star a.c:5-2 in f\n", 1, 6, "expected FILE:FIRST-LAST in FUNCTION"),
             ("focus\n", 1, 6, "expected the name of a global"),
+            ("tasks \n", 1, 6, "expected the name of a function"),
             ("# selvedge ndseq 7\n", 1, 18, "the file has version 7"),
         ] {
             let wrong = Specification::parse(text).unwrap_err();

@@ -1,12 +1,18 @@
-//! Random programs of the language of figure 6.4, their parallel executions, and all their sequential ones.
+//! Random programs of the language of figure 6.4, their parallel executions, and all their sequential ones. Beyond the
+//! figure they may have updates (`x = x op e`) and an initialisation that whichever task comes first does.
 
 use selvedge_model::{
-    Access, Event, Flow, LocalId, LockId, Mode, Op, RegionId, RegionKind, SiteId, ThreadId,
+    Access, AtomicOp, Event, Flow, LocalId, LockId, Mode, Op, Operator, RegionId, RegionKind,
+    SiteId, ThreadId, UpdateOrder,
 };
 
 pub(crate) const LOCALS: usize = 3;
 pub(crate) const GLOBALS: usize = 3;
 const VALUES: i64 = 4;
+/// The local of updates, and of the initialisation.
+const FOUND: usize = LOCALS;
+/// The global that the initialisation writes, and nothing else.
+const MADE: usize = GLOBALS - 1;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Stmt {
@@ -17,6 +23,13 @@ pub(crate) enum Stmt {
     If(usize, Block, Block),
     Star(Block),
     Atomic(Block),
+    /// A global takes itself combined with a local, in one step: under a lock that all have, or atomically.
+    Update(usize, Operator, usize, bool),
+    /// The two halves of an update, under a lock that only this task has.
+    Find(usize),
+    Combine(usize, Operator, usize),
+    /// The initialisation.
+    Lazy(Block),
 }
 
 /// Statements, and the number of the block in the program.
@@ -94,6 +107,95 @@ impl Block {
     }
 }
 
+/// One number combined with another.
+fn combined(operator: Operator, a: i64, b: i64) -> i64 {
+    match operator {
+        Operator::Add | Operator::FloatAdd => (a + b) % VALUES,
+        Operator::Multiply | Operator::FloatMultiply => a * b % VALUES,
+        Operator::And => a & b,
+        Operator::Or => a | b,
+        Operator::Xor => a ^ b,
+        Operator::Min | Operator::UnsignedMin => a.min(b),
+        Operator::Max | Operator::UnsignedMax => a.max(b),
+    }
+}
+
+impl Program {
+    /// The same, with updates instead of some accesses.
+    pub(crate) fn with_updates(mut self, rng: &mut Rng) -> Program {
+        // Few operators, so that updates of one global often have the same.
+        let operators = [0; 2].map(|_| Operator::ALL[rng.below(7)].0);
+        self.tasks.iter_mut().for_each(|task| task.update(rng, operators));
+        self
+    }
+
+    /// The same, with an initialisation of one global, which every task comes to before it uses that.
+    pub(crate) fn with_initialisation(mut self, rng: &mut Rng) -> Program {
+        // A local of its own, mostly; what the task does with another is seen.
+        let l = if rng.below(4) == 0 { rng.below(LOCALS) } else { FOUND };
+        let g = rng.below(MADE);
+        let mut stmts = vec![match rng.below(4) {
+            0 => Stmt::Get(l, g),
+            // What the task has computed flows into it.
+            1 => Stmt::Let(l, vec![rng.below(LOCALS)], 1),
+            _ => Stmt::Let(l, Vec::new(), 1 + rng.below(2) as i64),
+        }];
+        stmts.push(Stmt::Set(MADE, l));
+        let body = Block { id: 1 << 16, stmts };
+        self.tasks.iter_mut().for_each(|task| task.initialise(&body));
+        self
+    }
+}
+
+impl Block {
+    fn update(&mut self, rng: &mut Rng, operators: [Operator; 2]) {
+        for statement in std::mem::take(&mut self.stmts) {
+            let operator = operators[rng.below(2)];
+            match statement {
+                Stmt::Set(g, l) if rng.below(2) == 0 => match rng.below(4) {
+                    0 => self.stmts.extend([Stmt::Find(g), Stmt::Combine(g, operator, l)]),
+                    how => self.stmts.push(Stmt::Update(g, operator, l, how == 1)),
+                },
+                Stmt::Get(l, g) if rng.below(3) == 0 => {
+                    self.stmts.push(Stmt::Update(g, operator, l, rng.below(3) == 0));
+                }
+                other => self.stmts.push(other.inside(&mut |block| block.update(rng, operators))),
+            }
+        }
+    }
+
+    fn initialise(&mut self, body: &Block) {
+        for statement in std::mem::take(&mut self.stmts) {
+            match statement {
+                Stmt::Set(MADE, l) => self.stmts.push(Stmt::Set(0, l)),
+                Stmt::Get(_, MADE) => self.stmts.extend([Stmt::Lazy(body.clone()), statement]),
+                other => self.stmts.push(other.inside(&mut |block| block.initialise(body))),
+            }
+        }
+    }
+}
+
+impl Stmt {
+    /// The same, with its blocks changed.
+    fn inside(mut self, change: &mut impl FnMut(&mut Block)) -> Stmt {
+        match &mut self {
+            Stmt::If(_, then, other) => {
+                change(then);
+                change(other);
+            }
+            Stmt::Star(body) | Stmt::Atomic(body) => change(body),
+            Stmt::Let(..)
+            | Stmt::Get(..)
+            | Stmt::Set(..)
+            | Stmt::Update(..)
+            | Stmt::Find(_)
+            | Stmt::Combine(..)
+            | Stmt::Lazy(_) => {}
+        }
+        self
+    }
+}
+
 /// Where a step stands: in which executions of blocks, at which statement of each.
 pub(crate) type Path = Vec<(u32, u32, usize)>;
 
@@ -129,6 +231,7 @@ enum After {
     Nothing,
     Star,
     Atomic,
+    Lazy,
 }
 
 struct Frame<'a> {
@@ -140,7 +243,7 @@ struct Frame<'a> {
 
 struct Task<'a> {
     frames: Vec<Frame<'a>>,
-    locals: [i64; LOCALS],
+    locals: [i64; LOCALS + 1],
     stars: Vec<u32>,
 }
 
@@ -151,8 +254,11 @@ struct Machine {
     stars: u32,
     executions: u32,
     statements: Vec<(u32, usize)>,
+    /// The initialisation was done.
+    made: bool,
 }
 
+const LAZY: RegionId = RegionId(1 << 20);
 const STAR: RegionId = RegionId(0);
 
 fn memory(g: usize) -> Access {
@@ -195,6 +301,7 @@ impl Machine {
                     self.emit(thread, Op::RegionExit(STAR));
                 }
                 After::Atomic => self.emit(thread, Op::Release(LockId(0), Mode::Exclusive)),
+                After::Lazy => self.emit(thread, Op::RegionExit(LAZY)),
                 After::Nothing => {}
             }
             if let Some(outer) = task.frames.last() {
@@ -261,8 +368,58 @@ impl Machine {
                 self.push(task, body, After::Atomic);
                 return false;
             }
+            Stmt::Lazy(body) => {
+                self.emit(thread, Op::RegionEnter(LAZY, RegionKind::Lazy));
+                if !std::mem::replace(&mut self.made, true) {
+                    self.push(task, body, After::Lazy);
+                    return false;
+                }
+                self.emit(thread, Op::RegionExit(LAZY));
+            }
+            Stmt::Update(g, operator, l, false) => {
+                self.emit(thread, Op::Acquire(LockId(1), Mode::Exclusive));
+                self.find(thread, task, *g);
+                self.combine(thread, task, (*g, *operator, *l));
+                self.emit(thread, Op::Release(LockId(1), Mode::Exclusive));
+            }
+            Stmt::Update(g, operator, l, true) => {
+                self.emit(thread, Op::Flow(Flow::Use(local(*l))));
+                let update = AtomicOp::Update(UpdateOrder::SeqCst);
+                self.emit(thread, Op::Atomic(memory(*g), update));
+                self.emit(thread, Op::Flow(Flow::Take(local(FOUND))));
+                self.emit(thread, Op::Flow(Flow::Updates(*operator)));
+                self.globals[*g] = combined(*operator, self.globals[*g], task.locals[*l]);
+            }
+            Stmt::Find(g) => {
+                self.emit(thread, Op::Acquire(LockId(2 + thread as u32), Mode::Exclusive));
+                self.find(thread, task, *g);
+            }
+            Stmt::Combine(g, operator, l) => {
+                self.combine(thread, task, (*g, *operator, *l));
+                self.emit(thread, Op::Release(LockId(2 + thread as u32), Mode::Exclusive));
+            }
         }
         true
+    }
+
+    fn find(&mut self, thread: usize, task: &mut Task<'_>, g: usize) {
+        self.emit(thread, Op::Read(memory(g)));
+        self.emit(thread, Op::Flow(Flow::Take(LocalId(FOUND as u32))));
+        task.locals[FOUND] = self.globals[g];
+    }
+
+    fn combine(
+        &mut self,
+        thread: usize,
+        task: &Task<'_>,
+        (g, operator, l): (usize, Operator, usize),
+    ) {
+        for used in [FOUND, l] {
+            self.emit(thread, Op::Flow(Flow::Use(LocalId(used as u32))));
+        }
+        self.emit(thread, Op::Write(memory(g)));
+        self.emit(thread, Op::Flow(Flow::Updates(operator)));
+        self.globals[g] = combined(operator, task.locals[FOUND], task.locals[l]);
     }
 }
 
@@ -276,13 +433,14 @@ impl Program {
             stars: 0,
             executions: 0,
             statements: Vec::new(),
+            made: false,
         };
         (0..GLOBALS).for_each(|g| machine.emit(0, Op::Write(memory(g))));
         let threads = 1..=self.tasks.len() as u32;
         threads.clone().for_each(|t| machine.emit(0, Op::Fork(ThreadId(t))));
         let mut tasks: Vec<Task<'_>> = Vec::new();
         for block in &self.tasks {
-            let mut task = Task { frames: Vec::new(), locals: [0; LOCALS], stars: Vec::new() };
+            let mut task = Task { frames: Vec::new(), locals: [0; LOCALS + 1], stars: Vec::new() };
             machine.push(&mut task, block, After::Nothing);
             tasks.push(task);
         }
@@ -290,8 +448,9 @@ impl Program {
         while !alive.is_empty() {
             let at = rng.below(alive.len());
             let number = alive[at];
-            let in_atomic =
-                |t: &Task<'_>| t.frames.iter().any(|f| matches!(f.after, After::Atomic));
+            let in_atomic = |t: &Task<'_>| {
+                t.frames.iter().any(|f| matches!(f.after, After::Atomic | After::Lazy))
+            };
             let mut goes_on = machine.step(number, &mut tasks[number]);
             while goes_on && in_atomic(&tasks[number]) {
                 goes_on = machine.step(number, &mut tasks[number]);
@@ -316,15 +475,11 @@ impl Program {
             loop {
                 let mut globals = self.initial;
                 let mut at = 0;
+                let mut made = false;
                 for &task in &order {
-                    let mut locals = [0; LOCALS];
-                    sequentially(
-                        &self.tasks[task],
-                        &mut globals,
-                        &mut locals,
-                        &mut choices,
-                        &mut at,
-                    );
+                    let mut locals = [0; LOCALS + 1];
+                    let state = (&mut globals, &mut locals, &mut made);
+                    sequentially(&self.tasks[task], state, &mut choices, &mut at);
                 }
                 let focus: Vec<i64> = self.focus.iter().map(|&g| globals[g]).collect();
                 if !results.contains(&focus) {
@@ -346,8 +501,7 @@ impl Program {
 
 fn sequentially(
     block: &Block,
-    globals: &mut [i64; GLOBALS],
-    locals: &mut [i64; LOCALS],
+    (globals, locals, made): (&mut [i64; GLOBALS], &mut [i64; LOCALS + 1], &mut bool),
     choices: &mut Vec<bool>,
     at: &mut usize,
 ) {
@@ -360,16 +514,28 @@ fn sequentially(
             Stmt::Set(g, l) => globals[*g] = locals[*l],
             Stmt::If(l, then, other) => {
                 let taken = if locals[*l] > 0 { then } else { other };
-                sequentially(taken, globals, locals, choices, at);
+                sequentially(taken, (globals, locals, made), choices, at);
             }
-            Stmt::Atomic(body) => sequentially(body, globals, locals, choices, at),
+            Stmt::Atomic(body) => sequentially(body, (globals, locals, made), choices, at),
+            Stmt::Lazy(body) => {
+                if !std::mem::replace(made, true) {
+                    sequentially(body, (globals, locals, made), choices, at);
+                }
+            }
+            Stmt::Update(g, operator, l, _) => {
+                globals[*g] = combined(*operator, globals[*g], locals[*l]);
+            }
+            Stmt::Find(g) => locals[FOUND] = globals[*g],
+            Stmt::Combine(g, operator, l) => {
+                globals[*g] = combined(*operator, locals[FOUND], locals[*l]);
+            }
             Stmt::Star(body) => {
                 if *at == choices.len() {
                     choices.push(false);
                 }
                 *at += 1;
                 if choices[*at - 1] {
-                    sequentially(body, globals, locals, choices, at);
+                    sequentially(body, (globals, locals, made), choices, at);
                 }
             }
         }

@@ -28,7 +28,10 @@ pub(super) fn run(args: &Replay, again: Again, deadline: &Deadline) -> Result<Ex
     let Some(case) = case else { return Ok(Exit::Clean) };
     let native = Native::new(&program, deadline).following_flow(flow::focus(&program)?);
     let mut executor = native.executor()?;
-    let ask = Ask { noted: Noted::Events, points, ..Ask::default() }.following(&schedule);
+    // Tasks that are calls are seen by how data flows.
+    let by_flow = !program.setup.tasks.is_empty();
+    let noted = if by_flow { Noted::Flow } else { Noted::Events };
+    let ask = Ask { noted, points, ..Ask::default() }.following(&schedule);
     let replayed = follow(&mut executor, &schedule, &Sought::default(), &ask)?;
     let result = flow::shown(&mut executor, &replayed.execution);
     let marked = replayed
@@ -37,7 +40,8 @@ pub(super) fn run(args: &Replay, again: Again, deadline: &Deadline) -> Result<Ex
         .iter()
         .any(|e| matches!(e.op, Op::RegionEnter(_, RegionKind::Task)));
     let mut twins = Twins::new(if marked { Tasks::Marked } else { Tasks::Threads }, SEQUENTIAL);
-    let quick = Ask { noted: Noted::Ending, stars: true, ..ask.clone() };
+    let noted = if by_flow { Noted::Flow } else { Noted::Ending };
+    let quick = Ask { noted, stars: true, ..ask.clone() };
     let twin = match &result {
         Some(result) => twins
             .find(&mut executor, result, &quick, flow::shown, || deadline.stopped().is_some())?,

@@ -34,7 +34,7 @@ use crate::program::form::{form, mode, only_synchronization, sight};
 use crate::program::suppress::Suppressions;
 use crate::program::symbolize::SharedSymbolizer;
 use crate::program::toolbox::Toolbox;
-use crate::ranks::refuse_unknown;
+use crate::ranks::unknown_launcher;
 use crate::store::states::About;
 use crate::store::{self, Journal};
 use crate::terminal;
@@ -46,7 +46,6 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     if is_launcher(&args.command[0], args.launcher.as_deref()) {
         return ranks::run(args);
     }
-    refuse_unknown(&args.command)?;
     let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;
     let suppressions = Suppressions::load(&args.options.suppressions)?;
     let checking = args.options.discipline.as_deref().map(Checking::load).transpose()?;
@@ -150,7 +149,11 @@ fn conclude(
         anstream::eprintln!("{}", only_synchronization(program));
     }
     let failed = report.report.cases.iter().any(|f| args.options.fail_on.fails(f.status));
-    let unseen = outcome.children.running > 0 || outcome.children.beyond > 0;
+    let children = outcome.children;
+    if children.ranks > 0 {
+        anstream::eprintln!("{}", unknown_launcher(&args.command[0]));
+    }
+    let unseen = children.running > 0 || children.beyond > 0 || children.ranks > 0;
     Ok(match () {
         () if failed => Exit::Findings.into(),
         () if unseen || !undecided.is_empty() => Exit::NotRun.into(),

@@ -90,7 +90,6 @@ pub(super) struct Watch {
 
 #[derive(Default)]
 struct Thread {
-    name: Option<String>,
     /// The thread that started it, and where.
     started: Option<(ThreadId, Site)>,
 }
@@ -204,7 +203,7 @@ impl Watch {
         let crash = outcome.crash.as_ref();
         let mut finding = crash::finding(number, crash, "", ThreadId(0), symbols);
         finding.analyses = vec!["run"];
-        let mut reported = self.with_names(Case::new(&finding, symbols), &finding);
+        let mut reported = case(&finding, symbols);
         if let report::Subject::Program(report::Failure::Signal { program: of, .. }) =
             &mut reported.subject
         {
@@ -292,7 +291,7 @@ impl Watch {
         let new: Vec<Finding> =
             self.pipeline.news().filter(|f| !f.is_avoided(symbols)).cloned().collect();
         for finding in new {
-            let case = self.with_names(Case::new(&finding, symbols), &finding);
+            let case = case(&finding, symbols);
             let region = match finding.subject {
                 Subject::Region(region) => symbols.region(region),
                 _ => None,
@@ -319,29 +318,6 @@ impl Watch {
         self.report.add(finding);
         if let Some(stored) = self.report.cases.iter().find(|f| f.id == id) {
             self.journal.add(stored);
-        }
-    }
-
-    /// Names threads by the names that the program gave them.
-    fn with_names(&self, mut reported: Case, finding: &Finding) -> Case {
-        for (place, of) in reported.places.iter_mut().zip(&finding.places) {
-            place.thread = self.thread_name(of.thread);
-        }
-        reported
-    }
-
-    fn thread_name(&self, thread: ThreadId) -> String {
-        let known = self.threads.get(&thread).and_then(|t| t.name.as_ref());
-        if let Some((process, number)) = races::in_child(thread) {
-            return match number {
-                0 => format!("main of child process {process}"),
-                _ => format!("T{number} of child process {process}"),
-            };
-        }
-        match known {
-            Some(name) => format!("T{} ({name})", thread.0),
-            None if thread == ThreadId(0) => "main".to_owned(),
-            None => format!("T{}", thread.0),
         }
     }
 
@@ -398,7 +374,7 @@ impl Watch {
         if let Some(block) = self.block(race) {
             notes.push(Note::HeapBlock {
                 byte: race.later.range.start - block.range.start,
-                thread: self.thread_name(block.thread),
+                thread: thread(block.thread, symbols),
                 at: Some(symbols.site(block.site)).filter(is_users),
             });
         }
@@ -406,8 +382,8 @@ impl Watch {
             let started = self.threads.get(&side.thread).and_then(|t| t.started.as_ref());
             if let Some((by, site)) = started {
                 notes.push(Note::StartedBy {
-                    thread: self.thread_name(side.thread),
-                    by: self.thread_name(*by),
+                    thread: thread(side.thread, symbols),
+                    by: thread(*by, symbols),
                     at: Some(site.clone()).filter(is_users),
                 });
             }
@@ -472,7 +448,7 @@ impl Observe for Watch {
     fn race(&mut self, race: &NativeRace, symbols: &mut Symbols, modules: &Modules) {
         let mut finding = race.finding(symbols, modules, &mut self.symbolizer.clone());
         let others = self.complete(race, &mut finding);
-        let mut reported = self.with_names(Case::new(&finding, symbols), &finding);
+        let mut reported = case(&finding, symbols);
         let memory = self.subject(race, symbols, modules);
         match &mut reported.subject {
             report::Subject::Misused { of, .. } => *of = memory,
@@ -568,7 +544,7 @@ impl Observe for Watch {
     fn waits(&mut self, wait: &Wait, symbols: &Symbols) {
         let last = self.threads.keys().next_back().copied().unwrap_or(ThreadId(0));
         if let Some(finding) = self.waiting.begin(*wait, &self.held, last) {
-            let case = self.with_names(Case::new(&finding, symbols), &finding);
+            let case = case(&finding, symbols);
             if self.live.is_some() {
                 anstream::eprintln!("selvedge: {}: these threads will not go on", named(&case));
             }
@@ -588,9 +564,23 @@ impl Observe for Watch {
             self.warnings.push(wrong.to_string());
         }
     }
+}
 
-    fn named(&mut self, thread: ThreadId, name: &str) {
-        self.threads.entry(thread).or_default().name = Some(name.to_owned());
+/// A finding as a case. Symbols know the threads of the program itself, and child processes have others.
+fn case(finding: &Finding, symbols: &Symbols) -> Case {
+    let mut case = Case::new(finding, symbols);
+    for (place, of) in case.places.iter_mut().zip(&finding.places) {
+        place.thread = thread(of.thread, symbols);
+    }
+    case
+}
+
+/// What a thread is called, also one of a child process.
+fn thread(thread: ThreadId, symbols: &Symbols) -> String {
+    match races::in_child(thread) {
+        Some((process, 0)) => format!("main of child process {process}"),
+        Some((process, number)) => format!("T{number} of child process {process}"),
+        None => symbols.thread(thread),
     }
 }
 

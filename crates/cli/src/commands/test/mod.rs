@@ -14,10 +14,11 @@ pub(crate) mod ranks;
 
 use std::sync::Arc;
 
-use selvedge_engine::{Aims, Attempted, Campaign, Confirmer, Search};
+use selvedge_engine::{Aims, Attempted, Campaign, Confirmer, Observation, Search, SoFar};
 use selvedge_explore::{Plan, learn};
 use selvedge_model::{FindingId, Keep, Schedule, Status};
 use selvedge_report::{Case, Remark, Report, Stats, words};
+use selvedge_runtime::Controlled;
 use selvedge_runtime::control::{NameTable, WatchList};
 use selvedge_spmd::launcher::is_launcher;
 
@@ -25,14 +26,13 @@ use crate::args::Test;
 use crate::commands::explore;
 use crate::control::cases::{self, Predicted};
 use crate::control::determinism;
-use crate::control::host::Watcher;
+use crate::control::host::{Keeper, Watcher};
 use crate::control::linearity;
 use crate::control::program::{ControlledProgram, Native};
 use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, unless_interrupted};
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
-use crate::ranks::refuse_unknown;
 use crate::store::Journal;
 use past::Known;
 
@@ -41,7 +41,6 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     if is_launcher(&args.command[0], args.launcher.as_deref()) {
         return ranks::run(args);
     }
-    refuse_unknown(&args.command)?;
     if args.ndseq.ndseq {
         return ndseq::run(args);
     }
@@ -90,6 +89,9 @@ fn test(
     let points = observation.racing();
     let mut remarks: Vec<Remark> =
         explore::limits(&points).into_iter().chain(known.remark()).collect();
+    let store = |so_far: &SoFar<'_>, journal: &mut Journal| {
+        known.store(program, so_far, &predicted, journal);
+    };
     let mut watcher = Watcher {
         deadline,
         journal,
@@ -97,16 +99,10 @@ fn test(
         predicted: &predicted,
         suppressions,
         by: "schedules",
-    };
-    let confirmer = Confirmer {
-        seed: args.budget.seed,
-        input: args.budget.seed,
-        releases: observation.releases,
-        usual: observation.baseline.as_ref().map(|(left, _)| left.clone()),
-        // The turns of a prediction come again.
-        judged: 0,
+        keeper: Some(Keeper::new(&store)),
     };
     let predictions = Arc::new(predicted.iter().map(|p| p.prediction.clone()).collect());
+    let confirmer = confirmer(args, &observation);
     let aims = Aims { predictions, confirmer, past: known.attempts(&predicted) };
     follow_again(&mut campaign, &known.schedules(&observation), &mut watcher)?;
     let search = Search {
@@ -117,7 +113,8 @@ fn test(
         ..explore::search(&campaign, points, observation.releases)
     };
     let attempted = hunt(&mut campaign, aims, (search, args.until_failure), &mut watcher)?;
-    known.store(program, &campaign, (&predicted, &attempted), watcher.journal);
+    let (executions, learnt) = (campaign.executions(), &campaign.learnt[..]);
+    store(&SoFar { executions, learnt, attempted: &attempted }, watcher.journal);
     let cases = settled(&native, &predicted, &attempted, deadline, watcher.journal)?;
     let confirmed = |(_, case): &(_, &Case)| case.status == Status::Confirmed;
     let settled = predicted.iter().zip(&cases).filter(confirmed);
@@ -141,6 +138,18 @@ fn test(
     report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
     let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
     Ok((report, answer))
+}
+
+/// How predictions are attempted.
+fn confirmer(args: &Test, observation: &Observation<Controlled>) -> Confirmer {
+    Confirmer {
+        seed: args.budget.seed,
+        input: args.budget.seed,
+        releases: observation.releases,
+        usual: observation.baseline.as_ref().map(|(left, _)| left.clone()),
+        // The turns of a prediction come again.
+        judged: 0,
+    }
 }
 
 /// Confirms predictions and searches for more bugs, and then checks that executions can be repeated.

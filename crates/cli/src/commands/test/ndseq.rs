@@ -9,7 +9,7 @@ use selvedge_analyses::ndseq::finding;
 use selvedge_engine::executor::execute;
 use selvedge_engine::{Ask, Execution, Executor, Noted, Outcome, Twin};
 use selvedge_explore::{Plan, Rng, Strategy};
-use selvedge_model::{Finding, Schedule, SiteId, Status, Symbols, Verdict};
+use selvedge_model::{Finding, RegionKind, Schedule, SiteId, Status, Symbols, Verdict};
 use selvedge_report::{Case, Control, Effort, How, Parallelism, Remark, Report};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::WatchList;
@@ -33,11 +33,15 @@ use crate::store::Journal;
 /// Tests and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     let mut program = ControlledProgram::find(&args.command, args.budget.patience())?;
-    let tables = flow::tables(&program)?;
-    let spec = args.ndseq.spec.as_deref().map(|path| flow::specification(path, &tables));
-    let spec = spec.transpose()?;
+    let spec = match args.ndseq.spec.as_deref() {
+        Some(path) => Some(flow::specification(path, &flow::read(&program)?)?),
+        None => None,
+    };
     program.setup.focus.clone_from(&args.ndseq.focus);
     program.setup.focus.extend(spec.iter().flat_map(|s| s.focus.clone()));
+    program.setup.tasks.clone_from(&args.ndseq.tasks);
+    program.setup.tasks.extend(spec.iter().flat_map(|s| s.tasks.clone()));
+    let tables = flow::tables(&program)?;
     let focus = flow::focus(&program)?;
     let suppressions = Suppressions::load(&args.suppressions)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
@@ -78,6 +82,8 @@ struct Judged {
     circles: BTreeSet<Vec<SiteId>>,
     own_error: Option<u64>,
     unknown: BTreeMap<String, u64>,
+    /// Code that the program says commutes.
+    believed: BTreeSet<String>,
     events: u64,
     threads: usize,
 }
@@ -88,6 +94,7 @@ impl Judged {
         if nodes > self.counts.nodes {
             let matters = (0..flow.nodes().len() as u32).filter(|&n| check.relevance.has(n));
             (self.counts.nodes, self.counts.irrelevant) = (nodes, nodes - matters.count() as u64);
+            self.counts.outside = flow.outside() as u64;
         }
         self.strict.extend(strict(flow).iter().map(|c| places(flow, c)));
     }
@@ -168,7 +175,10 @@ impl Testing {
         let symbols = Executor::named(&mut self.executor, &execution);
         let sites = shared(&execution.events).into_iter().map(|s| symbols.site(s)).collect();
         self.sequentials.watch(sites);
-        let flow = recorded(&execution, &symbols)?;
+        let believed = symbols.regions.entries().iter();
+        let believed = believed.filter(|r| r.kind == RegionKind::Commutes);
+        self.judged.believed.extend(believed.map(|r| r.name.to_string()));
+        let flow = recorded(&execution, &symbols, args.ndseq.commute_floats)?;
         if let Outcome::Failed(failure) = &execution.outcome {
             // It ended early, so its data flow says nothing: only a sequential execution that fails alike explains it.
             if !matches!(self.twin(deadline, &flow, &result)?, Twin::Found(_)) {
@@ -310,6 +320,9 @@ impl Testing {
         if !judged.unknown.is_empty() {
             let unknown = judged.unknown.iter().map(|(name, times)| (name.clone(), *times));
             remarks.push(Remark::NotFollowed(unknown.collect()));
+        }
+        if !judged.believed.is_empty() {
+            remarks.push(Remark::Believed(judged.believed.iter().cloned().collect()));
         }
         remarks.extend(
             judged.own_error.map(|execution| Remark::OwnError { execution: execution + 1 }),

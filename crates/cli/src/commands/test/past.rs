@@ -4,7 +4,7 @@
 //! draws other random numbers, and makes other attempts at what is not confirmed. A test of any build first follows
 //! the schedules that failed before, so that a bug that is still there is reported again at once.
 
-use selvedge_engine::{Attempted, Before, Campaign, Observation, Past};
+use selvedge_engine::{Before, Observation, Past, SoFar};
 use selvedge_explore::rng::derive;
 use selvedge_model::{FindingId, Schedule};
 use selvedge_report::{Case, Remark};
@@ -13,7 +13,7 @@ use selvedge_runtime::control::WatchList;
 
 use crate::control::again::{points_again, watch_list};
 use crate::control::cases::Predicted;
-use crate::control::program::{ControlledProgram, Native};
+use crate::control::program::ControlledProgram;
 use crate::store::{Journal, Learnt};
 
 /// What is known from before.
@@ -78,19 +78,20 @@ impl Known {
 
     /// Stores what is known now.
     pub(super) fn store(
-        mut self,
+        &self,
         program: &ControlledProgram,
-        campaign: &Campaign<Native>,
-        (predicted, attempted): (&[Predicted], &[Attempted]),
+        so_far: &SoFar<'_>,
+        predicted: &[Predicted],
         journal: &mut Journal,
     ) {
-        self.learnt.executions += campaign.executions();
-        self.learnt.flips.clone_from(&campaign.learnt);
-        for (prediction, attempted) in predicted.iter().zip(attempted) {
+        let mut learnt = self.learnt.clone();
+        learnt.executions += so_far.executions;
+        learnt.flips = so_far.learnt.to_vec();
+        for (prediction, attempted) in predicted.iter().zip(so_far.attempted) {
             let id = prediction.prediction.id;
-            self.learnt.attempts.retain(|known| known.0 != id);
-            self.learnt.attempts.push((id, attempted.past));
+            learnt.attempts.retain(|known| known.0 != id);
+            learnt.attempts.push((id, attempted.past));
         }
-        journal.learn(&program.setup, &self.learnt);
+        journal.learn(&program.setup, &learnt);
     }
 }

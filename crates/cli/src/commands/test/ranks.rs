@@ -64,6 +64,7 @@ fn setup(job: &Job, args: &Test) -> Setup {
         build: builds(&job.arguments, &job.directory),
         ensure: Vec::new(),
         focus: Vec::new(),
+        tasks: Vec::new(),
     }
 }
 

@@ -148,7 +148,7 @@ impl Compiler {
         let own = std::env::current_exe().ok().and_then(|p| p.canonicalize().ok());
         if search(&words[0]).is_some_and(|p| Some(p) == own) {
             return Err(Failure::Usage(format!(
-                "{} names selvedge itself; name the compiler that selvedge shall call",
+                "{} names selvedge itself; name the compiler that it should call",
                 driver.variable()
             )));
         }

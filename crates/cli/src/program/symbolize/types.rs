@@ -57,6 +57,8 @@ pub(crate) struct Member {
     pub(crate) len: u64,
     /// Whether it is a lock, or synchronizes otherwise.
     pub(crate) synchronizes: bool,
+    /// The structure that it is or points to.
+    pub(crate) leads_to: Option<String>,
 }
 
 impl Member {
@@ -126,15 +128,18 @@ impl Types {
         Ok(found)
     }
 
-    /// Where a variable with static storage is.
+    /// Where a variable with static storage is. An address with more behind it says something else: of a pointer that
+    /// the compiler keeps nowhere it is the value.
     fn address(&self, unit: usize, entry: &Entry) -> Option<u64> {
         let location = entry.attr(gimli::DW_AT_location)?.exprloc_value()?;
         let of = &self.units[unit];
-        match location.operations(of.encoding()).next().ok()?? {
+        let mut operations = location.operations(of.encoding());
+        let address = match operations.next().ok()?? {
             Operation::Address { address } => Some(address),
             Operation::AddressIndex { index } => self.dwarf.address(of, index).ok(),
             _ => None,
-        }
+        };
+        address.filter(|_| matches!(operations.next(), Ok(None)))
     }
 
     /// The variables with static storage, by their address.
@@ -253,8 +258,18 @@ impl Types {
                 Some(name) => {
                     let path = format!("{prefix}{name}");
                     let (of, size) = (String::new(), 0);
+                    let leads_to = self.type_of(child).and_then(|of| self.structure(of));
                     let synchronizes = opaque;
-                    found.push(Member { of, size, path: path.clone(), from, len, synchronizes });
+                    let path_to = path.clone();
+                    found.push(Member {
+                        of,
+                        size,
+                        path: path_to,
+                        from,
+                        len,
+                        synchronizes,
+                        leads_to,
+                    });
                     format!("{path}.")
                 }
                 None => prefix.to_owned(),
@@ -266,14 +281,16 @@ impl Types {
     }
 
     /// The structures that the parameters and variables of functions are or point to, by the function and the
-    /// variable.
+    /// variable. Variables with static storage belong to the function without a name.
     pub(super) fn locals(&self) -> HashMap<(String, String), String> {
         let mut found = HashMap::new();
         for unit in 0..self.units.len() {
             let mut entries = self.units[unit].entries();
             while let Ok(Some(entry)) = entries.next_dfs() {
                 let at = (unit, entry.offset());
-                if entry.tag() == gimli::DW_TAG_subprogram
+                if entry.tag() == gimli::DW_TAG_compile_unit {
+                    self.locals_of("", at, 0, &mut found);
+                } else if entry.tag() == gimli::DW_TAG_subprogram
                     && let Some(function) = self.name(at)
                 {
                     self.locals_of(&function, at, DEPTH, &mut found);
@@ -317,6 +334,7 @@ impl Types {
                 gimli::DW_TAG_typedef => named = self.name(at),
                 gimli::DW_TAG_pointer_type
                 | gimli::DW_TAG_reference_type
+                | gimli::DW_TAG_array_type
                 | gimli::DW_TAG_const_type
                 | gimli::DW_TAG_volatile_type => {}
                 _ => return None,
@@ -386,29 +404,31 @@ impl Types {
         }
     }
 
-    /// The member of a structure around an offset.
+    /// The member of a structure around an offset. For data, a gap belongs to the member in front of it: code that clears
+    /// a structure clears its gaps.
     fn member(&self, at: At, offset: u64, depth: usize, data: bool) -> Option<String> {
         if self.entry(at)?.tag() == gimli::DW_TAG_union_type {
             return None;
         }
-        for (tag, child) in self.children(at) {
+        let part = |(tag, child): (gimli::DwTag, At)| {
             let is_part = tag == gimli::DW_TAG_member || tag == gimli::DW_TAG_inheritance;
-            let Some(entry) = self.entry(child).filter(|_| is_part) else { continue };
-            let (Some(from), of) = (place_of(&entry), self.type_of(child)?) else { continue };
-            let size = self.size(of, DEPTH).unwrap_or(0);
-            if !(from..from.saturating_add(size)).contains(&offset) {
-                continue;
-            }
-            let name = match entry.attr_value(gimli::DW_AT_name) {
-                Some(name) => self.dwarf.attr_string(&self.units[at.0], name).ok()?,
-                // A base class, or a structure without a name, is called by what is inside.
-                None => return self.member(of, offset - from, depth.checked_sub(1)?, data),
-            };
-            let name = String::from_utf8_lossy(name.bytes()).into_owned();
-            let inside = self.within(of, offset - from, depth - 1, data)?;
-            return Some(format!(".{name}{inside}"));
-        }
-        None
+            let entry = self.entry(child).filter(|_| is_part)?;
+            let (from, of) = (place_of(&entry)?, self.type_of(child)?);
+            let size = self.size(of, DEPTH).filter(|&size| size > 0)?;
+            (from <= offset).then_some((from, size, of, entry))
+        };
+        let parts: Vec<_> = self.children(at).into_iter().filter_map(part).collect();
+        let around = parts.iter().find(|(from, size, ..)| offset - from < *size);
+        let in_front = || parts.iter().filter(|_| data).max_by_key(|(from, ..)| *from);
+        let (from, size, of, entry) = around.or_else(in_front)?;
+        let inside = (offset - from).min(size - 1);
+        let name = match entry.attr_value(gimli::DW_AT_name) {
+            Some(name) => self.dwarf.attr_string(&self.units[at.0], name).ok()?,
+            // A base class, or a structure without a name, is called by what is inside.
+            None => return self.member(*of, inside, depth.checked_sub(1)?, data),
+        };
+        let name = String::from_utf8_lossy(name.bytes()).into_owned();
+        Some(format!(".{name}{}", self.within(*of, inside, depth - 1, data)?))
     }
 
     /// How many elements an array has, outermost dimension first; 0 where that is not known.

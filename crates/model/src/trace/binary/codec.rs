@@ -11,8 +11,9 @@
 
 use super::varint::{Bytes, put, put_signed};
 use crate::{
-    Access, AtomicOp, BarrierId, CondId, Event, Flow, LoadOrder, LocalId, LockId, Mode, Op, Range,
-    RegionId, RegionKind, SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId, UpdateOrder, Wakes,
+    Access, AtomicOp, BarrierId, CondId, Event, Flow, LoadOrder, LocalId, LockId, Mode, Op,
+    Operator, Range, RegionId, RegionKind, SemaphoreId, SiteId, StoreOrder, Symbols, ThreadId,
+    UpdateOrder, Wakes,
 };
 
 const SAME_THREAD: u8 = 0x80;
@@ -110,6 +111,8 @@ mod further {
     pub(super) const FOCUS: u32 = 8;
     pub(super) const TAKE: u32 = 9;
     pub(super) const ENTER: u32 = 16;
+    /// The operators, since version 3.
+    pub(super) const UPDATES: u32 = 64;
 }
 
 const ATOMIC_OPS: [AtomicOp; 11] = [
@@ -230,6 +233,7 @@ fn further(flow: Flow) -> (u32, Option<LocalId>) {
         Flow::Define(local) => (further::DEFINE, Some(local)),
         Flow::Take(local) => (further::TAKE, Some(local)),
         Flow::Branch => (further::BRANCH, None),
+        Flow::Updates(operator) => (further::UPDATES + operator as u32, None),
     }
 }
 
@@ -592,6 +596,10 @@ fn fence_or_further(operands: &mut Bytes<'_>, defined: &Defined) -> Option<Op> {
             let range = Range { start: operands.number()?, len: operands.number()? };
             range.start.checked_add(range.len)?;
             Op::Focus(range)
+        }
+        further::UPDATES.. => {
+            let (operator, _) = *Operator::ALL.get((number - further::UPDATES) as usize)?;
+            Op::Flow(Flow::Updates(operator))
         }
         further::ENTER.. => {
             let (kind, _) = *RegionKind::LABELS.get((number - further::ENTER) as usize)?;

@@ -22,6 +22,7 @@
 //!
 //! Version 1: the first.
 //! Version 2: data flow ([`Flow`](crate::Flow)) with the names of locals, and regions of more kinds.
+//! Version 3: updates ([`Operator`](crate::Operator)).
 
 mod codec;
 mod definitions;
@@ -36,7 +37,7 @@ pub use writer::BinaryWriter;
 pub const MAGIC: [u8; 4] = [0x93, b'S', b'V', b'T'];
 
 /// The version that is written, and the newest that is read.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 const FILE_HEADER: usize = 8;
 

@@ -136,11 +136,27 @@ fn every_damaged_byte_is_noticed_and_the_block_named() {
 }
 
 #[test]
-fn traces_of_version_1_are_read() {
-    let (back, names, ending) = decode(include_bytes!("version1.svt")).unwrap();
-    let (events, symbols) = parse(include_str!("version1.std")).unwrap();
+fn traces_of_older_versions_are_read() {
+    for (binary, text) in [
+        (&include_bytes!("version1.svt")[..], include_str!("version1.std")),
+        (&include_bytes!("version2.svt")[..], include_str!("version2.std")),
+    ] {
+        let (back, names, ending) = decode(binary).unwrap();
+        let (events, symbols) = parse(text).unwrap();
+        assert_eq!((back, ending), (events, Ending::Whole));
+        assert_eq!(names.sites.entries(), symbols.sites.entries());
+    }
+}
+
+#[test]
+fn updates_come_back() {
+    let text: String = crate::Operator::ALL
+        .iter()
+        .map(|(_, name)| format!("a|get(l,x)|1\na|set(x,l)|1\na|updates({name})|1\n"))
+        .collect();
+    let (events, symbols) = parse(&text).unwrap();
+    let (back, _, ending) = decode(&encode(&events, &symbols)).unwrap();
     assert_eq!((back, ending), (events, Ending::Whole));
-    assert_eq!(names.sites.entries(), symbols.sites.entries());
 }
 
 #[test]

@@ -14,11 +14,12 @@
 #![allow(missing_docs)] // The names are the interface of `crates/instrument`.
 
 use core::ffi::{c_char, c_int};
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::{self as control, wire};
 use crate::arch::with_pc;
 use crate::interpose;
+use crate::regions;
 use crate::rings;
 use crate::thread;
 use crate::wire::{self as shared_wire, RecordKind};
@@ -31,6 +32,26 @@ const PIECE: u64 = 1 << 20;
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static END: AtomicUsize = AtomicUsize::new(0);
 static UNNAMED: AtomicUsize = AtomicUsize::new(0);
+
+/// What assembly that compares and exchanges found. Only the thread whose turn it is comes here, and nothing lies
+/// between.
+static FOUND: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Eight of up to sixteen bytes, those behind the end as zeros.
+///
+/// # Safety
+/// The bytes are readable.
+unsafe fn part_of(addr: usize, len: usize, part: usize) -> u64 {
+    let mut bytes = [0; 8];
+    for (i, byte) in bytes.iter_mut().enumerate() {
+        let at = part * 8 + i;
+        if at < len {
+            // SAFETY: one of the bytes.
+            *byte = unsafe { ((addr + at) as *const u8).read_volatile() };
+        }
+    }
+    u64::from_le_bytes(bytes)
+}
 
 /// Whether the host asked for the flow.
 #[inline]
@@ -125,9 +146,13 @@ macro_rules! hooks {
 hooks! {
     /// A function begins.
     fn selvedge_flow_enter(place: usize) {
-        if let Some((c, _)) = control::me() {
+        if let Some((c, t)) = control::me() {
             if !interpose::instrumented(place) {
                 interpose::add_module(place);
+            }
+            // The call is a task.
+            if control::is_watched(c, place) {
+                control::task_begins(t, place);
             }
             put(c, word::ENTER, place);
         }
@@ -164,6 +189,24 @@ hooks! {
     fn selvedge_flow_flag(flag: usize) {
         if let Some((c, _)) = control::me() {
             put(c, word::NUMBER, flag);
+        }
+    }
+
+    /// Assembly is about to compare and exchange.
+    fn selvedge_flow_exchange(place: usize, addr: usize, len: usize, order: usize) {
+        atomic(place, addr, len, order, RecordKind::Update);
+        for (part, found) in FOUND.iter().enumerate() {
+            // SAFETY: the program is about to access these bytes.
+            found.store(unsafe { part_of(addr, len, part) }, Relaxed);
+        }
+    }
+
+    /// It has; an exchange that changes nothing counts as one that failed.
+    fn selvedge_flow_exchanged(addr: usize, len: usize) {
+        if let Some((c, _)) = control::me() {
+            // SAFETY: the program has just accessed these bytes.
+            let same = |part: usize| unsafe { part_of(addr, len, part) } == FOUND[part].load(Relaxed);
+            put(c, word::NUMBER, usize::from(!(same(0) && same(1))));
         }
     }
 
@@ -213,6 +256,32 @@ hooks! {
         }
         value
     }
+}
+
+/// A one-time initialisation begins: whichever task comes first does it.
+pub fn initialisation_begins(pc: usize) {
+    const NAME: &[u8] = b"once";
+    if let Some((c, t)) = control::me()
+        && is_recorded(c)
+    {
+        let name = NAME.as_ptr() as usize;
+        regions::enter_marked(t, name, NAME.len(), shared_wire::LAZY, pc);
+    }
+}
+
+/// It has ended.
+pub fn initialisation_ends(pc: usize) {
+    if let Some((c, t)) = control::me()
+        && is_recorded(c)
+    {
+        regions::leave_marked(t, pc);
+    }
+}
+
+/// It had been done: an initialisation in which nothing happens.
+pub fn initialisation_passed(pc: usize) {
+    initialisation_begins(pc);
+    initialisation_ends(pc);
 }
 
 /// Bytes of one part of the focus that are compared.

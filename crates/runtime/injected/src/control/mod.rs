@@ -404,6 +404,13 @@ pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     flow::range(c, addr, len, write);
 }
 
+/// Whether the host asked for a scheduling point at a place in the code.
+#[inline]
+pub fn is_watched(c: &Control, pc: usize) -> bool {
+    let watched = c.watched_len.load(Relaxed) as usize;
+    c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64)
+}
+
 /// The same, without words of data flow.
 pub fn plain(
     c: &'static Control,
@@ -418,8 +425,7 @@ pub fn plain(
         changed(c, t);
         regions::tell_before_write(t);
     }
-    let watched = c.watched_len.load(Relaxed) as usize;
-    let is_watched = c.watched.iter().take(watched).any(|w| w.load(Relaxed) == pc as u64);
+    let is_watched = is_watched(c, pc);
     if is_watched {
         let kind = if write { RecordKind::Write } else { RecordKind::Read };
         point(c, t, &Want::with(kind, 0, pc, addr, len));

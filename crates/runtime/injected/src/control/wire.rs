@@ -31,7 +31,7 @@ pub const WATCHED: usize = 256;
 pub const SEEN: usize = 1 << 18;
 
 /// Callers that are in the line of a record; those further out are in `Control::outer`.
-pub const CALLERS: usize = 4;
+const IN_LINE: usize = 4;
 
 /// Return addresses of the functions around a call, innermost first; 0 behind the last one that is known.
 pub type Frames = [u64; FRAMES];
@@ -106,7 +106,7 @@ pub struct Line {
     a: AtomicU64,
     b: AtomicU64,
     /// The innermost of the [`Frames`].
-    callers: [AtomicU64; CALLERS],
+    callers: [AtomicU64; IN_LINE],
 }
 
 impl Line {
@@ -315,15 +315,15 @@ pub struct Control {
     /// The values of accesses, in the order of the history.
     pub seen: [Seen; SEEN],
     /// Of each line whose callers do not fit in it, the others. Few programs touch this memory.
-    outer: [[AtomicU64; FRAMES - CALLERS]; LOG],
+    outer: [[AtomicU64; FRAMES - IN_LINE]; LOG],
 }
 
 impl Control {
     /// Writes a line of the history.
     pub fn put(&self, at: usize, phase: Phase, thread: usize, record: &Record, frames: &Frames) {
         self.log[at].put(phase, thread, record, frames);
-        if frames[CALLERS - 1] != 0 {
-            for (word, &caller) in self.outer[at].iter().zip(&frames[CALLERS..]) {
+        if frames[IN_LINE - 1] != 0 {
+            for (word, &caller) in self.outer[at].iter().zip(&frames[IN_LINE..]) {
                 word.store(caller, Relaxed);
                 if caller == 0 {
                     break;

@@ -119,9 +119,9 @@ fn is_tracked(fd: c_int) -> bool {
     fd >= 0 && crate::init::is_up()
 }
 
-/// Whether misuse of the descriptor is looked for. A child process has descriptors of its own.
+/// Whether misuse of the descriptor is looked for.
 fn is_checked(fd: c_int) -> bool {
-    is_tracked(fd) && index(fd) < TABLE - 1 && !rings::is_stopped()
+    is_tracked(fd) && index(fd) < TABLE - 1 && rings::finds_misuse()
 }
 
 /// The thread is about to use a descriptor that it did not close just now: that conflicts with closing it.

@@ -198,7 +198,7 @@ unsafe extern "C" fn do_free(block: usize, pc: usize) {
         true => 0,
         false => block,
     };
-    // SAFETY: the program's own call, or a block that it freed and that nobody gave back since.
+    // SAFETY: the program's own call, or a block that it freed and that was kept since.
     unsafe { __libc_free(block) };
 }
 
@@ -207,11 +207,11 @@ unsafe extern "C" fn do_free(block: usize, pc: usize) {
 /// # Safety
 /// `block` is a block of the C library, perhaps freed and kept.
 unsafe fn move_block(block: usize, size: usize, pc: usize) -> usize {
-    // SAFETY: as for the caller.
+    // SAFETY: any size may be asked for.
     let new = unsafe { do_malloc(size, pc) };
     if new != 0 {
         let len = usable(block).min(size);
-        // SAFETY: both blocks have that many bytes, and the new one is nobody else's yet.
+        // SAFETY: both blocks have that many bytes, and only this thread has the new one.
         unsafe {
             core::ptr::copy_nonoverlapping(block as *const u8, new as *mut u8, len);
             do_free(block, pc);

@@ -165,26 +165,30 @@ pub fn inform(pc: usize) {
 }
 
 /// The module around `pc` is instrumented. A constructor that ends by jumping to us leaves an address
-/// in the C library or the loader; then it is the program itself.
-pub fn add_module(pc: usize) {
+/// in the C library or the loader; then it is the program itself. Whether that was not known.
+pub fn add_module(pc: usize) -> bool {
     const ENTRY: u64 = 9;
     let system = [__libc_free as *const () as usize, _dl_find_object as *const () as usize];
-    let Some(mut found) = module_of(pc) else { return };
+    let Some(mut found) = module_of(pc) else { return true };
     if system.iter().any(|&s| s >= found.start && s < found.end) {
         // SAFETY: no memory involved.
-        let Some(program) = module_of(unsafe { getauxval(ENTRY) }) else { return };
+        let Some(program) = module_of(unsafe { getauxval(ENTRY) }) else { return true };
         found = program;
     }
-    if instrumented(found.start) || crate::sys::is_mixed() {
-        return;
+    if instrumented(found.start) {
+        return false;
+    }
+    if crate::sys::is_mixed() {
+        return true;
     }
     for (start, end) in &MODULES {
         if end.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             start.store(found.start, Ordering::Release);
             end.store(found.end, Ordering::Release);
-            return;
+            return true;
         }
     }
+    true
 }
 
 /// Whether the code at `pc` is instrumented.

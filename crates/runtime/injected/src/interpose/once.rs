@@ -6,6 +6,7 @@ use core::ffi::c_int;
 
 use super::real;
 use crate::arch::with_pc;
+use crate::control::flow;
 use crate::primitives::{entering_once, happens_before, initialised, initialising, leaving_once};
 use crate::thread;
 
@@ -25,11 +26,16 @@ fn run_between(
     let Some(t) = thread::me() else { return real() };
     let outer = core::mem::replace(&mut t.once, (control, function as usize, pc));
     let result = real();
+    let mut passed = true;
     if let Some(t) = thread::me() {
+        passed = t.once.1 != 0;
         t.once = outer;
     }
     leaving_once(control, pc);
     initialised(control, pc);
+    if passed {
+        flow::initialisation_passed(pc);
+    }
     result
 }
 
@@ -38,8 +44,12 @@ unsafe extern "C" fn trampoline() {
     // SAFETY: `run_between` runs only on threads that the runtime knows, and set the function.
     unsafe {
         let (control, function, pc) = (*t).once;
+        // It is not passed.
+        (*t).once.1 = 0;
         initialised(control, pc);
+        flow::initialisation_begins(pc);
         core::mem::transmute::<usize, Function>(function)();
+        flow::initialisation_ends(pc);
         initialising(control, pc);
     }
 }
@@ -68,16 +78,23 @@ unsafe extern "C" fn guard_acquire(guard: usize, pc: usize) -> c_int {
         leaving_once(guard, pc);
     }
     initialised(guard, pc);
+    if result != 0 {
+        flow::initialisation_begins(pc);
+    } else {
+        flow::initialisation_passed(pc);
+    }
     result
 }
 
 unsafe extern "C" fn guard_release(guard: usize, pc: usize) {
+    flow::initialisation_ends(pc);
     initialising(guard, pc);
     leaving_once(guard, pc);
     real!(__cxa_guard_release(guard) as fn(usize) -> ());
 }
 
 unsafe extern "C" fn guard_abort(guard: usize, pc: usize) {
+    flow::initialisation_ends(pc);
     initialising(guard, pc);
     leaving_once(guard, pc);
     real!(__cxa_guard_abort(guard) as fn(usize) -> ());
@@ -89,6 +106,7 @@ unsafe extern "C" fn throw(exception: usize, info: usize, destructor: usize, pc:
         && t.once.0 != 0
     {
         let once = t.once.0;
+        flow::initialisation_ends(pc);
         happens_before(once, pc);
         leaving_once(once, pc);
     }

@@ -160,8 +160,8 @@ impl<'a> Naming<'a> {
                 let inside = named.name.strip_prefix(last.name.as_str());
                 inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
             };
-            let inside_heap = named.name.starts_with("heap block");
-            if last.as_ref().is_some_and(|last| part_of(last) || inside_heap) {
+            let goes_on = |last: &Named| named.in_nameless_block || part_of(last);
+            if last.as_ref().is_some_and(goes_on) {
                 continue;
             }
             let names = &mut self.names;

@@ -17,7 +17,7 @@ use crate::commands::run::signals;
 use crate::exit::Failure;
 use crate::program::elf::Program;
 use crate::program::form::{form, only_synchronization};
-use crate::program::names::{self, Names};
+use crate::program::names::Names;
 use crate::program::symbolize::SharedSymbolizer;
 use crate::program::toolbox::Toolbox;
 use crate::store;
@@ -102,9 +102,6 @@ impl Inferring<'_> {
                 let places: Vec<SiteId> = finding.places.iter().map(|p| p.site).collect();
                 let named = naming.names.variable(range, &places, symbols);
                 case.subject = selvedge_report::Subject::Memory(Memory::Named(named.name));
-            }
-            for (place, of) in case.places.iter_mut().zip(&finding.places) {
-                place.thread = names::thread(of.thread);
             }
             naming.seen.report.add(case);
         }

@@ -72,8 +72,9 @@ impl Executed {
 /// Runs the program under many schedules.
 pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<Executed, Failure> {
     let mut program = ControlledProgram::find(&args.command, args.patience)?;
-    let tables = flow::tables(&program)?;
     program.setup.focus.clone_from(&args.focus);
+    program.setup.tasks.clone_from(&args.tasks);
+    let tables = flow::tables(&program)?;
     let focus = flow::focus(&program)?;
     let deadline = Deadline::new(Some(args.time))?;
     let native = Native::new(&program, &deadline).following_flow(focus).with_statements();
@@ -111,7 +112,7 @@ pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<Executed
             *known = (*known).max(*times);
         }
         let result = shown(&mut executor, &execution);
-        let flow = recorded(&execution, &symbols)?;
+        let flow = recorded(&execution, &symbols, args.commute_floats)?;
         if !conforms_with(&flow, &Stars::marked(&flow)) {
             into.study.add(flow, &symbols).map_err(Failure::Undecided)?;
             into.symbols.push(symbols);

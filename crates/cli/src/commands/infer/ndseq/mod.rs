@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use selvedge_model::{Op, Symbols};
@@ -14,11 +15,12 @@ use selvedge_report::{Remark, escape, words};
 use selvedge_specs::ndseq::graph::Reason;
 use selvedge_specs::ndseq::infer::{Inferred, Placement, Study};
 use selvedge_specs::ndseq::runs::Statement;
-use selvedge_specs::ndseq::{Circle, Execution, Recorder, Specification};
+use selvedge_specs::ndseq::{Circle, Execution, Specification};
 use serde::Serialize;
 
 use self::executed::Judged;
 use crate::args::{InferFormat, InferNdseq};
+use crate::control::flow;
 use crate::exit::{Exit, Failure};
 use crate::input::Input;
 
@@ -48,7 +50,7 @@ type Conflicts = Vec<(String, String)>;
 struct Recorded {
     study: Study,
     /// Of each execution that is studied.
-    symbols: Vec<Symbols>,
+    symbols: Vec<Arc<Symbols>>,
     focus: BTreeSet<String>,
     executions: u64,
     /// Those that did not come to their result.
@@ -66,7 +68,7 @@ pub(crate) fn run(args: &InferNdseq) -> Result<Exit, Failure> {
     let not = args.not.iter().map(|text| excluded(text)).collect::<Result<Vec<_>, _>>()?;
     let mut recorded = Recorded::default();
     for path in &args.traces {
-        recorded.read(path)?;
+        recorded.read(path, args.commute_floats)?;
     }
     let executed =
         if args.command.is_empty() { None } else { Some(executed::observe(args, &mut recorded)?) };
@@ -81,7 +83,7 @@ pub(crate) fn run(args: &InferNdseq) -> Result<Exit, Failure> {
     let stars: &[Placement] = inferred.stars.as_deref().unwrap_or_default();
     if let Some(path) = &args.emit {
         let wrong = |error| Failure::Write { path: path.clone(), error };
-        fs::write(path, specification(focus, stars).to_string()).map_err(wrong)?;
+        fs::write(path, specification(focus, &args.tasks, stars).to_string()).map_err(wrong)?;
     }
     let mut out = io::stdout().lock();
     let conflicts = |found: &Option<(usize, Circle)>| {
@@ -125,9 +127,9 @@ impl Recorded {
         }
     }
 
-    fn read(&mut self, path: &Path) -> Result<(), Failure> {
+    fn read(&mut self, path: &Path, with_floats: bool) -> Result<(), Failure> {
         let mut input = Input::open(path)?;
-        let (mut recorder, mut batch) = (Recorder::default(), Vec::new());
+        let (mut recorder, mut batch) = (flow::recorder(with_floats), Vec::new());
         loop {
             input.read(&mut batch)?;
             if batch.is_empty() {
@@ -162,7 +164,7 @@ impl Recorded {
                 path.display()
             ))
         })?;
-        self.symbols.push(symbols);
+        self.symbols.push(Arc::new(symbols));
         self.executions += 1;
         Ok(())
     }
@@ -212,12 +214,16 @@ fn star(placement: &Placement) -> Star<'_> {
     }
 }
 
-fn specification(focus: BTreeSet<String>, stars: &[Placement]) -> Specification {
+fn specification(focus: BTreeSet<String>, tasks: &[String], stars: &[Placement]) -> Specification {
     let star = |placement: &Placement| Statement {
         last_line: placement.last.last_line,
         ..placement.first.clone()
     };
-    Specification { focus: focus.into_iter().collect(), stars: stars.iter().map(star).collect() }
+    Specification {
+        focus: focus.into_iter().collect(),
+        tasks: tasks.to_vec(),
+        stars: stars.iter().map(star).collect(),
+    }
 }
 
 fn show(
