@@ -49,6 +49,8 @@ pub enum Cause {
     Unknown,
     /// A Rust test does something that the crate does not control.
     Test,
+    /// Executions of a Rust test that ran at the same time used the same object.
+    SharedStatic,
     /// What the store of an earlier version says.
     #[cfg_attr(feature = "serde", serde(untagged))]
     Told(String),

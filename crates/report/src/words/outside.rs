@@ -3,6 +3,7 @@
 use selvedge_model::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 
 use super::{count, failure, outcome, signal};
+use crate::advice;
 use crate::case::Diverged;
 use crate::summary::{CutOff, Remark, Stopped};
 
@@ -143,6 +144,7 @@ pub(super) fn cause(of: &Cause) -> String {
              types of std::sync and std::thread used inside the check"
                 .to_owned()
         }
+        Cause::SharedStatic => advice::SHARED_STATIC.to_owned(),
         Cause::Told(text) => text.clone(),
     }
 }

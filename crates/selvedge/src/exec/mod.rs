@@ -677,18 +677,21 @@ impl Exec {
         }
     }
 
-    /// An object has been met that an execution of another generation has met before.
+    /// An object has been met that an execution of another generation has met before. If that one is
+    /// still running, this one ends; the result says so.
     #[cold]
-    pub(crate) fn check_not_shared(&mut self, slot: &slot::Slot) {
+    pub(crate) fn ends_as_shared(&mut self, slot: &slot::Slot) -> bool {
         let theirs = slot.generation();
         let runs = |l: &Arc<AtomicU64>| l.load(Ordering::Relaxed) == theirs;
-        if theirs != self.generation && live().iter().any(runs) {
+        let shared = theirs != self.generation && live().iter().any(runs);
+        if shared {
             let made = match slot.made() {
                 Some(location) => self.place(location).site,
                 None => SiteId(self.symbols.sites.intern(Site::Label("a constant".into()))),
             };
             let _ = self.stop(failing::without_place(Kind::Crash, Failure::Shared(made)));
         }
+        shared
     }
 
     /// A lock that cannot know where it was made is known by where it was first used.

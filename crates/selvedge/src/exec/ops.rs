@@ -57,11 +57,12 @@ impl Exec {
         if let Some(number) = slot.get(self.generation) {
             return number;
         }
-        if slot.generation() != 0 {
-            self.check_not_shared(slot);
-        }
+        let shared = slot.generation() != 0 && self.ends_as_shared(slot);
         let number = new(self);
-        slot.set(self.generation, number);
+        // The object stays the other execution's, which would otherwise meet it a second time.
+        if !shared {
+            slot.set(self.generation, number);
+        }
         number
     }
 

@@ -10,7 +10,9 @@ use selvedge_engine::{
     Ask, Execution, Executor, Factory, Heartbeat, Limit, Nondeterminism, Noted, Outcome,
 };
 use selvedge_explore::{Replay, Rng, Strategy};
-use selvedge_model::{Cause, Finding, Op, Site, SiteId, Status, Symbols, ThreadId};
+use selvedge_model::{
+    Cause, Failure, Finding, Op, Site, SiteId, Status, Subject, Symbols, ThreadId,
+};
 use selvedge_specs::Judge;
 
 use crate::values::Callbacks;
@@ -127,9 +129,10 @@ impl Executor for Worker {
             return Ok(None);
         }
         let third = self.replay(&second, ask)?;
+        let shared = [execution, &second, &third].into_iter().any(met_another);
         Ok(second.difference(&third).map(|difference| Nondeterminism {
             difference,
-            cause: Cause::Test,
+            cause: if shared { Cause::SharedStatic } else { Cause::Test },
             symbols: self.named(&third),
         }))
     }
@@ -141,6 +144,12 @@ impl Executor for Worker {
     fn is_usable(&self) -> bool {
         !self.exec.tainted
     }
+}
+
+/// Whether the execution ended because another one, on another core, used the same object.
+fn met_another(execution: &Execution) -> bool {
+    let Outcome::Failed(finding) = &execution.outcome else { return false };
+    matches!(finding.subject, Subject::Program(Failure::Shared(_)))
 }
 
 impl Worker {
