@@ -10,8 +10,8 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::arch::{
-    covered, double, enters, leaves, part, perhaps_unaligned, same_as, whole, with_pc,
-    with_pc_behind_seven, with_pc_behind_six,
+    covered, double, enters, leaves, part, perhaps_unaligned, perhaps_unaligned_double, same_as,
+    whole, with_pc, with_pc_behind_seven, with_pc_behind_six,
 };
 use crate::fasttrack;
 use crate::shadow::{Granule, bytes_of};
@@ -99,48 +99,56 @@ unsafe extern "C" fn range_write(addr: usize, len: usize, pc: usize) {
     }
 }
 
-macro_rules! fixed_ranges {
-    ($($target:ident $len:literal $write:literal: $($name:ident)*;)*) => {$(
+/// Accesses that cross granules, if they are of at most 8 bytes.
+macro_rules! few_granules {
+    ($($target:ident $len:literal $write:literal;)*) => {$(
         unsafe extern "C" fn $target(addr: usize, pc: usize) {
             if let Some(t) = thread::me() {
-                fasttrack::range(t, addr, $len, $write, pc);
+                fasttrack::few(t, addr, $len, $write, pc);
             }
         }
-        with_pc! { $($name => $target, 1;)* }
     )*};
 }
 
+few_granules! {
+    across_read2 2 false;
+    across_read4 4 false;
+    across_read8 8 false;
+    any_read16 16 false;
+    across_write2 2 true;
+    across_write4 4 true;
+    across_write8 8 true;
+    any_write16 16 true;
+}
+
 // A read followed by a write of the same place is a write, as far as races go.
-fixed_ranges! {
-    any_read2 2 false: __tsan_unaligned_read2 __tsan_unaligned_volatile_read2;
-    any_read4 4 false: __tsan_unaligned_read4 __tsan_unaligned_volatile_read4;
-    any_write2 2 true: __tsan_unaligned_write2 __tsan_unaligned_volatile_write2
-        __tsan_unaligned_read_write2;
-    any_write4 4 true: __tsan_unaligned_write4 __tsan_unaligned_volatile_write4
-        __tsan_unaligned_read_write4;
-}
-
-fixed_ranges! {
-    any_read8 8 false:;
-    any_read16 16 false:;
-    any_write8 8 true:;
-    any_write16 16 true:;
-}
-
 perhaps_unaligned! {
-    __tsan_unaligned_read8 => aligned __tsan_read8, unaligned any_read8;
-    __tsan_unaligned_volatile_read8 => aligned __tsan_read8, unaligned any_read8;
-    __tsan_unaligned_write8 => aligned __tsan_write8, unaligned any_write8;
-    __tsan_unaligned_volatile_write8 => aligned __tsan_write8, unaligned any_write8;
-    __tsan_unaligned_read_write8 => aligned __tsan_write8, unaligned any_write8;
+    __tsan_unaligned_read2 "2" "3" "8" "24" => within __tsan_read2, across across_read2;
+    __tsan_unaligned_read4 "4" "15" "8" "24" => within __tsan_read4, across across_read4;
+    __tsan_unaligned_read8 "8" "255" "8" "24" => within __tsan_read8, across across_read8;
+    __tsan_unaligned_write2 "2" "3" "0" "16" => within __tsan_write2, across across_write2;
+    __tsan_unaligned_write4 "4" "15" "0" "16" => within __tsan_write4, across across_write4;
+    __tsan_unaligned_write8 "8" "255" "0" "16" => within __tsan_write8, across across_write8;
+}
+
+perhaps_unaligned_double! {
     __tsan_unaligned_read16 => aligned __tsan_read16, unaligned any_read16;
-    __tsan_unaligned_volatile_read16 => aligned __tsan_read16, unaligned any_read16;
     __tsan_unaligned_write16 => aligned __tsan_write16, unaligned any_write16;
-    __tsan_unaligned_volatile_write16 => aligned __tsan_write16, unaligned any_write16;
-    __tsan_unaligned_read_write16 => aligned __tsan_write16, unaligned any_write16;
 }
 
 same_as! {
+    __tsan_unaligned_volatile_read2 => __tsan_unaligned_read2;
+    __tsan_unaligned_volatile_read4 => __tsan_unaligned_read4;
+    __tsan_unaligned_volatile_read8 => __tsan_unaligned_read8;
+    __tsan_unaligned_volatile_read16 => __tsan_unaligned_read16;
+    __tsan_unaligned_volatile_write2 => __tsan_unaligned_write2;
+    __tsan_unaligned_volatile_write4 => __tsan_unaligned_write4;
+    __tsan_unaligned_volatile_write8 => __tsan_unaligned_write8;
+    __tsan_unaligned_volatile_write16 => __tsan_unaligned_write16;
+    __tsan_unaligned_read_write2 => __tsan_unaligned_write2;
+    __tsan_unaligned_read_write4 => __tsan_unaligned_write4;
+    __tsan_unaligned_read_write8 => __tsan_unaligned_write8;
+    __tsan_unaligned_read_write16 => __tsan_unaligned_write16;
     __tsan_volatile_read1 => __tsan_read1;
     __tsan_volatile_read2 => __tsan_read2;
     __tsan_volatile_read4 => __tsan_read4;

@@ -304,12 +304,36 @@ pub fn filtered(t: &Thread, word: u64, bytes: u64) -> bool {
     (word ^ t.epoch) & (EPOCH | ATOMIC) == 0 && word & bytes == bytes
 }
 
+/// One access under control, whatever it spans: one scheduling point.
+#[cold]
+fn controlled(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize) {
+    control::access(addr, len, is_write, pc);
+    let part = if is_write { AccessKind::Write } else { AccessKind::Read };
+    used_controlled(t, (addr, len), part, pc);
+}
+
+/// A plain access to a few bytes, in three granules at most for 16 of them.
+#[inline(always)]
+pub fn few(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize) {
+    if control::is_on() {
+        return controlled(t, addr, len, is_write, pc);
+    }
+    if t.ignore != 0 {
+        return;
+    }
+    let end = addr + len;
+    let mut at = addr;
+    while at < end {
+        let here = (8 - (at & 7)).min(end - at);
+        part(t, at, here, is_write, pc);
+        at += here;
+    }
+}
+
 /// A plain access to any number of bytes.
 pub fn range(t: &mut Thread, addr: usize, len: usize, is_write: bool, pc: usize) {
     if control::is_on() {
-        control::access(addr, len, is_write, pc);
-        let part = if is_write { AccessKind::Write } else { AccessKind::Read };
-        return used_controlled(t, (addr, len), part, pc);
+        return controlled(t, addr, len, is_write, pc);
     }
     if t.ignore != 0 {
         return;
@@ -455,9 +479,7 @@ pub fn two(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
 #[inline(never)]
 fn one_by_one(t: &mut Thread, addr: usize, is_write: bool, pc: usize) {
     if control::is_on() {
-        control::access(addr, 16, is_write, pc);
-        let part = if is_write { AccessKind::Write } else { AccessKind::Read };
-        return used_controlled(t, (addr, 16), part, pc);
+        return controlled(t, addr, 16, is_write, pc);
     }
     for at in [addr, addr + 8] {
         let g = granule(at);

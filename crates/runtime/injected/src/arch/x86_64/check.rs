@@ -215,8 +215,55 @@ macro_rules! part {
     )*};
 }
 
-/// Accesses that may be unaligned, and mostly are not.
+/// Accesses that may be unaligned. Those within a granule go on as aligned ones. Of the two granules of the others the
+/// touched bytes matter, and of both words everything above the bytes. The next granule's words follow; where addresses
+/// wrap they would not, but no program has memory there.
 macro_rules! perhaps_unaligned {
+    ($($name:ident $len:literal $bytes:literal $word:literal $next:literal => within $within:path, across $target:path;)*) => {$(
+        $crate::arch::entry!($name,
+            "mov ecx, edi",
+            "and ecx, 7",
+            concat!("cmp ecx, 8 - ", $len),
+            "ja 2f",
+            "jmp {within}",
+            "2:",
+            "movabs rax, {granule}",
+            "and rax, rdi",
+            "movabs r8, {shadow}",
+            "lea r8, [r8 + rax * 2]",
+            $crate::arch::hot!("mov" "rdx", "0", "rax"),
+            concat!("mov rsi, [r8 + ", $word, "]"),
+            "xor rsi, rdx",
+            concat!("xor rdx, [r8 + ", $next, "]"),
+            // Of both: epoch and atomic.
+            "mov rax, rsi",
+            "or rax, rdx",
+            "shl rax, 23",
+            "shr rax, 31",
+            "jnz 3f",
+            // The bytes that the words lack, those of the second granule above those of the first.
+            "movzx eax, sil",
+            "movzx edx, dl",
+            "shl edx, 8",
+            "or eax, edx",
+            concat!("mov esi, ", $bytes),
+            "shl esi, cl",
+            "test eax, esi",
+            "jnz 3f",
+            "ret",
+            "3:",
+            "mov rsi, [rsp]",
+            "jmp {target}",
+            within = sym $within,
+            granule = const $crate::arch::GRANULE,
+            shadow = const $crate::layout::SHADOW,
+            target = sym $target,
+        );
+    )*};
+}
+
+/// Accesses of 16 bytes that may be unaligned, and mostly are not.
+macro_rules! perhaps_unaligned_double {
     ($($name:ident => aligned $aligned:path, unaligned $target:path;)*) => {$(
         $crate::arch::entry!($name,"test dil, 7", "jnz 2f", "jmp {}", "2:", "mov rsi, [rsp]", "jmp {}",
             sym $aligned, sym $target
@@ -267,4 +314,7 @@ macro_rules! leaves {
     };
 }
 
-pub(crate) use {covered, double, enters, granule, hot, leaves, part, perhaps_unaligned, whole};
+pub(crate) use {
+    covered, double, enters, granule, hot, leaves, part, perhaps_unaligned,
+    perhaps_unaligned_double, whole,
+};
