@@ -10,8 +10,8 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use crate::arch::{
-    covered, double, enters, leaves, part, perhaps_unaligned, perhaps_unaligned_double, same_as,
-    whole, with_pc, with_pc_behind_seven, with_pc_behind_six,
+    across, covered, double, enters, leaves, part, perhaps_unaligned, perhaps_unaligned_double,
+    ranges, same_as, whole, with_pc, with_pc_behind_seven, with_pc_behind_six,
 };
 use crate::fasttrack;
 use crate::shadow::{Granule, bytes_of};
@@ -121,14 +121,32 @@ few_granules! {
     any_write16 16 true;
 }
 
+/// A read is known if the read words say so, or the write words.
+macro_rules! unaligned_reads {
+    ($($name:ident $len:literal $bytes:literal => $within:path, $target:path;)*) => {
+        perhaps_unaligned! {
+            $($name $len $within, $target, across!("8", "24", $bytes, or "3"), across!("0", "16", $bytes, or "4");)*
+        }
+    };
+}
+
+macro_rules! unaligned_writes {
+    ($($name:ident $len:literal $bytes:literal => $within:path, $target:path;)*) => {
+        perhaps_unaligned! { $($name $len $within, $target, across!("0", "16", $bytes, or "3");)* }
+    };
+}
+
+unaligned_reads! {
+    __tsan_unaligned_read2 "2" "3" => __tsan_read2, across_read2;
+    __tsan_unaligned_read4 "4" "15" => __tsan_read4, across_read4;
+    __tsan_unaligned_read8 "8" "255" => __tsan_read8, across_read8;
+}
+
 // A read followed by a write of the same place is a write, as far as races go.
-perhaps_unaligned! {
-    __tsan_unaligned_read2 "2" "3" "8" "24" => within __tsan_read2, across across_read2;
-    __tsan_unaligned_read4 "4" "15" "8" "24" => within __tsan_read4, across across_read4;
-    __tsan_unaligned_read8 "8" "255" "8" "24" => within __tsan_read8, across across_read8;
-    __tsan_unaligned_write2 "2" "3" "0" "16" => within __tsan_write2, across across_write2;
-    __tsan_unaligned_write4 "4" "15" "0" "16" => within __tsan_write4, across across_write4;
-    __tsan_unaligned_write8 "8" "255" "0" "16" => within __tsan_write8, across across_write8;
+unaligned_writes! {
+    __tsan_unaligned_write2 "2" "3" => __tsan_write2, across_write2;
+    __tsan_unaligned_write4 "4" "15" => __tsan_write4, across_write4;
+    __tsan_unaligned_write8 "8" "255" => __tsan_write8, across_write8;
 }
 
 perhaps_unaligned_double! {
@@ -172,9 +190,12 @@ same_as! {
     __tsan_read_write16 => __tsan_write16;
 }
 
+ranges! {
+    __tsan_read_range range_read, of 4 __tsan_unaligned_read4, of 8 __tsan_unaligned_read8;
+    __tsan_write_range range_write, of 4 __tsan_unaligned_write4, of 8 __tsan_unaligned_write8;
+}
+
 with_pc! {
-    __tsan_read_range => range_read, 2;
-    __tsan_write_range => range_write, 2;
     __tsan_vptr_update => vptr_update, 2;
 }
 

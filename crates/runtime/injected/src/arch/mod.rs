@@ -6,8 +6,8 @@ mod x86_64;
 pub use x86_64::*;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86_64::{
-    argument, covered, double, enters, granule, hot, leaves, noted_first, or_next, part,
-    perhaps_unaligned, perhaps_unaligned_double, same_as, variable, weak, whole, with_pc,
+    across, argument, covered, double, enters, granule, hot, leaves, noted_first, or_next, part,
+    perhaps_unaligned, perhaps_unaligned_double, ranges, same_as, variable, weak, whole, with_pc,
     with_pc_behind_seven, with_pc_behind_six,
 };
 

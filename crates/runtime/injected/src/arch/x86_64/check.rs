@@ -215,11 +215,50 @@ macro_rules! part {
     )*};
 }
 
-/// Accesses that may be unaligned. Those within a granule go on as aligned ones. Of the two granules of the others the
-/// touched bytes matter, and of both words everything above the bytes. The next granule's words follow; where addresses
-/// wrap they would not, but no program has memory there.
+/// Returns if two granules that follow each other have all bytes of an access across them in these words: of the bytes
+/// those that are touched, and everything above the bytes. `r8` has the shadow of the first one, `cl` the first byte.
+macro_rules! across {
+    ($word:literal, $next:literal, $bytes:literal, or $other:literal) => {
+        concat!(
+            $crate::arch::hot!("mov" "rdx", "0", "rax"),
+            "\nmov rsi, [r8 + ",
+            $word,
+            "]\n",
+            "xor rsi, rdx\n",
+            "xor rdx, [r8 + ",
+            $next,
+            "]\n",
+            // Of both: epoch and atomic.
+            "mov rax, rsi\n",
+            "or rax, rdx\n",
+            "shl rax, 23\n",
+            "shr rax, 31\n",
+            "jnz ",
+            $other,
+            "f\n",
+            // The bytes that the words lack, those of the second granule above those of the first.
+            "movzx eax, sil\n",
+            "movzx edx, dl\n",
+            "shl edx, 8\n",
+            "or eax, edx\n",
+            "mov esi, ",
+            $bytes,
+            "\nshl esi, cl\n",
+            "test eax, esi\n",
+            "jnz ",
+            $other,
+            "f\n",
+            "ret\n",
+            $other,
+            ":"
+        )
+    };
+}
+
+/// Accesses that may be unaligned. Those within a granule go on as aligned ones. A read is also covered by writes of this
+/// epoch. The shadow goes on behind a granule; where addresses wrap it does not, but no program has memory there.
 macro_rules! perhaps_unaligned {
-    ($($name:ident $len:literal $bytes:literal $word:literal $next:literal => within $within:path, across $target:path;)*) => {$(
+    ($($name:ident $len:literal $within:path, $target:path, $($code:expr),*;)*) => {$(
         $crate::arch::entry!($name,
             "mov ecx, edi",
             "and ecx, 7",
@@ -231,27 +270,7 @@ macro_rules! perhaps_unaligned {
             "and rax, rdi",
             "movabs r8, {shadow}",
             "lea r8, [r8 + rax * 2]",
-            $crate::arch::hot!("mov" "rdx", "0", "rax"),
-            concat!("mov rsi, [r8 + ", $word, "]"),
-            "xor rsi, rdx",
-            concat!("xor rdx, [r8 + ", $next, "]"),
-            // Of both: epoch and atomic.
-            "mov rax, rsi",
-            "or rax, rdx",
-            "shl rax, 23",
-            "shr rax, 31",
-            "jnz 3f",
-            // The bytes that the words lack, those of the second granule above those of the first.
-            "movzx eax, sil",
-            "movzx edx, dl",
-            "shl edx, 8",
-            "or eax, edx",
-            concat!("mov esi, ", $bytes),
-            "shl esi, cl",
-            "test eax, esi",
-            "jnz 3f",
-            "ret",
-            "3:",
+            $($code,)*
             "mov rsi, [rsp]",
             "jmp {target}",
             within = sym $within,
@@ -267,6 +286,25 @@ macro_rules! perhaps_unaligned_double {
     ($($name:ident => aligned $aligned:path, unaligned $target:path;)*) => {$(
         $crate::arch::entry!($name,"test dil, 7", "jnz 2f", "jmp {}", "2:", "mov rsi, [rsp]", "jmp {}",
             sym $aligned, sym $target
+        );
+    )*};
+}
+
+/// Accesses of any number of bytes, which are often those of one number: gcc says so of whatever may be unaligned.
+macro_rules! ranges {
+    ($($name:ident $target:path, of 4 $four:path, of 8 $eight:path;)*) => {$(
+        $crate::arch::entry!($name,
+            "cmp rsi, 8",
+            "je 2f",
+            "cmp rsi, 4",
+            "je 3f",
+            "mov rdx, [rsp]",
+            "jmp {}",
+            "2:",
+            "jmp {}",
+            "3:",
+            "jmp {}",
+            sym $target, sym $eight, sym $four
         );
     )*};
 }
@@ -315,6 +353,6 @@ macro_rules! leaves {
 }
 
 pub(crate) use {
-    covered, double, enters, granule, hot, leaves, part, perhaps_unaligned,
-    perhaps_unaligned_double, whole,
+    across, covered, double, enters, granule, hot, leaves, part, perhaps_unaligned,
+    perhaps_unaligned_double, ranges, whole,
 };

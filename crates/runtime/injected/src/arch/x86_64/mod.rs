@@ -12,8 +12,8 @@ pub mod words;
 
 pub use check::GRANULE;
 pub(crate) use check::{
-    covered, double, enters, granule, hot, leaves, part, perhaps_unaligned,
-    perhaps_unaligned_double, whole,
+    across, covered, double, enters, granule, hot, leaves, part, perhaps_unaligned,
+    perhaps_unaligned_double, ranges, whole,
 };
 pub(crate) use entries::{
     argument, entry, noted_first, or_next, same_as, variable, weak, with_pc, with_pc_behind_seven,
