@@ -126,8 +126,6 @@ pub fn missing(case: &Case) -> Option<String> {
     }
 }
 
-pub(crate) const SHARED_STATIC: &str = "executions that run on several cores share a static: make the object in the test body, or use `Explore::jobs(1)`";
-
 /// What to change so that a Rust test can be run.
 fn missing_to_run(failure: &Failure) -> Option<&'static str> {
     match failure {
@@ -135,7 +133,7 @@ fn missing_to_run(failure: &Failure) -> Option<&'static str> {
             "the test body loops without a scheduling point, or it blocks on something that is not controlled, such as a lock of std::sync",
         ),
         Failure::NoStack { .. } => Some("lower `Explore::stack_size`"),
-        Failure::Shared(_) => Some(SHARED_STATIC),
+        Failure::Shared(_) => Some(words::SHARED_STATIC),
         Failure::Signal { .. }
         | Failure::Message(_)
         | Failure::Told(_)

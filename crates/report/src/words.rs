@@ -7,6 +7,7 @@ mod short;
 mod values;
 
 pub(crate) use misused::{missing as missing_misused, why as why_misused};
+pub(crate) use outside::SHARED_STATIC;
 pub use outside::{divergence, remark, stopped};
 pub use serial::{order as serial_order, outcome as serial_outcome, serial};
 pub use short::short;

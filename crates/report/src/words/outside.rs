@@ -3,7 +3,6 @@
 use selvedge_model::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 
 use super::{count, failure, outcome, signal};
-use crate::advice;
 use crate::case::Diverged;
 use crate::summary::{CutOff, Remark, Stopped};
 
@@ -125,6 +124,9 @@ pub(super) fn diverged(of: &Diverged) -> String {
     }
 }
 
+/// What to do if executions that run at the same time use one object.
+pub(crate) const SHARED_STATIC: &str = "executions that run on several cores share a static: make the object in the test body, or use `Explore::jobs(1)`";
+
 /// Why two executions of one schedule differ.
 pub(super) fn cause(of: &Cause) -> String {
     match of {
@@ -144,7 +146,7 @@ pub(super) fn cause(of: &Cause) -> String {
              types of std::sync and std::thread used inside the check"
                 .to_owned()
         }
-        Cause::SharedStatic => advice::SHARED_STATIC.to_owned(),
+        Cause::SharedStatic => SHARED_STATIC.to_owned(),
         Cause::Told(text) => text.clone(),
     }
 }
