@@ -37,7 +37,7 @@ macro_rules! cmake {
     };
 }
 
-pub(super) const SUITES: [Suite; 5] = [
+pub(super) const SUITES: [Suite; 6] = [
     Suite {
         name: "fasttree",
         package: "fasttree",
@@ -76,6 +76,14 @@ pub(super) const SUITES: [Suite; 5] = [
         build: "./configure --disable-shared --disable-https --disable-doc --disable-examples \
             CFLAGS=\"-g -O2 $SANITIZE\" && make -j2 && make -j2 check TESTS=",
         run: "make -k check 2>&1 | grep -E '^(PASS|FAIL|SKIP|XFAIL|XPASS|ERROR): '",
+    },
+    Suite {
+        name: "sqlite",
+        package: "sqlite3",
+        build: "./configure --disable-tcl && make sqlite3.c && $CC -O2 -g $SANITIZE -I. -Isrc -DSQLITE_THREADSAFE=1 \
+            -DSQLITE_OMIT_LOAD_EXTENSION test/threadtest3.c src/test_multiplex.c sqlite3.c -lpthread -lm -o threadtest3",
+        // Each test runs for a time, so how much it does depends on the machine.
+        run: "./threadtest3 walthread1 walthread3 dynamic_triggers 2>/dev/null | grep -E '^Running|errors out of'",
     },
 ];
 
