@@ -414,6 +414,34 @@ fn long_tasks_are_not_interrupted() {
     assert!(violations(&document).is_empty(), "{document:#}");
 }
 
+/// What the threads do in between is more than is read at once, and so much that they have to give way: also in the replay,
+/// which records something else.
+#[test]
+fn accesses_may_be_far_apart() {
+    let project = Project::new("flow-far-apart");
+    let options = ["--schedules", "2", "--patience", "120s", "--time", "300s"];
+    build(&project, "far_apart.c", &[]);
+    let output = tested(&project, &options);
+    let document = json(&output);
+    let [violation] = violations(&document)[..] else {
+        panic!("{document:#}\n{}", stderr(&output))
+    };
+    assert_eq!(violation["status"], "observed", "{violation:#}");
+    let again = project.selvedge(&["replay", violation["id"].as_str().expect("findings have ids")]);
+    assert_eq!(again.status.code(), Some(1), "{}", stderr(&again));
+    build(&project, "far_apart.c", &["-DFIXED"]);
+    let document = json(&tested(&project, &options));
+    assert_eq!(document["stats"]["parallelism"]["serializable"], 2, "{document:#}");
+}
+
+/// The other process has the same memory for words, and writes none.
+#[test]
+fn processes_that_a_program_starts_are_not_followed() {
+    let project = Project::new("flow-forks");
+    build(&project, "forks.c", &[]);
+    assert_eq!(counted(&project, &["--schedules", "20"]), (20, 0));
+}
+
 fn usage(project: &Project, options: &[&str], code: i32, expected: &str) {
     let output = tested(project, options);
     assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
