@@ -2,9 +2,9 @@
 //
 // Every kernel is deterministic: whatever the schedule, it prints the same checksum, which it also
 // computes without threads. With -DBUG, raytracer and sor have the bugs that SingleTrack found. Regions
-// are not marked: functions are regions by name. With -DTINY the sizes are those of a test. With -DBLOCKS a
-// kernel is a deterministic block with values, which say by themselves whether the result is right. With -DINFER
-// the number of threads and of an input are arguments.
+// are not marked: functions are regions by name. With -DTINY the sizes are those of a test, with
+// -DMIDDLE=n they are n times as large. With -DBLOCKS a kernel is a deterministic block with values, which say by
+// themselves whether the result is right. With -DINFER the number of threads and of an input are arguments.
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -35,6 +35,8 @@
 
 #ifdef TINY
 #define SIZED(tiny, full) tiny
+#elif defined(MIDDLE)
+#define SIZED(tiny, full) (MIDDLE * (tiny))
 #else
 #define SIZED(tiny, full) full
 #endif

@@ -4,7 +4,9 @@
 //! The programs are C programs in the shapes of the thesis' benchmarks, built with `selvedge cc --selvedge-flow`.
 //! Warnings are circles of conflicts at different places: if every access mattered, and of those that do matter in
 //! executions that no sequential execution explains. `sequential` counts executions whose circles a sequential
-//! execution explains.
+//! execution explains. And what it costs a program to be recorded ([`recording`]).
+
+mod recording;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -84,15 +86,23 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
         growth(rest.first().and_then(|n| n.parse().ok()).unwrap_or(24));
         return ExitCode::SUCCESS;
     }
-    exit_code(tables(args).map(|()| {
+    let all = || {
+        let place = Place::new("ndseq")?;
+        if let ["recording", names @ ..] = args {
+            return recording::run(&place, names);
+        }
+        tables(&place, args)?;
         if args.is_empty() {
+            println!();
+            recording::run(&place, &[])?;
             growth(24);
         }
-    }))
+        Ok(())
+    };
+    exit_code(all())
 }
 
-fn tables(names: &[&str]) -> Result<(), String> {
-    let place = Place::new("ndseq")?;
+fn tables(place: &Place, names: &[&str]) -> Result<(), String> {
     println!(
         "{:16} {:>9} {:>11} {:>7} {:>8} {:>8} {:>10} {:>10} | {:>6} {:>6} {:>8}",
         "program",
@@ -108,20 +118,21 @@ fn tables(names: &[&str]) -> Result<(), String> {
         "seconds"
     );
     for program in wanted(&PROGRAMS, |p| p.name, names)? {
-        let checked = built(&place, program, true)?;
+        let checked = built(place, program, true)?;
         let report = answer(
-            &place,
+            place,
             &["test", "--ndseq", "--format", "json", "--schedules", SCHEDULES, "--time", MOST],
             &checked,
+            &[],
         )?;
         let counts = &report["stats"]["parallelism"];
         let number = |name: &str| counts[name].as_u64().unwrap_or(0);
         let real = report["findings"].as_array().is_some_and(|f| !f.is_empty());
         let thesis = program.warnings.map_or(String::new(), |(a, b)| format!("{a}/{b}"));
-        let plain = built(&place, program, false)?;
+        let plain = built(place, program, false)?;
         let options =
             ["infer", "ndseq", "--format", "json", "--schedules", TO_INFER, "--time", MOST];
-        let inferred = answer(&place, &options, &plain)?;
+        let inferred = answer(place, &options, &plain, &[])?;
         let stars = match (inferred["satisfiable"].as_bool(), inferred["stars"].as_array()) {
             (Some(true), Some(stars)) => stars.len().to_string(),
             _ => "-".to_owned(),
@@ -159,9 +170,15 @@ fn built(place: &Place, program: &Program, with_stars: bool) -> Result<PathBuf, 
     Ok(output)
 }
 
-fn answer(place: &Place, options: &[&str], program: &Path) -> Result<Value, String> {
+fn answer(
+    place: &Place,
+    options: &[&str],
+    program: &Path,
+    env: &[(&str, &str)],
+) -> Result<Value, String> {
     let output = Command::new(&place.selvedge)
         .args(options)
+        .envs(env.iter().copied())
         .arg("--")
         .arg(Path::new(".").join(program))
         .output()

@@ -108,13 +108,33 @@ fn what_cannot_be_decided_is_not_green() {
     assert!(stderr(&output).contains("selvedge cc --selvedge-flow"), "{}", stderr(&output));
 }
 
+/// All that is printed, but for how long it took and how many executions a second that was.
+fn untimed(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(output);
+    let without = |line: &str| match line.contains(" per second") {
+        true => {
+            line.split(" in ").next().unwrap_or_default().to_owned()
+                + line.split(" per second").nth(1).unwrap_or_default()
+        }
+        false => line.to_owned(),
+    };
+    text.lines().map(without).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn the_same_seed_gives_the_same_report() {
     let project = Project::new("flow-seed");
-    build(&project, "lost_update.c", &[]);
-    let findings = |_| json(&tested(&project, &["--seed", "7"]))["findings"].clone();
-    let [first, second] = [0, 1].map(findings);
-    assert_eq!(first, second);
+    for source in ["lost_update.c", "search.c", "by_name.c"] {
+        build(&project, source, &[]);
+        let seed = ["--seed", "7", "--schedules", "50"];
+        let test = [&["test", "--ndseq"][..], &seed, &["--", "./program"]].concat();
+        let infer = [&["infer", "ndseq"][..], &seed, &["--", "./program"]].concat();
+        for command in [test, infer] {
+            let [first, second] = [0, 1].map(|_| untimed(&project.selvedge(&command)));
+            assert!(!first.trim().is_empty(), "{source}");
+            assert_eq!(first, second, "{source} {command:?}");
+        }
+    }
 }
 
 fn read(project: &Project, name: &str) -> String {
@@ -394,6 +414,34 @@ fn long_tasks_are_not_interrupted() {
     assert!(violations(&document).is_empty(), "{document:#}");
 }
 
+/// What the threads do in between is more than is read at once, and so much that they have to give way: also in the replay,
+/// which records something else.
+#[test]
+fn accesses_may_be_far_apart() {
+    let project = Project::new("flow-far-apart");
+    let options = ["--schedules", "2", "--patience", "120s", "--time", "300s"];
+    build(&project, "far_apart.c", &[]);
+    let output = tested(&project, &options);
+    let document = json(&output);
+    let [violation] = violations(&document)[..] else {
+        panic!("{document:#}\n{}", stderr(&output))
+    };
+    assert_eq!(violation["status"], "observed", "{violation:#}");
+    let again = project.selvedge(&["replay", violation["id"].as_str().expect("findings have ids")]);
+    assert_eq!(again.status.code(), Some(1), "{}", stderr(&again));
+    build(&project, "far_apart.c", &["-DFIXED"]);
+    let document = json(&tested(&project, &options));
+    assert_eq!(document["stats"]["parallelism"]["serializable"], 2, "{document:#}");
+}
+
+/// The other process has the same memory for words, and writes none.
+#[test]
+fn processes_that_a_program_starts_are_not_followed() {
+    let project = Project::new("flow-forks");
+    build(&project, "forks.c", &[]);
+    assert_eq!(counted(&project, &["--schedules", "20"]), (20, 0));
+}
+
 fn usage(project: &Project, options: &[&str], code: i32, expected: &str) {
     let output = tested(project, options);
     assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
@@ -411,9 +459,19 @@ fn bad_use_says_what_to_do() {
     usage(&project, &[], 2, "bad_use.c:27:5");
     build(&project, "bad_use.c", &["-DTASK_IN_TASK"]);
     usage(&project, &[], 2, "the task \"inner\" (bad_use.c:16:5) begins inside the task \"outer\"");
-    // Too many to be run in the time for one execution.
-    build(&project, "bad_use.c", &["-DMANY=100000"]);
-    usage(&project, &["--patience", "300ms", "--schedules", "1"], 3, "--patience");
     build(&project, "bad_use.c", &["-DENDLESS"]);
     usage(&project, &["--patience", "300ms", "--schedules", "3"], 3, "--patience");
+}
+
+#[test]
+fn a_hundred_thousand_tasks_are_judged_and_a_million_are_too_many() {
+    let project = Project::new("flow-many");
+    let one = ["--schedules", "1", "--patience", "120s", "--time", "300s"];
+    build(&project, "bad_use.c", &["-DMANY=100000"]);
+    let output = tested(&project, &one);
+    let document = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{document:#}\n{}", stderr(&output));
+    assert_eq!(document["stats"]["parallelism"]["tasks"], 100_000, "{document:#}");
+    build(&project, "bad_use.c", &["-DMANY=1000000"]);
+    usage(&project, &one, 3, "fewer tasks");
 }

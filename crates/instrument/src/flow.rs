@@ -1,6 +1,6 @@
 //! What is recorded of the flow of data, and what the host can know without.
 //!
-//! Recorded are which blocks are executed, the addresses of loads and stores, ranges of copies, whether a
+//! Recorded are which blocks are executed if that does not follow from the blocks before, the addresses of loads and stores, ranges of copies, whether a
 //! compare-exchange succeeded, and where calls leave the module. Everything else follows from the static
 //! [`table`](mod@crate::table): which values an operation uses.
 //!
@@ -145,12 +145,20 @@ impl<'a> Deciding<'a> {
     }
 
     fn blocks(&mut self) -> Result<(), Refused> {
+        let follows = follows(self.function);
         for b in 0..self.function.blocks.len() {
             let place = self.place();
             let hook = if b == 0 { Hook::Enter } else { Hook::Block };
-            self.insert((b, 0), Side::Before, hook, vec![Argument::Place(place)]);
+            if !follows[b] {
+                self.insert((b, 0), Side::Before, hook, vec![Argument::Place(place)]);
+            }
             for at in 0..self.function.blocks[b].instructions.len() {
                 self.instruction(b, at)?;
+            }
+            if let &[to] = &self.function.blocks[b].successors[..]
+                && follows[to as usize]
+            {
+                self.op(Loc::default(), Op::Jump { to });
             }
             self.known.blocks.push(std::mem::take(&mut self.ops));
         }
@@ -428,7 +436,7 @@ impl<'a> Deciding<'a> {
         if leaves {
             let place = self.next_place();
             self.insert(at, Side::Before, Hook::Leave, vec![place]);
-            self.insert(at, Side::After, Hook::Back, Vec::new());
+            self.insert(at, Side::After, Hook::Back, vec![place]);
         }
     }
 
@@ -488,6 +496,45 @@ impl<'a> Deciding<'a> {
         self.op(loc, Op::Call { to, callee, arguments: uses, leaves: true });
         self.flows[to as usize] = vec![to];
     }
+}
+
+/// By block, whether that control came there follows from the blocks before: all of them always go there. Then nothing is
+/// recorded. What is marked and which functions are called has no words of its own behind it, so that a block behind such
+/// a call says when control is there.
+fn follows(function: &Function) -> Vec<bool> {
+    let mut follows = vec![true; function.blocks.len()];
+    let mut reached = vec![false; function.blocks.len()];
+    for block in &function.blocks {
+        let silent = |i: &ir::Instruction| {
+            let What::Call { callee: Callee::Named(name, defined), .. } = &i.what else {
+                return false;
+            };
+            *defined || name.starts_with(OURS)
+        };
+        let jumps = matches!(block.instructions.last().map(|i| &i.what), Some(What::Branch(_)));
+        let always = jumps && block.successors.len() == 1 && !block.instructions.iter().any(silent);
+        for &to in &block.successors {
+            follows[to as usize] &= always;
+            reached[to as usize] = true;
+        }
+    }
+    follows[0] = false;
+    for b in 0..follows.len() {
+        follows[b] &= reached[b];
+        // A loop without a condition has a block that says that control is there again.
+        let mut at = b;
+        for _ in 0..follows.len() {
+            match &function.blocks[at].successors[..] {
+                &[to] if follows[to as usize] => at = to as usize,
+                _ => break,
+            }
+            if at == b {
+                follows[b] = false;
+                break;
+            }
+        }
+    }
+    follows
 }
 
 /// By value, whether it is a variable of which only whole loads and stores are made.

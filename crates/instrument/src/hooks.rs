@@ -24,9 +24,9 @@ pub enum Hook {
     Copy,
     /// Memory is filled: place, to, length.
     Fill,
-    /// A call leaves what is followed.
+    /// A call leaves what is followed: its place.
     Leave,
-    /// It has come back.
+    /// It has come back: the same place.
     Back,
 }
 
@@ -48,6 +48,21 @@ impl Hook {
             Hook::Fill => "selvedge_flow_fill",
             Hook::Leave => "selvedge_flow_leave",
             Hook::Back => "selvedge_flow_back",
+        }
+    }
+
+    /// Whether the program itself can do what it does ([`here`](crate::here)).
+    pub fn is_here(self) -> bool {
+        match self {
+            Hook::Enter | Hook::Block | Hook::Read | Hook::Write | Hook::Leave | Hook::Back => true,
+            Hook::Load
+            | Hook::Store
+            | Hook::Update
+            | Hook::Flag
+            | Hook::Exchange
+            | Hook::Exchanged
+            | Hook::Copy
+            | Hook::Fill => false,
         }
     }
 }

@@ -25,6 +25,7 @@ pub mod dominance;
 #[allow(unsafe_code)]
 pub mod ffi;
 pub mod flow;
+pub mod here;
 pub mod hooks;
 pub mod ir;
 pub mod library;

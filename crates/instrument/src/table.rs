@@ -3,7 +3,8 @@
 //! It stands in a section of the object; the linker puts those of all objects one after the other. Beside it stands a
 //! section of bytes, one for each *place*: a block, or an operation whose address or call is recorded. The program
 //! hands over the address of that byte, and the host counts from the beginning of the section to find the place. Both
-//! sections have the same objects in the same order.
+//! sections have the same objects in the same order. The runtime sets the byte to 1 where nothing has to be done but to write
+//! a word, which the program then does itself ([`here`](crate::here)).
 //!
 //! Locals of a function are numbered as its values are in [`ir`](crate::ir); a variable that could be kept in a
 //! register is the local of its declaration.
@@ -22,7 +23,7 @@ pub const PLACES: &str = "selvedge_places";
 /// What a table begins with.
 const MAGIC: &[u8; 4] = b"sflw";
 /// The form of a table.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A local of the function.
 pub type Local = u32;
@@ -102,6 +103,10 @@ pub enum Op {
     Return {
         uses: Vec<Local>,
     },
+    /// Control goes to another block, which does not say so itself.
+    Jump {
+        to: u32,
+    },
 }
 
 /// Who is called.
@@ -131,7 +136,8 @@ impl Op {
             | Op::Decide { .. }
             | Op::Choose { .. }
             | Op::StarValue { .. }
-            | Op::Return { .. } => false,
+            | Op::Return { .. }
+            | Op::Jump { .. } => false,
         }
     }
 }
@@ -352,6 +358,7 @@ impl Writer {
             }
             Op::StarValue { to, uses } => self.tagged(11, &[*to], &[uses]),
             Op::Return { uses } => self.tagged(12, &[], &[uses]),
+            Op::Jump { to } => self.tagged(13, &[*to], &[]),
         }
     }
 
@@ -376,12 +383,13 @@ fn is_sound(f: &Function) -> bool {
     let star =
         |s: &Star| s.enter < blocks && s.end < blocks && s.inside.iter().all(|&b| b < blocks);
     let chosen = |op: &Op| !matches!(op, Op::Choose { star } if *star as usize >= f.stars.len());
+    let there = |op: &Op| !matches!(op, Op::Jump { to } if *to >= blocks);
     let before = |(i, s): (usize, &Statement)| s.parent == NONE || (s.parent as usize) < i;
     let placed = f.statements.iter().enumerate().all(before);
     placed
         && blocks > 0
         && f.stars.iter().all(star)
-        && f.blocks.iter().flatten().all(|(_, op)| chosen(op))
+        && f.blocks.iter().flatten().all(|(_, op)| chosen(op) && there(op))
 }
 
 fn operator_number(operator: Option<Operator>) -> u32 {
@@ -510,6 +518,7 @@ impl Reader<'_> {
             }
             11 => Op::StarValue { to: self.number()?, uses: self.locals()? },
             12 => Op::Return { uses: self.locals()? },
+            13 => Op::Jump { to: self.number()? },
             _ => return None,
         })
     }

@@ -227,3 +227,20 @@ fn a_module_of_data_has_no_table() {
     let name = b"selvedge_flow_table";
     assert!(!object.windows(name.len()).any(|w| w == name));
 }
+
+/// A loop says once a round that it goes on: what comes behind its body, and its condition, follow from that.
+#[test]
+fn blocks_to_which_control_always_comes_are_not_recorded() {
+    let source = "int g; void mark(void); static void in(void) { mark(); }
+        void f(int n) { for (int i = 0; i < n; i++) g = i; }
+        void h(int n) { for (int i = 0; i < n; i++) in(); }
+        void e(void) { while (1) { g = 1; } }";
+    let t = table("blocks", source).unwrap();
+    let jumps = |name| {
+        let jumps = ops(function(&t, name)).into_iter();
+        jumps.filter(|op| matches!(op, Op::Jump { .. })).count()
+    };
+    assert_eq!(jumps("f"), 3, "to the condition, to the step, and to the condition");
+    assert_eq!(jumps("h"), 2, "what is called may have marked something: only to the condition");
+    assert_eq!(jumps("e"), 0, "a loop without a condition says each time that it goes on");
+}

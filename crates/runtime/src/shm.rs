@@ -299,7 +299,8 @@ impl Shm {
             return None;
         }
         let mut bytes = vec![0; len];
-        // SAFETY: both are valid for `len` bytes; what a record names is not written again, and any bytes are valid.
+        // SAFETY: both are valid for `len` bytes; what a record names is not written again before the record was read, and any bytes
+        // are valid.
         unsafe {
             let from = (&raw const (*self.at).values).cast::<u8>().add(at);
             std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), len);
@@ -314,8 +315,8 @@ impl Shm {
         if !at.is_multiple_of(8) || len < size_of::<Chunk>() || end > wire::VALUES {
             return None;
         }
-        // SAFETY: within the values, and aligned; what a record names is not written again, and any content
-        // is a valid chunk.
+        // SAFETY: within the values, and aligned; what a record names is not written again before the record was read, and
+        // any content is a valid chunk.
         let chunk = unsafe {
             (&raw const (*self.at).values).cast::<u8>().add(at).cast::<Chunk>().read_volatile()
         };

@@ -46,6 +46,14 @@ pub(crate) fn shown(executor: &mut Controlled, execution: &Execution) -> Option<
     Some(Shown::Focus(parts))
 }
 
+/// No execution ended, because each took more steps than can be recorded.
+pub(crate) fn too_long(program: &ControlledProgram, steps: u64) -> Failure {
+    Failure::Undecided(format!(
+        "{}: no execution ended within {steps} steps, the most that can be followed; let the program do less, with a smaller input or fewer tasks",
+        program.setup.program.display()
+    ))
+}
+
 /// The words of the program do not fit its tables.
 pub(crate) fn broken(why: &str) -> Failure {
     Failure::Undecided(format!(

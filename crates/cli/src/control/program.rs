@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use selvedge_engine::{Factory, Heartbeat};
-use selvedge_runtime::control::{Debugger, Global, Written, WrittenFile};
+use selvedge_runtime::control::{Debugger, Global, Written, WrittenFile, wire};
 use selvedge_runtime::flow::Tables;
 use selvedge_runtime::{Controlled, Error, Form, Judges, Libraries, Settings};
 
@@ -23,6 +23,8 @@ use crate::store::{self, Ensured, Setup};
 
 /// The most records of one execution.
 pub(crate) const RECORDS: u32 = 1_000_000;
+/// The same where data flow is followed: an execution cannot be judged by its beginning.
+pub(crate) const RECORDS_WITH_FLOW: u32 = wire::LOG as u32;
 
 /// A program, and how it is controlled.
 #[derive(Clone, Debug)]
@@ -235,7 +237,7 @@ impl Factory for Native {
         let ControlledProgram { setup, form, root, libraries, .. } = &self.program;
         let settings = Settings {
             form: *form,
-            records: RECORDS,
+            records: if self.flow.is_some() { RECORDS_WITH_FLOW } else { RECORDS },
             time: match self.debugger {
                 Some(_) => Duration::MAX,
                 None => Duration::from_millis(setup.patience),

@@ -5,6 +5,7 @@ use std::ffi::{CString, c_int, c_uint};
 
 use super::{Handle, Module, opcode};
 use crate::flow::Decided;
+use crate::here;
 use crate::hooks::{Argument, Hook, Insertion, Side};
 
 /// Inserts calls into a module.
@@ -54,7 +55,7 @@ impl<'w, 'a> Writer<'w, 'a> {
                 [(places, PRIVATE, crate::table::PLACES), (table, EXTERNAL, crate::table::SECTION)]
             {
                 let section = CString::new(section).unwrap_or_default();
-                (llvm.SetGlobalConstant)(global, 1);
+                (llvm.SetGlobalConstant)(global, c_int::from(global == table));
                 (llvm.SetLinkage)(global, linkage);
                 (llvm.SetSection)(global, section.as_ptr());
                 (llvm.SetAlignment)(global, 1);
@@ -170,7 +171,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         let (llvm, module) = (self.module.llvm, self.module);
 
         *self.hooks.entry(hook).or_insert_with(|| {
-            let name = CString::new(hook.name()).unwrap_or_default();
+            let name = if hook.is_here() { here::name(hook) } else { hook.name().to_owned() };
+            let name = CString::new(name).unwrap_or_default();
             // SAFETY: rule 2.
             unsafe {
                 let void = (llvm.VoidTypeInContext)(module.context);

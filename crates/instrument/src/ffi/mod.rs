@@ -18,7 +18,7 @@ use std::path::Path;
 
 use crate::accesses::Edit;
 use crate::flow::Decided;
-use crate::{Error, Library, ir};
+use crate::{Error, Library, here, ir};
 use calls::Writer;
 use read::Reader;
 
@@ -81,8 +81,11 @@ functions! {
     CreateMemoryBufferWithMemoryRangeCopy: fn(*const c_char, usize, *const c_char) -> Handle;
     DisposeMemoryBuffer: fn(Handle);
     ParseBitcodeInContext2: fn(Handle, Handle, *mut Handle) -> Bool;
+    ParseIRInContext: fn(Handle, Handle, *mut Handle, *mut *mut c_char) -> Bool;
     DisposeModule: fn(Handle);
     GetModuleDataLayout: fn(Handle) -> Handle;
+    GetDataLayoutStr: fn(Handle) -> *const c_char;
+    SetDataLayout: fn(Handle, *const c_char);
     GetFirstFunction: fn(Handle) -> Handle;
     GetNextFunction: fn(Handle) -> Handle;
     IsDeclaration: fn(Handle) -> Bool;
@@ -351,10 +354,39 @@ impl<'a> Module<'a> {
         second.link(&changed)
     }
 
+    /// Adds those of the functions that do what hooks do without a call that the module calls by now.
+    fn link_here(&self) -> Result<(), Error> {
+        let text = CString::new(here::module()).unwrap_or_default();
+        let failed =
+            |message: &str| Error::Invalid { path: self.path.clone(), message: message.to_owned() };
+        // SAFETY: rules 1 and 2; parsing takes the buffer, whose text ends with a zero, and linking the module that was parsed.
+        unsafe {
+            let bytes = text.as_bytes();
+            let buffer = (self.llvm.CreateMemoryBufferWithMemoryRangeCopy)(
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                c"here".as_ptr(),
+            );
+            let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+            if (self.llvm.ParseIRInContext)(self.context, buffer, &raw mut module, &raw mut message)
+                != 0
+            {
+                let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+                (self.llvm.DisposeMessage)(message);
+                return Err(failed(&text));
+            }
+            (self.llvm.SetDataLayout)(module, (self.llvm.GetDataLayoutStr)(self.module));
+            if (self.llvm.LinkModules2)(self.module, module) != 0 {
+                return Err(failed("the functions of the hooks could not be linked"));
+            }
+        }
+        Ok(())
+    }
+
     /// Inserts what was decided.
     pub fn insert(&self, decided: &Decided) -> Result<(), Error> {
         Writer::new(self, decided).insert(&decided.insertions);
-        Ok(())
+        self.link_here()
     }
 }
 

@@ -77,6 +77,7 @@ fn wait_for_host(c: &Control) {
         }
     }
     c.slots[0].tid.store(sys::tid(), Relaxed);
+    crate::control::flow::begin(c);
     c.child.store(sys::pid(), Ordering::Release);
 }
 

@@ -68,6 +68,8 @@ pub struct History {
     pub(super) flow: Flow,
     /// What is part of the result, each with its place.
     pub focus: Vec<(SiteId, Vec<u8>)>,
+    /// A step of which it is not known yet whether it changed something, and the line behind it.
+    open_step: Option<(ThreadId, usize)>,
     names: Recognised,
 }
 
@@ -93,18 +95,19 @@ impl History {
             seen: Vec::new(),
             flow: Flow::default(),
             focus: Vec::new(),
+            open_step: None,
             names: names.clone(),
         }
     }
 
     /// Reads what is new, and passes it on to a strategy that follows steps. `fairness` gets to know which
-    /// steps changed something.
+    /// steps changed something; of the last one that is known only if it is over.
     pub fn read(
         &mut self,
         c: &Control,
         lookup: &mut Lookup<'_>,
         strategy: &mut dyn Strategy,
-        fairness: &mut Fairness,
+        (fairness, is_over): (&mut Fairness, bool),
     ) {
         let follows = strategy.follows_steps();
         let len = (c.log_len.load(Relaxed) as usize).min(wire::LOG);
@@ -116,8 +119,8 @@ impl History {
             let (thread, record) = (ThreadId(thread as u32), line.record());
             match phase {
                 Phase::Step => {
-                    let changed = c.slots[thread.index()].changed.load(Relaxed) as usize;
-                    fairness.stepped(thread, changed >= self.read);
+                    self.close_step(c, fairness);
+                    self.open_step = Some((thread, self.read));
                     self.step(thread, strategy, follows);
                 }
                 Phase::Pending => {
@@ -164,6 +167,17 @@ impl History {
                     }
                 }
             }
+        }
+        if is_over {
+            self.close_step(c, fairness);
+        }
+    }
+
+    /// Tells whether the last step changed something.
+    fn close_step(&mut self, c: &Control, fairness: &mut Fairness) {
+        if let Some((thread, line)) = self.open_step.take() {
+            let changed = c.slots[thread.index()].changed.load(Relaxed) as usize;
+            fairness.stepped(thread, changed >= line);
         }
     }
 

@@ -385,6 +385,11 @@ impl Controlled {
             word.store(address, Ordering::Relaxed);
         }
         c.watched_len.store(addresses.len() as u32, Ordering::Relaxed);
+        let places = self.tables.iter().flat_map(Tables::ranges).chain([(0, 0)]);
+        for ((start, end), words) in places.zip(&c.places) {
+            words.0.store(start, Ordering::Relaxed);
+            words.1.store(end, Ordering::Relaxed);
+        }
         // The site of a watched access is what `watch` said it is.
         self.places.stand_alone(addresses);
     }
@@ -497,6 +502,13 @@ impl Controlled {
         let used = self.shm.as_ref()?.shared().header.values_len.load(Ordering::Acquire);
         let full = used >= crate::wire::VALUES as u64;
         full.then(|| "an execution has more steps than there is room for".to_owned())
+    }
+
+    /// What the values of this execution say is known: their memory can be used again.
+    fn reuse_values(&self) {
+        if let Some(shm) = &self.shm {
+            shm.shared().header.values_len.store(self.values_before_main, Ordering::Release);
+        }
     }
 
     /// Forgets the libraries that the last execution loaded, and how it ended: the next one begins without

@@ -297,6 +297,13 @@ impl Run<'_> {
     }
 
     fn read(&mut self) {
+        self.look(true);
+    }
+
+    /// Reads what has happened. The last step is over, or its thread is still in the middle of what follows. The time that this takes is not the
+    /// program's.
+    fn look(&mut self, is_over: bool) {
+        let begin = Instant::now();
         self.program.read_maps();
         let Run { program, history, strategy, driver, .. } = self;
         let Controlled {
@@ -312,7 +319,17 @@ impl Run<'_> {
         let bytes = |record: &Record| shm.as_ref().and_then(|shm| shm.bytes(record));
         let tables = tables.as_ref().filter(|_| *recorded);
         let mut lookup = Lookup { names, statics: &statics, value: &value, bytes: &bytes, tables };
-        history.read(memory.control(), &mut lookup, *strategy, &mut driver.fairness);
+        let fairness = &mut driver.fairness;
+        history.read(memory.control(), &mut lookup, *strategy, (fairness, is_over));
+        self.begin += begin.elapsed();
+    }
+
+    /// Reads the words of the data flow, whose memory is used again.
+    fn read_words(&mut self) {
+        self.look(false);
+        self.program.reuse_values();
+        let c = self.program.memory.control();
+        give(c, ThreadId(c.asker.load(Ordering::Relaxed)));
     }
 
     /// Answers the program's question; how the execution ends if there is no answer.
@@ -326,6 +343,10 @@ impl Run<'_> {
         }
         if what == request::NUMBER {
             self.number();
+            return None;
+        }
+        if what == request::READ {
+            self.read_words();
             return None;
         }
         let c = self.program.memory.control();

@@ -250,10 +250,15 @@ impl Following<'_, '_> {
         while self.thread.frames.last().is_some_and(|f| f.id != id) {
             self.pop();
         }
+        self.go(place.block)
+    }
+
+    /// Control comes to a block of the current function.
+    fn go(&mut self, block: u32) -> Step {
         let frame = self.top()?;
-        (frame.before, frame.block, frame.op, frame.left) = (frame.block, place.block, 0, None);
+        (frame.before, frame.block, frame.op, frame.left) = (frame.block, block, 0, None);
         self.thread.have.clear();
-        self.stars(place.block);
+        self.stars(block);
         Ok(())
     }
 
@@ -484,6 +489,10 @@ impl Following<'_, '_> {
             let (id, base, before) = (frame.id, frame.base, frame.before);
             let ops = &self.out.tables.function(id).blocks[frame.block as usize];
             let Some((loc, does)) = ops.get(frame.op) else { return Ok(()) };
+            if let Operation::Jump { to } = does {
+                self.go(*to)?;
+                continue;
+            }
             self.at(id, *loc);
             if self.thread.have.len() < needed(does) || matches!(does, Operation::Call { .. }) {
                 return Ok(());
@@ -574,7 +583,10 @@ impl Following<'_, '_> {
                 let uses = if have[0] != 0 { &uses[..] } else { &[] };
                 self.define(site, base, *to, uses);
             }
-            Operation::Choose { .. } | Operation::Call { .. } | Operation::Return { .. } => {}
+            Operation::Choose { .. }
+            | Operation::Call { .. }
+            | Operation::Return { .. }
+            | Operation::Jump { .. } => {}
         }
     }
 
@@ -721,6 +733,7 @@ fn needed(does: &Operation) -> usize {
         | Operation::Decide { .. }
         | Operation::Choose { .. }
         | Operation::Call { .. }
-        | Operation::Return { .. } => 0,
+        | Operation::Return { .. }
+        | Operation::Jump { .. } => 0,
     }
 }

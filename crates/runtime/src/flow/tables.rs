@@ -143,6 +143,11 @@ impl Tables {
         self.sites.borrow_mut().clear();
     }
 
+    /// Where the places of the mapped files are: from, and up to.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.loaded.iter().map(|&(start, end, _)| (start, end))
+    }
+
     /// Whether an address is that of a place.
     pub fn is_place(&self, addr: u64) -> bool {
         self.loaded.iter().any(|(start, end, _)| (*start..*end).contains(&addr))

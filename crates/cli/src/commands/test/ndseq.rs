@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_analyses::ndseq::finding;
 use selvedge_engine::executor::execute;
-use selvedge_engine::{Ask, Execution, Executor, Noted, Outcome, Twin};
+use selvedge_engine::{Ask, Execution, Executor, Limit, Noted, Outcome, Twin};
 use selvedge_explore::{Plan, Rng, Strategy};
 use selvedge_model::{Finding, RegionKind, Schedule, SiteId, Status, Symbols, Verdict};
 use selvedge_report::{Case, Control, Effort, How, Parallelism, Remark, Report};
@@ -67,6 +67,9 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     let ended = testing.judged.executions > 0;
     testing.conclude(args, &deadline);
     journal.finish("tested", &testing.report.stats);
+    if let (false, Some(Limit::Steps(steps))) = (ended, testing.judged.cut_off) {
+        return Err(flow::too_long(&program, steps));
+    }
     let answer = explore::Answer { ended, undecided: testing.judged.own_error.is_some() };
     explore::conclude((&testing.report, answer), &args.output, &program, &deadline)
 }
@@ -81,6 +84,8 @@ struct Judged {
     strict: BTreeSet<Vec<SiteId>>,
     circles: BTreeSet<Vec<SiteId>>,
     own_error: Option<u64>,
+    /// Why the last execution that was cut off was.
+    cut_off: Option<Limit>,
     unknown: BTreeMap<String, u64>,
     /// Code that the program says commutes.
     believed: BTreeSet<String>,
@@ -165,6 +170,9 @@ impl Testing {
         };
         if let Some(why) = &self.executor.flowed().broken {
             return Err(flow::broken(why));
+        }
+        if let Outcome::Undecided(limit) = execution.outcome {
+            self.judged.cut_off = Some(limit);
         }
         let Some(result) = shown(&mut self.executor, &execution) else { return Ok(true) };
         self.judged.executions += 1;

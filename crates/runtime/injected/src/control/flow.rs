@@ -6,32 +6,118 @@
 //! leave. A [`RecordKind::Flow`] names the words that a thread wrote since its last record, and comes before its next
 //! one; so the log has everything in its order.
 //!
+//! Most words are written by the program itself: its part of a hook writes the word if the byte of the place is 1, and if
+//! there is room up to [`selvedge_flow_end`]. [`begin`] sets these bytes, except those of scheduling points. The host reads
+//! what has piled up while the thread waits, and the memory is used again.
+//!
 //! Ground rules:
 //! - Words are written only by the thread whose turn it is; the cursor is that of the process.
 //! - A word for an access is written behind its scheduling point: what comes before it has happened.
+//! - Whether words are recorded does not decide when a thread gives way: what counts is what was, or would have been, written.
 //! - Where nothing is controlled, these functions do nothing.
 
 #![allow(missing_docs)] // The names are the interface of `crates/instrument`.
 
 use core::ffi::{c_char, c_int};
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::{self as control, wire};
 use crate::arch::with_pc;
 use crate::interpose;
 use crate::regions;
 use crate::rings;
+use crate::sys;
 use crate::thread;
 use crate::wire::{self as shared_wire, RecordKind};
 use crate::word;
 
-/// Bytes that are taken from the memory for values at a time.
-const PIECE: u64 = 1 << 20;
+/// Bytes of a word.
+const WORD: usize = 8;
 
-/// Where the next word goes, where the piece ends, and where the words begin that no record names yet.
-static NEXT: AtomicUsize = AtomicUsize::new(0);
-static END: AtomicUsize = AtomicUsize::new(0);
+/// Bytes that are taken from the memory for values at a time.
+const PIECE: u64 = 1 << 17;
+/// So many pieces are read by the host at a time. Their memory is used again: new memory would cost more than what is
+/// written there.
+const PIECES: u32 = 64;
+
+/// Where the next word goes, and where there is no more room, or something is to be looked at. The program writes words
+/// itself where the byte of the place is 1 (`crates/instrument`, `here`).
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+#[allow(non_upper_case_globals)]
+pub static selvedge_flow_next: AtomicUsize = AtomicUsize::new(0);
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+#[allow(non_upper_case_globals)]
+pub static selvedge_flow_end: AtomicUsize = AtomicUsize::new(0);
+/// The program has written memory since this was looked at last.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+#[allow(non_upper_case_globals)]
+pub static selvedge_flow_wrote: AtomicBool = AtomicBool::new(false);
+use {selvedge_flow_end as END, selvedge_flow_next as NEXT, selvedge_flow_wrote as WROTE};
+
+/// Where the piece ends, and where the words begin that no record names yet.
+static PIECE_END: AtomicUsize = AtomicUsize::new(0);
+/// Pieces that were taken since the host has read them.
+static TAKEN: AtomicU32 = AtomicU32::new(0);
 static UNNAMED: AtomicUsize = AtomicUsize::new(0);
+
+/// How much the thread has done since the last scheduling point: so much, and a word each from there on. Words that are not
+/// recorded count as well, so that what is recorded does not decide when a thread gives way.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+static COUNTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts so much more.
+#[inline]
+pub fn count(more: u32) {
+    COUNT.store(COUNT.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+/// Counts from zero again.
+pub fn count_from_here() {
+    COUNT.store(0, Relaxed);
+    COUNTED.store(NEXT.load(Relaxed), Relaxed);
+}
+
+/// How much the thread has done since the last scheduling point.
+#[inline]
+pub fn counted() -> u32 {
+    let words = (NEXT.load(Relaxed) - COUNTED.load(Relaxed)) / WORD;
+    COUNT.load(Relaxed).wrapping_add(words as u32)
+}
+
+/// An execution begins: where nothing but a word is wanted of a place, the program writes it itself.
+pub fn begin(c: &wire::Control) {
+    let flags = c.flags.load(Relaxed);
+    let only_words = flags & (wire::FLOW | wire::ACCESSES | wire::VALUES) == wire::FLOW;
+    // What is told before writes has to be asked before each.
+    let told = |shared: &shared_wire::Shared| shared.header.globals.load(Relaxed) != 0;
+    if !only_words || rings::shared().is_none_or(told) {
+        return;
+    }
+    for (start, end) in &c.places {
+        let (start, end) = (start.load(Relaxed) as usize, end.load(Relaxed) as usize);
+        if start == end {
+            break;
+        }
+        if !interpose::instrumented(start) {
+            interpose::add_module(start);
+        }
+        // SAFETY: the host knows where the section of places is mapped, which is written by nobody else.
+        unsafe { core::ptr::write_bytes(start as *mut u8, 1, end - start) };
+        let watched = c.watched.iter().take(c.watched_len.load(Relaxed) as usize);
+        for place in watched.map(|w| w.load(Relaxed) as usize) {
+            if (start..end).contains(&place) {
+                // SAFETY: one of these bytes.
+                unsafe { (place as *mut u8).write(0) };
+            }
+        }
+    }
+}
+
+/// The process is controlled no more: nothing is written from now on.
+pub fn leave() {
+    END.store(NEXT.load(Relaxed), Relaxed);
+    PIECE_END.store(NEXT.load(Relaxed), Relaxed);
+}
 
 /// What assembly that compares and exchanges found. Only the thread whose turn it is comes here, and nothing lies
 /// between.
@@ -63,24 +149,42 @@ fn is_recorded(c: &wire::Control) -> bool {
 #[inline]
 fn put(c: &wire::Control, tag: u64, payload: usize) {
     if !is_recorded(c) {
-        return;
+        return count(1);
     }
     if NEXT.load(Relaxed) == END.load(Relaxed) && !refill() {
-        return;
+        return count(1);
     }
     let at = NEXT.load(Relaxed);
     let word = tag << word::SHIFT | payload as u64 & word::PAYLOAD;
     // SAFETY: eight bytes of a piece of shared memory that is ours, aligned.
     unsafe { (at as *mut u64).write_volatile(word) };
-    NEXT.store(at + 8, Relaxed);
+    NEXT.store(at + WORD, Relaxed);
+}
+
+/// Makes room for a word, up to the next moment at which the thread has done so much that it has to give way; false if
+/// there is none.
+#[cold]
+fn refill() -> bool {
+    if NEXT.load(Relaxed) == PIECE_END.load(Relaxed) && !next_piece() {
+        return false;
+    }
+    let left = control::ACCESSES.saturating_sub(counted()).max(1) as usize;
+    let end = NEXT.load(Relaxed) + left * WORD;
+    END.store(end.min(PIECE_END.load(Relaxed)), Relaxed);
+    true
 }
 
 /// Takes the next piece; false if there is no room.
-#[cold]
-fn refill() -> bool {
-    if let Some((_, t)) = control::me() {
+fn next_piece() -> bool {
+    let before = counted();
+    if let Some((c, t)) = control::me() {
         name_words(t);
+        if TAKEN.load(Relaxed) == PIECES {
+            TAKEN.store(0, Relaxed);
+            control::have_it_read(c, t);
+        }
     }
+    TAKEN.store(TAKEN.load(Relaxed) + 1, Relaxed);
     let Some(shared) = rings::shared() else { return false };
     let at = shared.header.values_len.fetch_add(PIECE, Relaxed);
     if at + PIECE > shared_wire::VALUES as u64 {
@@ -88,16 +192,33 @@ fn refill() -> bool {
         return false;
     }
     let start = (&raw const shared.values) as usize + at as usize;
-    for place in [&NEXT, &UNNAMED] {
+    populate(start, PIECE as usize);
+    for place in [&NEXT, &UNNAMED, &COUNTED] {
         place.store(start, Relaxed);
     }
-    END.store(start + PIECE as usize, Relaxed);
+    COUNT.store(before, Relaxed);
+    PIECE_END.store(start + PIECE as usize, Relaxed);
     true
 }
 
-/// Names the words that no record names yet. To be called before the thread's next record.
+/// Has the kernel map memory that is about to be written, all at once: a page fault for each page would cost more than the
+/// words in it.
+fn populate(start: usize, len: usize) {
+    const POPULATE_WRITE: usize = 23;
+    // SAFETY: memory of our own. A kernel that does not know this changes nothing.
+    unsafe { sys::call(sys::MADVISE, [start, len, POPULATE_WRITE, 0, 0, 0]) };
+}
+
+/// Names the words that no record names yet, and says whether the thread has written. To be called before the thread's
+/// next record.
 #[inline]
 pub fn name_words(t: &thread::Thread) {
+    if WROTE.load(Relaxed) {
+        WROTE.store(false, Relaxed);
+        if let Some(c) = control::of(t) {
+            control::changed(c, t);
+        }
+    }
     let (from, to) = (UNNAMED.load(Relaxed), NEXT.load(Relaxed));
     if from != to {
         UNNAMED.store(to, Relaxed);
@@ -112,6 +233,8 @@ pub fn name_words(t: &thread::Thread) {
 pub fn range(c: &wire::Control, addr: usize, len: usize, write: bool) {
     put(c, if write { word::WRITES } else { word::READS }, addr);
     put(c, word::NUMBER, len);
+    // The caller counts the access.
+    count(2_u32.wrapping_neg());
 }
 
 #[inline]
@@ -234,7 +357,7 @@ hooks! {
         }
     }
 
-    fn selvedge_flow_back() {
+    fn selvedge_flow_back(_place: usize) {
         if let Some((c, _)) = control::me() {
             put(c, word::BACK, 0);
         }

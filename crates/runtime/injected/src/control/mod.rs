@@ -33,7 +33,7 @@ use wire::{Control, Frames, HOST, THREADS, request, status};
 
 static CONTROL: AtomicPtr<Control> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Accesses between two scheduling points after which a thread is taken to spin.
+/// Accesses between two scheduling points after which a thread is taken to spin. Where data flow is followed, these are words.
 const ACCESSES: u32 = 1 << 20;
 
 pub use crate::thread::is_controlled as is_on;
@@ -78,6 +78,7 @@ pub fn processors() -> Option<[u64; 16]> {
 
 /// The process goes on by itself: in the child of a fork of the program's own.
 pub fn leave() {
+    flow::leave();
     thread::set_controlled(false);
 }
 
@@ -333,6 +334,17 @@ pub fn chosen_number_at(below: u32, place: usize) -> u32 {
     c.number.load(Relaxed).min(below - 1)
 }
 
+/// Has the host read what has happened so far, and gives back the memory for values. Not while another thread may have the
+/// turn.
+fn have_it_read(c: &Control, t: &mut Thread) {
+    let me = number(t);
+    if c.slots[me].status.load(Ordering::Acquire) == status::RUNNING {
+        let _busy = Busy::new(t);
+        ask(c, me, request::READ);
+        wait_for_turn(c, t);
+    }
+}
+
 /// A signal came for the thread while it was busy, probably waiting for its turn.
 pub fn interrupted(t: &Thread) {
     if let Some(c) = of(t) {
@@ -382,7 +394,7 @@ fn state(c: &Control, t: &Thread, want: &Want) {
     slot.a.store(a, Relaxed);
     slot.b.store(b, Relaxed);
     slot.deadline.store(want.deadline, Relaxed);
-    COUNT.store(0, Relaxed);
+    flow::count_from_here();
 }
 
 /// The thread has changed something that others could notice.
@@ -393,13 +405,11 @@ fn changed(c: &Control, t: &Thread) {
 /// Accesses of instrumented code have been seen: what a thread writes under a lock is known.
 static INSTRUMENTED: AtomicBool = AtomicBool::new(false);
 
-/// Accesses since the last scheduling point.
-static COUNT: AtomicU32 = AtomicU32::new(0);
-
 /// A plain access of instrumented code.
 #[cold]
 pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     let Some((c, t)) = me() else { return };
+    flow::count(1);
     plain(c, t, (addr, len), write, pc);
     flow::range(c, addr, len, write);
 }
@@ -429,12 +439,8 @@ pub fn plain(
     if is_watched {
         let kind = if write { RecordKind::Write } else { RecordKind::Read };
         point(c, t, &Want::with(kind, 0, pc, addr, len));
-    } else {
-        let count = COUNT.load(Relaxed) + 1;
-        COUNT.store(count, Relaxed);
-        if count >= ACCESSES {
-            ops::give_way(c, t, pc);
-        }
+    } else if flow::counted() >= ACCESSES {
+        ops::give_way(c, t, pc);
     }
     if is_watched && write {
         changed(c, t);

@@ -14,7 +14,7 @@ use crate::wire::{FRAMES, Phase, Record, RecordKind, SHARED, TRY};
 /// First eight bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 /// Layout of everything in this file.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
 
@@ -24,6 +24,8 @@ pub const THREADS: usize = 512;
 pub const OBJECTS: usize = 1 << 14;
 /// Records that one execution may make.
 pub const LOG: usize = 1 << 21;
+/// Files that say how their data flows, and one range more, which is empty.
+pub const PLACES: usize = 17;
 /// Places in the code whose accesses are scheduling points.
 pub const WATCHED: usize = 256;
 
@@ -71,6 +73,8 @@ pub mod request {
     /// The program wants a number below [`Control::number`](super::Control::number), which the answer
     /// replaces.
     pub const NUMBER: u32 = 5;
+    /// There are many words of data flow: the host reads them, and their memory is used again.
+    pub const READ: u32 = 6;
 }
 
 /// [`Control::sources`]: what the program has learnt from outside, bit by bit.
@@ -304,6 +308,9 @@ pub struct Control {
     pub random: AtomicU64,
     /// The processors that the program may believe to have; none if it may ask the kernel.
     pub processors: [AtomicU64; 16],
+    /// Where the bytes are that stand for places in code that says how its data flows: from, and up to. An empty range is
+    /// the last.
+    pub places: [(AtomicU64, AtomicU64); PLACES],
     /// Return addresses of accesses that are scheduling points.
     pub watched: [AtomicU64; WATCHED],
     /// By thread number.

@@ -5,7 +5,7 @@
 //! are run: if one shows the same without leaving anything out, the execution conforms with any stars.
 
 use selvedge_engine::executor::execute;
-use selvedge_engine::{Ask, Executor, Noted, Outcome, Twin};
+use selvedge_engine::{Ask, Executor, Limit, Noted, Outcome, Twin};
 use selvedge_explore::{Plan, Rng};
 use selvedge_runtime::Controlled;
 use selvedge_specs::ndseq::Stars;
@@ -81,7 +81,7 @@ pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<Executed
     let mut executor = native.executor()?;
     let mut strategy = Plan::default().strategy();
     let mut sequentials = Sequentials::new(tables, args.seed, SEQUENTIAL, false);
-    let mut results = Vec::new();
+    let (mut results, mut too_long) = (Vec::new(), None);
     let mut progress = Schedules::new("executions to infer from", args.schedules);
     for number in 0..args.schedules {
         // The rest of the time is for sequential executions.
@@ -99,6 +99,9 @@ pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<Executed
         }
         // What was cut off or failed did not come to its result.
         if !matches!(execution.outcome, Outcome::Exited(_)) {
+            if let Outcome::Undecided(Limit::Steps(steps)) = execution.outcome {
+                too_long = Some(steps);
+            }
             into.cut_off += 1;
             continue;
         }
@@ -124,6 +127,9 @@ pub(super) fn observe(args: &InferNdseq, into: &mut Recorded) -> Result<Executed
     into.program.clone_from(&program.setup.program);
     into.focus.extend(args.focus.iter().cloned());
     if into.executions == 0 {
+        if let Some(steps) = too_long {
+            return Err(flow::too_long(&program, steps));
+        }
         return Err(Failure::Undecided(format!(
             "{}: no execution ended by itself, so there is nothing to infer from; `--patience` gives one more time",
             into.program.display()
