@@ -53,7 +53,16 @@ pub(crate) fn alternate<const N: usize>(
 
 /// Processor time of this process so far, in seconds.
 pub(crate) fn processor_seconds() -> f64 {
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+    seconds_of(UsageWho::RUSAGE_SELF)
+}
+
+/// The same, with that of the processes that it has started and that have ended.
+pub(crate) fn all_processor_seconds() -> f64 {
+    processor_seconds() + seconds_of(UsageWho::RUSAGE_CHILDREN)
+}
+
+fn seconds_of(who: UsageWho) -> f64 {
+    getrusage(who).map_or(0.0, |usage| {
         (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
     })
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -526,6 +527,25 @@ fn a_plain_binary_is_controlled_at_its_synchronization() {
     let preloaded = Settings { form: Form::Preloaded, ..settings(true) };
     let mut program = Controlled::new(&plain, none, libraries(), preloaded).expect("memory");
     assert!(deadlock(&mut program, 200).is_some());
+}
+
+/// What the host sets for the C library is gone before the program looks, and what the user sets is not.
+#[test]
+fn the_environment_is_the_users() {
+    let built = build("environment.c", false);
+    // More than once: what an execution has looked up in libraries is there in the next.
+    let said = |program: &Path, arguments: &[&OsStr]| {
+        let mut program =
+            Controlled::new(program, arguments, libraries(), settings(true)).expect("it starts");
+        let outputs: BTreeSet<Vec<u8>> =
+            (0..4).map(|seed| run(&mut program, seed).output).collect();
+        assert_eq!(outputs.len(), 1);
+        outputs.into_iter().next().and_then(|o| String::from_utf8(o).ok()).expect("text")
+    };
+    assert_eq!(said(&built.program, &[]), "none, 1 after it\n");
+    let own = OsStr::new("GLIBC_TUNABLES=glibc.malloc.check=0");
+    let through = [own, built.program.as_os_str()];
+    assert_eq!(said(Path::new("/usr/bin/env"), &through), "glibc.malloc.check=0, 1 after it\n");
 }
 
 #[test]

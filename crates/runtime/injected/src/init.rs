@@ -85,6 +85,8 @@ unsafe extern "C" fn start(_argc: c_int, _argv: *const *const u8, envp: *const *
     interpose::pthread::prepare();
     if let Some(fd) = number_from(envp, control::wire::ENV_FD.as_bytes()) {
         control::attach(fd, main);
+        // SAFETY: the loader's array, and only this thread exists.
+        unsafe { take_away(envp.cast_mut(), control::wire::TUNABLES) };
     }
     main.record_as_wanted();
     rings::record(main, wire::RecordKind::Begin, 0, 0, 0, 0);
@@ -231,6 +233,26 @@ fn number_from(envp: *const *const u8, name: &[u8]) -> Option<usize> {
         }
     }
     None
+}
+
+/// Takes a variable with that value out of the environment.
+///
+/// # Safety
+/// `envp` is a null-terminated array of terminated strings that nobody else looks at.
+unsafe fn take_away(envp: *mut *const u8, (name, value): (&str, &str)) {
+    let wanted = || name.bytes().chain(*b"=").chain(value.bytes()).chain(*b"\0");
+    // SAFETY: within the array, and a string is looked at no further than it is the same.
+    unsafe {
+        let (mut from, mut to) = (envp, envp);
+        while !(*from).is_null() {
+            if !wanted().enumerate().all(|(i, byte)| (*from).add(i).read() == byte) {
+                to.write(*from);
+                to = to.add(1);
+            }
+            from = from.add(1);
+        }
+        to.write(core::ptr::null());
+    }
 }
 
 /// A module announces that it is instrumented. Each of its source files does.

@@ -61,7 +61,7 @@ fn wait_for_host(c: &Control) {
     crate::init::write_maps();
     crate::interpose::pthread::main_has_end_destructor();
     let mut done = 0;
-    let alone = c.threads() == 1;
+    let (alone, mut taken) = (c.threads() == 1, 0);
     c.ready.store(if alone { 1 } else { 2 }, Ordering::Release);
     wake_host(c);
     loop {
@@ -72,6 +72,7 @@ fn wait_for_host(c: &Control) {
         if c.flags.load(Relaxed) & wire::FORK == 0 {
             break;
         }
+        take_over(c, &mut taken);
         if serve(c) {
             break;
         }
@@ -79,6 +80,21 @@ fn wait_for_host(c: &Control) {
     c.slots[0].tid.store(sys::tid(), Relaxed);
     crate::control::flow::begin(c);
     c.child.store(sys::pid(), Ordering::Release);
+}
+
+/// Takes over what executions have looked up since the last call; `taken` entries are taken over already. The children
+/// have the same memory map, but for libraries that they have loaded themselves.
+fn take_over(c: &Control, taken: &mut usize) {
+    let len = c.looked_up_len.load(Relaxed) as usize;
+    let new = c.looked_up.iter().take(len).skip(*taken);
+    *taken = len.min(wire::LOOKED_UP);
+    for (place, address) in new {
+        let (place, at) = (place.swap(0, Ordering::Acquire), address.load(Relaxed) as usize);
+        if place != 0 && crate::interpose::is_code(at) {
+            // SAFETY: one of our variables, which the child has at the same place.
+            unsafe { &*(place as *const AtomicUsize) }.store(at, Ordering::Release);
+        }
+    }
 }
 
 /// Forks, and waits for the end of the child; true in the child.

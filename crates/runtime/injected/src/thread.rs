@@ -74,7 +74,8 @@ pub mod state {
     pub const ENDED: u32 = 2;
 }
 
-/// One thread of the program.
+/// One thread of the program. What every thread uses comes first and what few use last: a thread that does little touches
+/// two pages, and each page that it touches first costs more than all that it does there.
 #[repr(C)]
 pub struct Thread {
     /// Set words in which this thread's current epoch stands, the low byte telling its bytes.
@@ -120,14 +121,8 @@ pub struct Thread {
     sets: SpinLock,
     /// Sequence number of its next set.
     pub next_set: u32,
-    /// See [`sweep`](crate::fasttrack::sweep).
-    pub swept: [Swept; SWEPT],
     /// How often the thread has got or given back memory.
     pub memory_changes: u64,
-    /// See [`joined`](crate::places::joined).
-    pub joints: [Joint; JOINTS],
-    /// See [`Memo`].
-    pub memo: [Memo; MEMOS],
     /// See [`Seen`].
     pub seen: [Seen; SEEN],
     /// What the last release fence published.
@@ -162,12 +157,8 @@ pub struct Thread {
     pub end_rounds: u32,
     /// The stamp of its last record that is no access.
     pub moment: u64,
-    /// See [`Owning`].
-    pub owning: Owning,
     /// Its ring, if it records.
     pub ring: crate::rings::Writer,
-    /// See [`Regions`].
-    pub regions: Regions,
     /// How deep the call stack was at `setjmp`s, by the address of the buffer.
     pub jumps: [(usize, Height); 32],
     /// Next entry of `jumps` to overwrite.
@@ -182,6 +173,16 @@ pub struct Thread {
     pub pending_mask: u64,
     /// See `pending_mask`: a `siginfo_t`.
     pub pending_info: [u64; 16],
+    /// See [`Regions`].
+    pub regions: Regions,
+    /// See [`Owning`].
+    pub owning: Owning,
+    /// See [`sweep`](crate::fasttrack::sweep).
+    pub swept: [Swept; SWEPT],
+    /// See [`joined`](crate::places::joined).
+    pub joints: [Joint; JOINTS],
+    /// See [`Memo`].
+    pub memo: [Memo; MEMOS],
 }
 
 /// Slot and clock of a cell, as records have them.
@@ -411,7 +412,11 @@ impl Thread {
         self.set_record_accesses(
             flags & wire::RECORD_ACCESSES != 0 || RECORD_ALL.load(Ordering::Relaxed),
         );
-        self.hold_back = flags & wire::HOLD_BACK != 0 && self.ring.is_ring();
+        let holds_back = flags & wire::HOLD_BACK != 0 && self.ring.is_ring();
+        if holds_back && !self.hold_back {
+            self.owning.begin();
+        }
+        self.hold_back = holds_back;
         let racy = wire::RECORD_ACCESSES | wire::RECORD_RACY;
         self.record_racy = flags & racy != 0 && !self.hold_back;
         self.record_atomics =
@@ -592,6 +597,8 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     // SAFETY: `free_block` claimed the block, so no other thread has it; zero bytes and the
     // leftovers of an ended thread are valid contents.
     let thread = unsafe { &mut *block(index) };
+    // Written before anything on its page is read: reading first would cost a page fault of its own.
+    thread.known = [NOTHING_KNOWN; KNOWN];
     thread.index = index as u32;
     thread.forget_calls();
     thread.number = NUMBERS.fetch_add(1, Ordering::Relaxed);
@@ -609,7 +616,6 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.shares_slot = shared;
     thread.clock.set(slot, tick);
     thread.epoch = Cell::epoch_of(slot, tick);
-    thread.known = [NOTHING_KNOWN; KNOWN];
     thread.ignore = 0;
     thread.combines = false;
     thread.openmp = Default::default();
@@ -618,7 +624,6 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.record_racy = false;
     thread.hold_back = false;
     thread.moment = 0;
-    thread.owning.begin();
     thread.record_atomics = false;
     thread.seen = [Seen::default(); SEEN];
     thread.regions.reset(false);

@@ -402,7 +402,7 @@ impl Controlled {
         self.settings.fork &= self.settings.debugger.is_none();
         self.runs = 0;
         let c = self.memory.control();
-        for word in [&c.program, &c.ready, &c.go, &c.ended, &c.child] {
+        for word in [&c.program, &c.ready, &c.go, &c.ended, &c.child, &c.looked_up_len] {
             word.store(0, Ordering::Relaxed);
         }
         c.flags.store(0, Ordering::Relaxed);
@@ -438,6 +438,10 @@ impl Controlled {
                 self.settings.form.put_into(&mut command, &self.libraries);
                 // So that it and its children can be killed together.
                 command.process_group(0);
+                let (name, value) = wire::TUNABLES;
+                if std::env::var_os(name).is_none() {
+                    command.env(name, value);
+                }
                 command
             }
         };

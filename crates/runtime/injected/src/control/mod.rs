@@ -13,7 +13,9 @@
 //! - While a thread waits for its turn its signals are put off; a signal makes it able to go on, for
 //!   as long as its handlers take.
 
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed,
+};
 
 use crate::arch::words;
 use crate::regions;
@@ -94,6 +96,16 @@ pub fn number_by_kernel() -> u32 {
     let tid = sys::tid();
     let mine = |&i: &usize| c.slots[i].tid.load(Relaxed) == tid;
     (0..c.threads()).rev().find(mine).map_or(0, |i| i as u32 + 1)
+}
+
+/// An execution has found a function of a library: `known` is where its address is kept.
+pub fn looked_up(known: &AtomicUsize, at: usize) {
+    let Some(c) = control().filter(|_| is_on()) else { return };
+    let entry = c.looked_up_len.fetch_add(1, Relaxed) as usize;
+    if let Some((place, address)) = c.looked_up.get(entry) {
+        address.store(at as u64, Relaxed);
+        place.store(core::ptr::from_ref(known) as u64, Ordering::Release);
+    }
 }
 
 /// The control memory, if there is some.

@@ -17,6 +17,10 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"selvectl");
 pub const VERSION: u32 = 13;
 /// Environment variable with the number of the descriptor.
 pub const ENV_FD: &str = "SELVEDGE_CONTROL_FD";
+/// The C library's settings: its variable, and what the host sets it to unless the user has. It keeps the stacks of
+/// ended threads then: to map and unmap each was a tenth of what an execution with twenty threads costs. The runtime
+/// takes the entry away before the program looks.
+pub const TUNABLES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.pthread.stack_cache_size=0x200000000");
 
 /// Threads that one execution may create.
 pub const THREADS: usize = 512;
@@ -28,6 +32,9 @@ pub const LOG: usize = 1 << 21;
 pub const PLACES: usize = 17;
 /// Places in the code whose accesses are scheduling points.
 pub const WATCHED: usize = 256;
+
+/// Functions of libraries that executions may leave to later ones.
+pub const LOOKED_UP: usize = 256;
 
 /// Accesses of one execution whose values are kept.
 pub const SEEN: usize = 1 << 18;
@@ -284,6 +291,11 @@ pub struct Control {
     pub number_place: AtomicU64,
     /// Memory that is part of the result when the program ends: address and length.
     pub focus: [(AtomicU64, AtomicU64); FOCUS],
+    /// Entries of `looked_up` that are given out; may be more than there are.
+    pub looked_up_len: AtomicU32,
+    /// Functions of libraries that executions have looked up: where the address is kept, and the address. The fork server
+    /// takes them over, so that later executions need not look for them.
+    pub looked_up: [(AtomicU64, AtomicU64); LOOKED_UP],
     /// Slots in use.
     pub threads: AtomicU32,
     /// Number of the execution.
@@ -454,12 +466,13 @@ impl Control {
         (self.threads.load(Relaxed) as usize).min(THREADS)
     }
 
-    /// How many threads can go on, and the first of them.
+    /// How many threads can go on, no more than two being counted, and the first of them.
     pub fn enabled(&self) -> (usize, usize) {
         let mut list = (0..self.threads()).filter(|&i| self.is_enabled(i));
-        match list.next() {
-            None => (0, 0),
-            Some(first) => (1 + list.count(), first),
+        match (list.next(), list.next()) {
+            (None, _) => (0, 0),
+            (Some(first), None) => (1, first),
+            (Some(first), Some(_)) => (2, first),
         }
     }
 

@@ -70,6 +70,7 @@ fn look_up_first(known: &AtomicUsize, name: &'static str, version: Option<&'stat
         crate::sys::fatal(b"\n");
     }
     known.store(at, Ordering::Release);
+    crate::control::looked_up(known, at);
     at
 }
 
@@ -134,6 +135,11 @@ unsafe extern "C" {
 unsafe extern "C" {
     fn getauxval(kind: u64) -> usize;
     fn __libc_free(block: usize);
+}
+
+/// Whether a library has its code there, or the program.
+pub fn is_code(at: usize) -> bool {
+    module_of(at).is_some()
 }
 
 fn module_of(pc: usize) -> Option<FoundObject> {
