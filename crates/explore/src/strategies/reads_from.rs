@@ -12,6 +12,10 @@
 //! after that, threads that began where the reading one did run only if no other thread can: then as much as possible
 //! has changed of what the read does not concern.
 //!
+//! Like threads come to the same place. If a place was read more than once in an execution, a pair is first tried for
+//! all of these threads: one that has read lets the others read the same before anything is written. Later that is
+//! drawn. It ends when a thread comes to the read once more, or when no other thread can run.
+//!
 //! What is tried: every pair that an execution suggests, alone, those never seen before the others; then sets:
 //! what led to a pair that was new, or a pair alone, with one pair more, mostly of a thread that began at the
 //! same place. If a place reads often, its first read is meant, then its last (the end of a loop is where loops go
@@ -106,7 +110,7 @@ fn promising(flip: &Flip) -> bool {
 }
 
 /// One pair of the abstract schedule of this execution.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Aim {
     read: SiteId,
     write: Option<SiteId>,
@@ -114,6 +118,10 @@ struct Aim {
     skip: u32,
     /// Where the threads began that let all others run first.
     late: Option<SiteId>,
+    /// Whether the reads of all threads shall see the write, and not the first one only.
+    wide: bool,
+    /// The threads that have read, if it is wide.
+    done: Vec<ThreadId>,
     /// Whether it is still to be followed.
     open: bool,
 }
@@ -321,12 +329,14 @@ impl ReadsFrom {
     }
 
     /// A thread takes a step: pairs are followed by it, or cannot be any more.
-    fn settle(&mut self, pending: &Pending) {
+    fn settle(&mut self, thread: ThreadId, pending: &Pending) {
         let Some(touch) = Touch::of(pending.step).filter(|t| t.reads) else { return };
         let last = self.readings.last(touch.object);
         for aim in self.aims.iter_mut().filter(|a| a.open && a.read == pending.site) {
             if aim.skip > 0 {
                 aim.skip -= 1;
+            } else if aim.wide && last == aim.write && !aim.done.contains(&thread) {
+                aim.done.push(thread);
             } else {
                 // Seen or not: the read is over.
                 aim.open = aim.write.is_none() && last.is_some();
@@ -366,7 +376,12 @@ impl Strategy for ReadsFrom {
                     _ => self.rng.number(n),
                 },
             };
-            self.aims.push(Aim { read, write, skip, late, open: true });
+            let wide = match *tried {
+                1 => times > 1,
+                2 if times > 1 => false,
+                _ => self.rng.chance(0.5),
+            };
+            self.aims.push(Aim { read, write, skip, late, wide, done: Vec::new(), open: true });
         }
         true
     }
@@ -417,7 +432,7 @@ impl Strategy for ReadsFrom {
 
     fn step(&mut self, thread: ThreadId, pending: &[Pending]) {
         self.listeners().for_each(|s| s.step(thread, pending));
-        self.settle(&pending[thread.index()]);
+        self.settle(thread, &pending[thread.index()]);
         self.readings.step(thread, &pending[thread.index()]);
     }
 

@@ -162,6 +162,25 @@ fn the_number_of_like_threads_does_not_matter() {
     }
 }
 
+/// Threads that look before they leap: all have to look before any leaps, and the pair of a look and the beginning is the
+/// first that is tried, for all of them.
+#[test]
+fn the_reads_of_like_threads_are_aimed_at_together() {
+    for like in [2, 5, 20] {
+        let program: Program = vec![vec![Load(1), Store(1, 1)]; like];
+        let all_look = |outcome: &Outcome| {
+            let shown = pairs(outcome);
+            let sees = |i| shown.contains(&(site(i, 0), None));
+            (0..like).all(sees)
+        };
+        for seed in 0..20 {
+            let mut fuzzer = search(Alike(ReadsFrom::default(), like), seed, 3);
+            let found = std::iter::from_fn(|| run(&program, &mut fuzzer)).any(|o| all_look(&o));
+            assert!(found, "{like} threads, seed {seed}");
+        }
+    }
+}
+
 #[test]
 fn a_held_thread_is_let_go_if_nobody_else_can_run() {
     // What thread 0 shall read is written behind the lock that it holds.
