@@ -475,3 +475,12 @@ fn a_hundred_thousand_tasks_are_judged_and_a_million_are_too_many() {
     build(&project, "bad_use.c", &["-DMANY=1000000"]);
     usage(&project, &one, 3, "fewer tasks");
 }
+
+/// Few records, but more events than the memory of this process should hold.
+#[test]
+fn a_task_of_many_steps_is_cut_off() {
+    let project = Project::new("flow-steps");
+    build(&project, "bad_use.c", &["-DLONG=20000000"]);
+    let options = ["--schedules", "1", "--patience", "120s", "--time", "300s"];
+    usage(&project, &options, 3, "no execution ended within 33554432 steps");
+}

@@ -23,6 +23,8 @@ pub(super) enum End {
     NoProgress,
     /// It was too long.
     Steps,
+    /// It had more events than are kept, so many.
+    Events(usize),
     /// It took too long.
     Time,
 }
@@ -30,7 +32,7 @@ pub(super) enum End {
 impl End {
     /// The execution was cut off, so later events are missing.
     pub(super) fn is_cut_off(&self) -> bool {
-        matches!(self, End::NoProgress | End::Steps | End::Time)
+        matches!(self, End::NoProgress | End::Steps | End::Events(_) | End::Time)
     }
 }
 
@@ -69,6 +71,7 @@ impl Controlled {
             End::Stuck(blocked) => self.stuck(blocked),
             End::NoProgress => Finding::failure(Kind::Hang, Failure::Steps(left.steps), Vec::new()),
             End::Steps => return Outcome::Undecided(Limit::Steps(left.steps)),
+            End::Events(most) => return Outcome::Undecided(Limit::Steps(most as u64)),
             End::Time => return Outcome::Undecided(Limit::Time(self.settings.time)),
         };
         Outcome::Failed(Box::new(finding))

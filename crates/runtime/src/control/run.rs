@@ -324,12 +324,18 @@ impl Run<'_> {
         self.begin += begin.elapsed();
     }
 
-    /// Reads the words of the data flow, whose memory is used again.
-    fn read_words(&mut self) {
+    /// Reads the words of the data flow, whose memory is used again. They can be many more than there are records; each
+    /// makes events, which take the memory of this process.
+    fn read_words(&mut self) -> Option<End> {
+        const MOST_EVENTS: usize = 1 << 25;
         self.look(false);
+        if self.history.events.len() > MOST_EVENTS {
+            return Some(End::Events(MOST_EVENTS));
+        }
         self.program.reuse_values();
         let c = self.program.memory.control();
         give(c, ThreadId(c.asker.load(Ordering::Relaxed)));
+        None
     }
 
     /// Answers the program's question; how the execution ends if there is no answer.
@@ -346,8 +352,7 @@ impl Run<'_> {
             return None;
         }
         if what == request::READ {
-            self.read_words();
-            return None;
+            return self.read_words();
         }
         let c = self.program.memory.control();
         let asker = ThreadId(c.asker.load(Ordering::Relaxed));

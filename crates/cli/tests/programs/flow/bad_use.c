@@ -1,4 +1,4 @@
-/* Wrong uses, one for each macro; -DMANY=N marks N tasks, which is no wrong use. */
+/* Wrong uses, one for each macro; -DMANY=N marks N tasks and -DLONG=N computes for N rounds, which are no wrong uses. */
 #include <pthread.h>
 #include <selvedge.h>
 #include <stdio.h>
@@ -35,6 +35,10 @@ static void *work(void *nothing) {
 #endif
 #ifdef MANY
     for (int i = 0; i < MANY / 2; i++) inner(0);
+#endif
+#ifdef LONG
+    static int own[64];
+    for (int i = 0; i < LONG; i++) own[i % 64] = own[i % 64] + i;
 #endif
 #ifdef ENDLESS
     while (1) {
