@@ -23,7 +23,7 @@ const NEEDED: [Needed; 12] = [
 ];
 
 /// What `cargo xtask real` looks at, and what it takes to build it; nothing else needs these.
-const REAL: [Needed; 15] = [
+const REAL: [Needed; 16] = [
     ("pbzip2", &["-V"], "pbzip2"),
     ("zstd", &["--version"], "zstd"),
     ("xz", &["--version"], "xz-utils"),
@@ -36,6 +36,7 @@ const REAL: [Needed; 15] = [
     ("automake", &["--version"], "automake"),
     ("libtoolize", &["--version"], "libtool"),
     ("test", &["-e", "/usr/bin/tclsh"], "tcl"),
+    ("test", &["-e", "/usr/include/simde/x86/sse4.1.h"], "libsimde-dev"),
     ("test", &["-e", "/usr/include/gmock/gmock.h"], "libgmock-dev"),
     ("test", &["-e", "/usr/include/benchmark/benchmark.h"], "libbenchmark-dev"),
     ("test", &["-e", "/usr/include/x86_64-linux-gnu/curl/curl.h"], "libcurl4-gnutls-dev"),
