@@ -8,7 +8,8 @@ use std::fmt;
 
 pub use crate::entry::{Accesses, Contents, Entry, Make, Needs, Purpose, Settings};
 
-/// All analyses.
+/// All analyses. The first one that needs regions of a kind is the one that claims about functions (`--atomic-methods`,
+/// `--deterministic`) add, if none that was chosen looks at them.
 pub const ANALYSES: &[Entry] = &[
     crate::fasttrack::ENTRY,
     crate::hybrid::ENTRY,

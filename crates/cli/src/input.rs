@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use selvedge_model::Event;
-use selvedge_model::trace::{Ending, Reader};
+use selvedge_model::trace::{Ending, Reader, TraceError};
 use serde::de::DeserializeOwned;
 
 use crate::exit::Failure;
@@ -19,6 +19,8 @@ pub(crate) struct Input {
     name: String,
     reader: Reader<Box<dyn BufRead>>,
     progress: Progress,
+    /// Whether an event was read.
+    is_read: bool,
 }
 
 impl Input {
@@ -40,7 +42,7 @@ impl Input {
         let counted = progress.counting(input);
         let input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(BUFFER, counted));
         match Reader::new(input) {
-            Ok(reader) => Ok(Input { name, reader, progress }),
+            Ok(reader) => Ok(Input { name, reader, progress, is_read: false }),
             Err(error) => Err(Failure::Trace { name, error }),
         }
     }
@@ -52,20 +54,25 @@ impl Input {
         if outcome.is_err() || batch.is_empty() {
             self.progress.clear();
         }
-        if outcome.is_ok() && batch.is_empty() {
-            self.warn_if_cut_off();
-        }
+        let outcome = match (outcome, self.reader.ending()) {
+            (Ok(()), Ending::CutOff { offset }) if batch.is_empty() => self.cut_off(offset),
+            (outcome, _) => outcome,
+        };
+        self.is_read |= !batch.is_empty();
         outcome.map_err(|error| Failure::Trace { name: self.name.clone(), error })
     }
 
-    fn warn_if_cut_off(&self) {
-        if let Ending::CutOff { offset } = self.reader.ending() {
-            anstream::eprintln!(
-                "{}: {}: the trace is cut off at offset {offset}; everything before it was read",
-                warning_label(),
-                self.name
-            );
+    /// The trace ends in the middle: a warning, unless that is all that there is.
+    fn cut_off(&self, offset: u64) -> Result<(), TraceError> {
+        if !self.is_read {
+            return Err(TraceError::NothingLeft);
         }
+        anstream::eprintln!(
+            "{}: {}: the trace is cut off at offset {offset}; everything before it was read",
+            warning_label(),
+            self.name
+        );
+        Ok(())
     }
 
     /// The reader, which has the symbols read so far.

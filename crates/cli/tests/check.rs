@@ -149,9 +149,11 @@ fn wrong_usage_is_2_and_says_what_is_right() {
     let scratch = Scratch::new("usage");
     scratch.file("race.std", RACE);
     let output = run(&scratch.0, &["check", "--analyses", "racy", "race.std"]);
+    let names: Vec<&str> = selvedge_analyses::registry::ANALYSES.iter().map(|e| e.name).collect();
+    let names = names.join(", ");
     assert_eq!(
         shown(&output),
-        "error: `racy` is not an analysis; there are races, hybrid, predictive, lockset, deadlocks, atomicity, velodrome, reduction, determinism, views, ndseq\nexit 2"
+        format!("error: `racy` is not an analysis; there are {names}\nexit 2")
     );
     assert_eq!(run(&scratch.0, &["check"]).status.code(), Some(2));
     assert_eq!(run(&scratch.0, &["chekc"]).status.code(), Some(2));
@@ -240,6 +242,12 @@ fn a_cut_off_trace_is_read_and_the_user_told() {
     let output = run(&scratch.0, &["check", "t.svt"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("the trace is cut off at offset"), "{}", stderr(&output));
+    // Not even the first block is whole.
+    scratch.file("t.svt", &bytes[..20]);
+    let output = run(&scratch.0, &["check", "t.svt"]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = "t.svt: the trace is cut off before its first event";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub enum Failure {
         thread: Option<String>,
         /// How the program ended after it.
         ended: Option<Ended>,
+        /// A panic of another thread that came before, if another thread took it by joining: perhaps the cause.
+        before: Option<Box<Panic>>,
     },
     /// The program exited with a code that other schedules do not lead to.
     Exit {
@@ -80,6 +82,17 @@ pub enum Ended {
     Code(i32),
     /// By a signal.
     Signal(i32),
+}
+
+/// A panic of one thread that did not end the program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Panic {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// Where, if that is known.
+    pub site: Option<SiteId>,
+    /// What it said.
+    pub text: String,
 }
 
 /// A thread that waits for something that never comes.

@@ -52,7 +52,7 @@ pub use event::{
     About, Access, AtomicOp, BarrierId, CondId, Event, Flow, LoadOrder, LocalId, LockId, Mode, Op,
     Operator, Range, RegionId, SemaphoreId, SiteId, StoreOrder, ThreadId, UpdateOrder, Wakes,
 };
-pub use failure::{Blocked, Ended, Failure};
+pub use failure::{Blocked, Ended, Failure, Panic};
 pub use finding::{
     Finding, FindingId, Findings, FirstRace, Harm, Held, Kind, Party, Place, Role, Status, Subject,
     Verdict,

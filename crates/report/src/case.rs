@@ -243,6 +243,12 @@ pub enum Note {
         by: String,
         at: Option<Site>,
     },
+    /// Another thread took the panic by joining that thread, and then failed itself.
+    PanickedBefore {
+        thread: String,
+        text: String,
+        at: Option<Site>,
+    },
     NullPointer,
     /// The last line on standard error.
     Said(String),

@@ -84,7 +84,12 @@ fn failed(failure: &model::Failure, symbols: &Symbols) -> (Subject, Vec<Note>) {
             notes.extend(said.clone().map(Note::Said));
             Failure::Signal { number: *number, program: None }
         }
-        Of::Message { text, ended, .. } => {
+        Of::Message { text, ended, before, .. } => {
+            notes.extend(before.as_ref().map(|panic| Note::PanickedBefore {
+                thread: symbols.thread(panic.thread),
+                text: panic.text.clone(),
+                at: panic.site.map(|site| symbols.site(site)),
+            }));
             notes.extend(ended.map(Note::EndedWith));
             Failure::Message(text.clone())
         }

@@ -10,8 +10,10 @@ pub fn finding(finding: &Finding, case: &Case, symbols: &Symbols) -> String {
     let help = help(case);
     match failure {
         Failure::Message { text, .. } => match case.places.first() {
-            Some(place) => format!("{} panicked at {}:\n  {text}", place.thread, place.site),
-            None => format!("a thread panicked:\n  {text}"),
+            Some(place) => {
+                format!("{} panicked at {}:\n  {text}{}", place.thread, place.site, notes(case))
+            }
+            None => format!("a thread panicked:\n  {text}{}", notes(case)),
         },
         Failure::Stuck { part, others } => {
             let all = [&part[..], others].concat();
@@ -41,18 +43,22 @@ pub fn finding(finding: &Finding, case: &Case, symbols: &Symbols) -> String {
 
 /// A case: what, where, how it differs, why and what helps.
 pub fn case(case: &Case) -> String {
-    let facts = case.states.iter().map(words::state).chain(case.notes.iter().map(words::note));
-    let facts: String = facts.map(|fact| format!("\n  {fact}")).collect();
+    let states: String = case.states.iter().map(|s| format!("\n  {}", words::state(s))).collect();
     let why = advice::why(case).map(|why| format!("\n  why: {why}")).unwrap_or_default();
     format!(
-        "{}: {} ({}), found by {}{}{facts}{why}{}",
+        "{}: {} ({}), found by {}{}{states}{}{why}{}",
         case.id,
         words::summary(case),
         words::standing(case),
         case.analyses.join(", "),
         places(case),
+        notes(case),
         help(case)
     )
+}
+
+fn notes(case: &Case) -> String {
+    case.notes.iter().map(|note| format!("\n  {}", words::note(note))).collect()
 }
 
 fn places(case: &Case) -> String {

@@ -428,6 +428,9 @@ pub fn note(of: &Note) -> String {
         Note::StartedBy { thread, by, at: place } => {
             format!("thread {thread} was started by thread {by}{}", at(place.as_ref()))
         }
+        Note::PanickedBefore { thread, text, at: place } => {
+            format!("thread {thread} panicked before{}: {text}", at(place.as_ref()))
+        }
         Note::NullPointer => "the program used a null pointer".to_owned(),
         Note::Said(line) => format!("the program printed: {line}"),
         Note::EndedWith(Ended::Code(code)) => format!("the program ended with exit code {code}"),

@@ -29,7 +29,7 @@ impl Message {
             .map(|site| Place { thread: last, site, role: Role::Fail, held: Vec::new() })
             .into_iter()
             .collect();
-        let failure = Failure::Message { text, thread, ended: Some(ended) };
+        let failure = Failure::Message { text, thread, ended: Some(ended), before: None };
         Finding::failure(Kind::Assertion, failure, places)
     }
 }

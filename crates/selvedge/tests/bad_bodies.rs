@@ -251,6 +251,18 @@ fn thousands_of_threads() {
 }
 
 #[test]
+fn a_panic_that_is_joined_is_told_with_the_one_that_follows() {
+    let failure = failure(Explore::new().jobs(1), || {
+        let books = thread::spawn(|| assert_eq!(1 + 1, 3, "the ledger does not balance"));
+        books.join().unwrap();
+    });
+    let text = failure.to_string();
+    assert!(text.contains("called `Result::unwrap()`"), "{text}");
+    assert!(text.contains("panicked before at "), "{text}");
+    assert!(text.contains("the ledger does not balance"), "{text}");
+}
+
+#[test]
 fn a_panic_that_is_joined_is_the_programs_own_business() {
     let body = || {
         let result = thread::spawn(|| panic!("expected")).join();

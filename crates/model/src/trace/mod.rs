@@ -25,6 +25,9 @@ pub enum TraceError {
     /// There is nothing in it.
     #[error("the trace is empty")]
     Empty,
+    /// It was cut off before anything that can be read.
+    #[error("the trace is cut off before its first event: nothing can be read from it")]
+    NothingLeft,
     /// Something in it makes no sense.
     #[error("{at}: {problem}")]
     Invalid {

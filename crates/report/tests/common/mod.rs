@@ -4,8 +4,8 @@
 pub(crate) mod hostile;
 
 use selvedge_model::{
-    Blocked, CondId, Ended, Failure, Finding, Held, Kind, LockId, Mode, Object, Place, Range,
-    Region, RegionId, RegionKind, Role, Scalar, SemaphoreId, Site, SiteId, Status, Subject,
+    Blocked, CondId, Ended, Failure, Finding, Held, Kind, LockId, Mode, Object, Panic, Place,
+    Range, Region, RegionId, RegionKind, Role, Scalar, SemaphoreId, Site, SiteId, Status, Subject,
     Symbols, Target, ThreadId, Values, Verdict, Waiter,
 };
 use selvedge_report::{
@@ -129,8 +129,17 @@ pub(crate) fn failures() -> Vec<(Kind, Failure)> {
         blocked(0, Role::Wait(SemaphoreId(0)), None),
         blocked(0, Role::Await(CondId(1)), None),
     ];
-    let message =
-        |ended| Failure::Message { text: "x == 2".into(), thread: Some("worker".into()), ended };
+    let before = Panic {
+        thread: ThreadId(1),
+        site: Some(SiteId(0)),
+        text: "the ledger does not balance".into(),
+    };
+    let message = |ended: Option<Ended>| Failure::Message {
+        text: "x == 2".into(),
+        thread: Some("worker".into()),
+        before: ended.is_none().then(|| Box::new(before.clone())),
+        ended,
+    };
     vec![
         (
             Kind::Crash,

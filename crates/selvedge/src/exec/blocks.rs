@@ -171,7 +171,8 @@ impl Exec {
     }
 
     fn wrong(&mut self, wrong: Wrong) -> Go {
-        let failure = Failure::Message { text: wrong.to_string(), thread: None, ended: None };
+        let failure =
+            Failure::Message { text: wrong.to_string(), thread: None, ended: None, before: None };
         self.speech.blocks.wrong.get_or_insert(wrong);
         self.stop(failing::without_place(Kind::Crash, failure))
     }

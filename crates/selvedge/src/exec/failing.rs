@@ -2,7 +2,7 @@
 
 use selvedge_explore::Step;
 use selvedge_model::{
-    Blocked, Failure, Finding, Kind, Op, Place, Role, Site, SiteId, Status, ThreadId,
+    Blocked, Failure, Finding, Kind, Op, Panic, Place, Role, Site, SiteId, Status, ThreadId,
 };
 
 use super::panics::Panicked;
@@ -56,8 +56,20 @@ impl Exec {
     pub(crate) fn panicked(&mut self, thread: ThreadId, panicked: &Panicked) -> Finding {
         let text = panicked.message.clone();
         let place = panicked.at.clone().map(|at| self.failing(thread, at));
-        let failure = Failure::Message { text, thread: None, ended: None };
+        let before = self.joined_panic(thread).map(Box::new);
+        let failure = Failure::Message { text, thread: None, ended: None, before };
         finding(Kind::Assertion, failure, place.into_iter().collect())
+    }
+
+    /// The panic of the first thread, but `other`, whose panic another one took by joining.
+    fn joined_panic(&mut self, other: ThreadId) -> Option<Panic> {
+        let taken = self.threads.iter().enumerate().find_map(|(number, thread)| {
+            let panicked = thread.panicked.as_ref().filter(|_| thread.handled)?;
+            (number != other.index()).then(|| (ThreadId(number as u32), panicked.clone()))
+        });
+        let (thread, Panicked { message, at }) = taken?;
+        let site = at.map(|at| SiteId(self.symbols.sites.intern(at)));
+        Some(Panic { thread, site, text: message })
     }
 
     fn failing(&mut self, thread: ThreadId, at: Site) -> Place {

@@ -28,7 +28,8 @@ impl Check {
             "{} does not end its atomic block {block:?} when it is left alone: it waits for a thread that stands still",
             symbols.thread(thread)
         );
-        let failure = Failing::Message { text: text.clone(), thread: None, ended: None };
+        let failure =
+            Failing::Message { text: text.clone(), thread: None, ended: None, before: None };
         let finding = Finding {
             status: Status::Confirmed,
             ..Finding::failure(Kind::Hang, failure, Vec::new())

@@ -175,7 +175,8 @@ impl Check {
 
     fn no_twin(&self, found: Found) -> Box<Failure> {
         let Found { number, execution, symbols, text } = found;
-        let failing = Failing::Message { text: text.clone(), thread: None, ended: None };
+        let failing =
+            Failing::Message { text: text.clone(), thread: None, ended: None, before: None };
         let finding = Finding {
             status: Status::Observed,
             verdict: Some(Verdict::Harmful),
