@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Project, json};
+use common::{Project, json, stderr};
 
 /// The id, the kind and the first place of the finding that the program failed.
 fn failure(project: &Project, command: &[&str], how: &str) -> Option<(String, String, u64)> {
@@ -35,4 +35,14 @@ fn a_crash_has_one_identity_and_its_place_under_run_and_under_control() {
     for command in [&["run"][..], &["explore", "--schedules", "50"]] {
         assert_eq!(failure(&project, command, "null"), None);
     }
+}
+
+#[test]
+fn a_program_that_is_late_for_main_is_told_from_one_without_the_runtime() {
+    let project = Project::new("slow-start");
+    project.build("slow_start.c", &[]);
+    let output = project.selvedge(&["test", "--patience", "300ms", "--", "./program"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let expected = "did not come to main within 0.3 s (--patience)";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
 }

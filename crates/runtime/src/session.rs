@@ -107,6 +107,9 @@ pub enum Error {
     /// The program does not stop before `main`.
     #[error("the program cannot be controlled: it does not carry the runtime, or ends before main")]
     NotControlled,
+    /// It did not come to `main` in the time that an execution may take.
+    #[error("the program did not come to main within {} s (--patience), or does not carry the runtime", .0.as_secs_f64())]
+    NoMain(Duration),
     /// The program starts a team of OpenMP.
     #[error(
         "the program starts threads of OpenMP, which Selvedge cannot control; `selvedge run` observes them, and with OMP_THREAD_LIMIT=1 the rest of the program can be controlled"

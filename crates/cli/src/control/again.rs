@@ -149,7 +149,7 @@ pub(crate) fn find(
     let (run, case) = match found.as_slice() {
         [] => {
             return Err(Failure::Usage(format!(
-                "there is no finding {prefix} in {}",
+                "there is no finding {prefix} in {}; `selvedge report` lists what was found, by ids such as data-race-1f3a9c2b04",
                 directory.display()
             )));
         }

@@ -489,9 +489,12 @@ impl Controlled {
             }
             let ended = self.process.as_mut().map(Child::try_wait);
             let gone = !matches!(ended, Some(Ok(None)));
-            if gone || begin.elapsed() > self.settings.time {
+            let late = begin.elapsed() > self.settings.time;
+            if gone || late {
                 self.stop();
-                return Err(self.refusal().unwrap_or(Error::NotControlled));
+                let time = self.settings.time;
+                let why = if gone { Error::NotControlled } else { Error::NoMain(time) };
+                return Err(self.refusal().unwrap_or(why));
             }
         }
     }
