@@ -81,3 +81,20 @@ fn what_cannot_be_replayed_is_said() {
     fs::remove_file(project.0.join("program")).unwrap();
     assert!(text(&["replay", &id], 3).contains("cannot read"));
 }
+
+/// What is shown and replayed of a harmful race is what does harm, not a shorter execution in which the race does none.
+#[test]
+fn the_replay_of_a_harmful_race_does_the_harm() {
+    let project = Project::new("replay-harm");
+    project.build("lost_visit.c", &[]);
+    for seed in ["0", "1", "2"] {
+        let args = ["test", "--fresh", "--seed", seed, "--schedules", "60", "--format", "json"];
+        let found = json(&project.selvedge(&[&args[..], &["--", "./program"]].concat()));
+        let race = &found["findings"][0];
+        assert_eq!((&race["kind"], &race["verdict"]), (&"data-race".into(), &"harmful".into()));
+        let replayed =
+            project.selvedge(&["replay", race["id"].as_str().expect("findings have ids")]);
+        let both = format!("{}{}", stdout(&replayed), stderr(&replayed));
+        assert!(both.contains("visits 1"), "seed {seed}: {both}");
+    }
+}

@@ -535,7 +535,7 @@ pub fn explain<X: Executor>(
     effort: Effort,
 ) -> Result<Option<Replayed>, X::Error> {
     let ask = Ask { noted: Noted::Events, points: prediction.points.clone(), ..Ask::default() };
-    let sought = prediction.sought();
+    let sought = Sought { same_result: confirmed.harm > Harm::Nothing, ..prediction.sought() };
     let mut orders: Vec<&Order> = confirmed.orders.iter().collect();
     orders.sort_by_key(|order| order.rank());
     let schedules = orders.into_iter().map(|o| &o.schedule);

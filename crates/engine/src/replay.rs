@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use selvedge_explore::{Divergence, Replay, Rng, Strategy, Trivial, Witness, minimise};
 use selvedge_model::{FindingId, Schedule, Site, Symbols, Target};
+use selvedge_specs::Judge;
 
 use crate::blocks::Contrast;
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Execution, Executor, Noted, execute};
+use crate::harm::{Harm, Left};
 use crate::witness::Unserial;
 
 /// The time limit of a candidate: this many times the original execution's time, but at least this long.
@@ -27,6 +29,8 @@ pub struct Sought {
     pub contrast: Option<Arc<Contrast>>,
     /// It must be as no serial execution, if this is asked.
     pub unserial: Option<Arc<Unserial>>,
+    /// A shorter schedule must also lead to the same output and the same ensured values: they are what is wrong.
+    pub same_result: bool,
 }
 
 /// The execution of a replayed schedule.
@@ -128,7 +132,7 @@ pub struct Effort {
 }
 
 /// Follows a schedule that shows what is sought, and then searches for one with fewer preemptions that also
-/// shows it and ends in the same way. `None` if the given schedule does not show it.
+/// shows it and ends in the same way, with the same result if that is sought. `None` if the given schedule does not show it.
 ///
 /// Guarantee: the returned execution showed it.
 pub fn shortened<X: Executor>(
@@ -144,14 +148,21 @@ pub fn shortened<X: Executor>(
         return Ok(None);
     }
     let time = (begin.elapsed() * PATIENCE.0).max(PATIENCE.1);
+    let left =
+        |of: &Replayed| Left::new(of.ending.clone(), &of.execution.output, &of.execution.blocks);
+    let result = left(&first);
+    let same = |other: &Replayed, judge: &mut dyn Judge| {
+        other.ending.key == first.ending.key
+            && (!sought.same_result || left(other).differs(&result, judge) == Harm::Nothing)
+    };
     let quick = Ask { noted: Default::default(), time: Some(time), ..ask.clone() };
     let mut failed = None;
-    let result = minimise(schedule.clone(), effort.executions, |candidate| {
+    let shortest = minimise(schedule.clone(), effort.executions, |candidate| {
         if failed.is_some() || begin.elapsed() > effort.time || !executor.is_usable() {
             return None;
         }
         match follow(executor, candidate, sought, &quick) {
-            Ok(other) if other.shown && other.ending.key == first.ending.key => {
+            Ok(other) if other.shown && same(&other, &mut *executor.judge()) => {
                 Some(other.execution.schedule)
             }
             Ok(_) => None,
@@ -164,11 +175,12 @@ pub fn shortened<X: Executor>(
     if let Some(error) = failed {
         return Err(error);
     }
-    if result.schedule == *schedule || !executor.is_usable() {
+    if shortest.schedule == *schedule || !executor.is_usable() {
         return Ok(Some(first));
     }
-    let shorter = follow(executor, &result.schedule, sought, ask)?;
-    Ok(Some(if shorter.shown { shorter } else { first }))
+    let shorter = follow(executor, &shortest.schedule, sought, ask)?;
+    let shows = shorter.shown && same(&shorter, &mut *executor.judge());
+    Ok(Some(if shows { shorter } else { first }))
 }
 
 /// Runs the execution in which no thread is stopped before it blocks.

@@ -457,23 +457,7 @@ pub fn note(of: &Note) -> String {
             "it is not a race if the later access is made by the owner of the last `Arc`".to_owned()
         }
         Note::NotReplayed(why) => not_replayed(why),
-        Note::Broken { thread, step, lacks } => match lacks {
-            Lacks::Lock(lock) => {
-                format!("thread {thread} does not hold `{lock}`, which `{step}` demands")
-            }
-            Lacks::OnlyReads => format!("thread {thread} writes, but `{step}` allows only reads"),
-            Lacks::Ownership => {
-                format!(
-                    "another thread has the variable: `{step}` is for one thread, and no further step lets thread {thread} have it"
-                )
-            }
-            Lacks::Order(devices) => {
-                format!(
-                    "nothing of {} between, which `{step}` needs to follow the accesses of other threads",
-                    list(devices)
-                )
-            }
-        },
+        Note::Broken { thread, step, lacks } => broken(thread, step, lacks),
         Note::Clang(said) => format!("clang: {said}"),
         Note::NoEffect => "another thread ran in between, but the result did not change".to_owned(),
         Note::InFlight { call, rank, window, at, barrier } => {
@@ -500,6 +484,27 @@ pub fn note(of: &Note) -> String {
             "anomaly: in earlier executions the value was always the same; assert it in the source if it must be".to_owned()
         }
         Note::Told(text) => text.clone(),
+    }
+}
+
+/// What an access lacks of a step of its variable's discipline.
+fn broken(thread: &str, step: &str, lacks: &Lacks) -> String {
+    match lacks {
+        Lacks::Lock(lock) => {
+            format!("thread {thread} does not hold `{lock}`, which `{step}` demands")
+        }
+        Lacks::OnlyReads => format!("thread {thread} writes, but `{step}` allows only reads"),
+        Lacks::Ownership => {
+            format!(
+                "another thread has the variable: `{step}` is for one thread, and no further step lets thread {thread} have it"
+            )
+        }
+        Lacks::Order(devices) => {
+            format!(
+                "nothing of {} between, which `{step}` needs to follow the accesses of other threads",
+                list(devices)
+            )
+        }
     }
 }
 

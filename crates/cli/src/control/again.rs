@@ -106,7 +106,7 @@ impl Prepared {
             Arc::new(Unserial::new(criterion, SERIAL))
         });
         let failure = failure.filter(|_| unserial.is_none());
-        Sought { target, failure, usual_exit: Some(0), contrast, unserial }
+        Sought { target, failure, usual_exit: Some(0), contrast, unserial, same_result: false }
     }
 
     /// The places that make the finding.
