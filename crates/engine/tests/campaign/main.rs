@@ -19,12 +19,13 @@ use selvedge_engine::campaign::{Problem, Settled, Undirected, explain};
 use selvedge_engine::determinism;
 use selvedge_engine::observe::observe;
 use selvedge_engine::{
-    Aims, Attempted, Before, Budget, Campaign, Cause, Confirmer, Effort, Found, Harm, Heartbeat,
-    Host, Key, Prediction, Run, Search, Sought, causes, executor::Factory, replay,
+    Aims, Ask, Attempted, Before, Budget, Campaign, Cause, Confirmed, Confirmer, Effort, Found,
+    Harm, Heartbeat, Host, Key, Left, Prediction, Run, Search, Sought, causes, executor::Factory,
+    replay,
 };
 use selvedge_explore::{Mix, Plan, Trivial};
 use selvedge_model::{FindingId, Kind, Site};
-use selvedge_specs::Kept;
+use selvedge_specs::{Kept, NoCallbacks};
 use simulated::{Programs, Simulated};
 use system::{Instr, Program};
 
@@ -56,6 +57,23 @@ struct Told {
 }
 
 const EFFORT: Effort = Effort { executions: 50, time: std::time::Duration::from_secs(60) };
+
+/// What was confirmed can be shown, in a schedule that is not longer, and with the harm that it did.
+fn shows(executor: &mut Simulated, prediction: &Prediction<Trivial, ()>, confirmed: &Confirmed) {
+    let shown = explain(executor, prediction, confirmed, EFFORT).expect("a simulation");
+    let shown = shown.expect("what was confirmed can be shown");
+    assert!(shown.shown);
+    assert!(shown.execution.schedule.preemptions() <= confirmed.schedule.preemptions());
+    let sought = prediction.sought();
+    let most = replay::follow(executor, &confirmed.schedule, &sought, &Ask::default());
+    let most = most.expect("a simulation");
+    if confirmed.harm > Harm::Nothing && most.shown {
+        let left = |of: &replay::Replayed| {
+            Left::new(of.ending.clone(), &of.execution.output, &of.execution.blocks)
+        };
+        assert_eq!(left(&shown).differs(&left(&most), &mut NoCallbacks), Harm::Nothing);
+    }
+}
 
 fn campaign(program: &Program, seed: u64, jobs: usize) -> Told {
     ensuring(program, None, seed, jobs)
@@ -108,11 +126,7 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
     }
     for (prediction, attempted) in predictions.iter().zip(&attempted) {
         if let Some(confirmed) = &attempted.confirmed {
-            let shown =
-                explain(&mut executor, prediction, confirmed, EFFORT).expect("a simulation");
-            let shown = shown.expect("what was confirmed can be shown");
-            assert!(shown.shown);
-            assert!(shown.execution.schedule.preemptions() <= confirmed.schedule.preemptions());
+            shows(&mut executor, prediction, confirmed);
         }
     }
     let found = campaign.found(&[]);
