@@ -614,6 +614,28 @@ fn own_hooks_tell_what_the_compilers_do() {
     assert!(stderr(&unknown).contains("whose hooks may be `own` or `compiler`"));
 }
 
+/// With clang, own hooks are the default, unless the command line asks for something that needs one call of clang.
+#[test]
+fn own_hooks_are_the_default_with_clang() {
+    let project = Project::new("own-by-default");
+    let source = project.source("sweeps.c");
+    let cc = ["cc", "--selvedge-compiler=clang-19", "-O2", "-pthread", "-c", source];
+    let has_sweeps = |options: &[&str]| {
+        let object = ["-o", "made.o"];
+        let built = project.selvedge(&[&cc[..], options, &object].concat());
+        assert!(built.status.success(), "{}", stderr(&built));
+        assert_eq!(stderr(&built), "");
+        let made = fs::read(project.0.join("made.o")).unwrap();
+        made.windows(19).any(|w| w == b"selvedge_sweep_read")
+    };
+    assert!(has_sweeps(&[]));
+    assert!(has_sweeps(&["-g3", "-fPIC", "-ffunction-sections", "-MD", "-march=x86-64-v3"]));
+    assert!(fs::read_to_string(project.0.join("made.d")).unwrap().contains("sweeps.c"));
+    assert!(!has_sweeps(&["--selvedge-hooks=compiler"]));
+    assert!(!has_sweeps(&["--coverage"]));
+    assert!(project.0.join("made.gcno").exists(), "coverage is kept beside the object");
+}
+
 /// A compiler whose libLLVM is not there: its own hooks are used, a line says so, and the program is observed.
 #[test]
 fn without_a_library_the_compilers_hooks_are_used() {
@@ -634,4 +656,9 @@ fn without_a_library_the_compilers_hooks_are_used() {
     assert!(said.contains("install the package libllvm99"), "{said}");
     let ran = stderr(&project.run(&[]));
     assert!(ran.contains("data race on `to[2047]` (observed)"), "{ran}");
+    // Where nobody asked for own hooks, one line for each program says that it lacks them.
+    let object = ["cc", &underneath, "-O2", "-c", source, "-o", "sweeps.o"];
+    assert_eq!(stderr(&project.selvedge(&object)), "");
+    let linked = project.selvedge(&["cc", &underneath, "-pthread", "sweeps.o", "-o", "program"]);
+    assert!(stderr(&linked).contains("the compiler's own hooks are used: "), "{linked:?}");
 }

@@ -1,7 +1,7 @@
 //! What is decided about C programs, with the compiler of this machine.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use selvedge_instrument::statements::{Kind, statements};
@@ -148,6 +148,36 @@ fn a_compiler_without_a_library_says_what_to_install() {
     assert!(command.arg("+x").arg(&script).status().is_ok_and(|s| s.success()));
     let error = Library::of_compiler(&[script.into()]).unwrap_err().to_string();
     assert!(error.contains("install the package libllvm99"), "{error}");
+}
+
+/// A script that notes each call in `calls` and then does this.
+fn noting_script(directory: &Path, then: &str) -> PathBuf {
+    let script = directory.join("clang-noted");
+    let text = format!("#!/bin/sh\necho \"$@\" >> {}/calls\n{then}\n", directory.display());
+    std::fs::write(&script, text).unwrap();
+    let mut command = Command::new("chmod");
+    assert!(command.arg("+x").arg(&script).status().is_ok_and(|s| s.success()));
+    script
+}
+
+#[test]
+fn a_compiler_is_asked_for_its_library_once() {
+    let directory = directory("remembered");
+    let _ = std::fs::remove_dir_all(directory.join("kept"));
+    let script = noting_script(&directory, "exec clang-19 \"$@\"");
+    let calls = || std::fs::read_to_string(directory.join("calls")).unwrap().lines().count();
+    let find = || Library::remembered(&[script.clone().into()], &directory.join("kept"));
+    let first = find().unwrap();
+    let asked = calls();
+    let second = find().unwrap();
+    assert_eq!((first.path, calls()), (second.path, asked));
+    // Another compiler has come in its place.
+    noting_script(&directory, "[ \"$1\" = -dumpversion ] && echo 99.1.0");
+    let missing = find().unwrap_err().to_string();
+    assert!(missing.contains("libllvm99"), "{missing}");
+    let asked_again = calls();
+    assert!(asked_again > asked);
+    assert_eq!((find().unwrap_err().to_string(), calls()), (missing, asked_again));
 }
 
 #[test]

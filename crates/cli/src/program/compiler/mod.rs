@@ -84,9 +84,10 @@ pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failu
         return Ok(code(compiler.call(&args)?));
     }
     let toolbox = Toolbox::unpack()?;
-    let is_clang = compiler.family == Family::Clang;
-    if flow || rewriting == Rewriting::Hooks && is_clang && arguments.compiles() {
-        return rewriting::run(rewriting, &compiler, &arguments, &toolbox);
+    rewriting::say_at_link(rewriting, &compiler, &arguments);
+    match rewriting::decided(rewriting, &compiler, &arguments) {
+        Rewriting::None => {}
+        rewriting => return rewriting::run(rewriting, &compiler, &arguments, &toolbox),
     }
     let plan = Plan::new(&arguments, compiler.family, &toolbox)?;
     for step in &plan.before {

@@ -3,8 +3,9 @@
 //!
 //! - **data flow** (`--selvedge-flow`): a program that says how its data flows. The bitcode is made without optimisation, and
 //!   optimised afterwards. Clang is also asked for the statements of the source, around which stars may be put.
-//! - **hooks**: clang's hooks for ThreadSanitizer, after all optimisation, become fewer. Where that is not possible the
-//!   object has clang's own.
+//! - **hooks**: clang's hooks for ThreadSanitizer, after all optimisation, become fewer. That is the default with clang, except
+//!   where the command line asks for files or stages that bitcode in between would change ([`suits`]). Where it is not possible
+//!   the object has clang's own hooks.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use super::record::{self, Record};
 use super::{Compiler, Family, check, code};
 use crate::exit::Failure;
 use crate::messages::warning_label;
-use crate::program::toolbox::Toolbox;
+use crate::program::toolbox::{Toolbox, cache};
 
 /// The option, and the variable that says the same.
 pub(super) const OPTION: &str = "--selvedge-flow";
@@ -29,13 +30,28 @@ const VARIABLE: &str = "SELVEDGE_FLOW";
 const HOOKS: &str = "--selvedge-hooks=";
 const HOOKS_VARIABLE: &str = "SELVEDGE_HOOKS";
 
+/// The options that the half of the compiler takes which makes machine code of bitcode.
+const MACHINE: [&str; 9] = [
+    "-f",
+    "-m",
+    "-pthread",
+    "-Wa,",
+    "-Xassembler",
+    "-target",
+    "--target",
+    "-B",
+    "-no-integrated-as",
+];
+
 /// What is rewritten.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rewriting {
     /// The program says how its data flows.
     Flow,
-    /// Accesses get fewer hooks than the compiler gives them.
+    /// Accesses get fewer hooks than the compiler gives them: the user asks for that.
     Hooks,
+    /// The same by default, where it is possible.
+    HooksIfPossible,
     /// Nothing.
     None,
 }
@@ -57,8 +73,9 @@ pub(super) fn wanted(args: Vec<OsString>) -> Result<(Rewriting, Vec<OsString>), 
     }
     let rewriting = match hooks.as_ref().map(|h| h.to_string_lossy()).as_deref() {
         _ if flow => Rewriting::Flow,
+        None => Rewriting::HooksIfPossible,
         Some("own") => Rewriting::Hooks,
-        None | Some("compiler") => Rewriting::None,
+        Some("compiler") => Rewriting::None,
         Some(other) => {
             return Err(Failure::Usage(format!(
                 "{HOOKS}{other}: whose hooks may be `own` or `compiler`"
@@ -66,6 +83,60 @@ pub(super) fn wanted(args: Vec<OsString>) -> Result<(Rewriting, Vec<OsString>), 
         }
     };
     Ok((rewriting, rest))
+}
+
+/// Whether objects that are made in two halves are what the command line asks for. Coverage, profiles and split debug
+/// information are files named after the object; link-time optimisation needs the compiler's bitcode itself.
+fn suits(arguments: &Arguments) -> bool {
+    const OTHERWISE: [&str; 9] = [
+        "-flto",
+        "--coverage",
+        "-coverage",
+        "-fprofile",
+        "-fcoverage",
+        "-ftest-coverage",
+        "-save-temps",
+        "-gsplit-dwarf",
+        "-fembed-bitcode",
+    ];
+    let is_header = |i: &Item| i.kind == ItemKind::Header;
+    !arguments.items.iter().any(is_header)
+        && !arguments.has("-emit-llvm")
+        && !OTHERWISE.iter().any(|o| arguments.has_prefix(o))
+}
+
+/// What is done with this command line.
+pub(super) fn decided(
+    rewriting: Rewriting,
+    compiler: &Compiler,
+    arguments: &Arguments,
+) -> Rewriting {
+    let is_possible = compiler.family == Family::Clang && arguments.compiles();
+    match rewriting {
+        Rewriting::Hooks if !is_possible => Rewriting::None,
+        Rewriting::HooksIfPossible if !is_possible || !suits(arguments) => Rewriting::None,
+        Rewriting::HooksIfPossible if library(compiler).is_err() => Rewriting::None,
+        other => other,
+    }
+}
+
+/// Says, once for a program, that it could have been made with fewer hooks.
+pub(super) fn say_at_link(rewriting: Rewriting, compiler: &Compiler, arguments: &Arguments) {
+    let links = matches!(arguments.stage, Stage::Link | Stage::LinkShared);
+    if rewriting != Rewriting::HooksIfPossible || !links || compiler.family != Family::Clang {
+        return;
+    }
+    if let Err(error) = library(compiler) {
+        eprintln!("{}: {USED}: {error}", warning_label());
+    }
+}
+
+/// What is said where the compiler's own hooks stay.
+const USED: &str = "the compiler's own hooks are used";
+
+/// The libLLVM of a compiler.
+fn library(compiler: &Compiler) -> Result<Library, Error> {
+    Library::remembered(&compiler.words, &cache().join("compilers"))
 }
 
 /// The names under which clang may be installed, if the user names no compiler.
@@ -193,10 +264,15 @@ impl Building<'_> {
         let language: Vec<OsString> = language.into_iter().flat_map(|l| l.words.clone()).collect();
         let parsed: Vec<OsString> = [&args[..], &language, &source.words[..1]].concat();
         args.extend(dependencies(self.arguments, &source.words[0], object));
-        args.extend(language);
+        args.extend(language.clone());
         args.extend(["-c".into(), source.words[0].clone(), "-o".into()]);
         let name = source.words[0].to_string_lossy();
-        if name.ends_with(".s") || name.ends_with(".S") {
+        let is_assembly = |words: &[OsString]| {
+            words
+                .iter()
+                .any(|w| w.to_string_lossy().trim_start_matches("-x").starts_with("assembler"))
+        };
+        if name.ends_with(".s") || name.ends_with(".S") || is_assembly(&language) {
             args.push(object.into());
             let status = self.compiler.call(&args)?;
             return Ok(if status.success() { Ok(()) } else { Err(code(status)) });
@@ -214,8 +290,7 @@ impl Building<'_> {
         }
         self.rewrite(&bitcode, &parsed)?;
         let machine = |o: &str| {
-            !stage(o)
-                && (o.starts_with("-f") || o.starts_with("-m") || o == "-pthread" || optimises(o))
+            !stage(o) && (MACHINE.iter().any(|prefix| o.starts_with(prefix)) || optimises(o))
         };
         let mut args = self.options(machine);
         args.retain(|o| !o.to_string_lossy().starts_with("-fsanitize"));
@@ -231,7 +306,7 @@ impl Building<'_> {
 
     /// Rewrites a file of bitcode, which the compiler made with these arguments.
     fn rewrite(&self, bitcode: &Path, parsed: &[OsString]) -> Result<(), Failure> {
-        let library = Library::of_compiler(&self.compiler.words);
+        let library = library(self.compiler);
         if self.rewriting == Rewriting::Flow {
             let library = library.map_err(failure)?;
             let statements = self.statements(parsed)?;
@@ -241,7 +316,7 @@ impl Building<'_> {
         let rewritten =
             library.and_then(|library| selvedge_instrument::races(&library, bitcode, Rules::ALL));
         if let Err(error) = rewritten {
-            eprintln!("{}: the compiler's own hooks are used: {error}", warning_label());
+            eprintln!("{}: {USED}: {error}", warning_label());
         }
         Ok(())
     }
