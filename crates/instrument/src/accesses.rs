@@ -29,6 +29,7 @@ mod available;
 mod sweeps;
 #[cfg(test)]
 mod tests;
+mod wide;
 
 use std::collections::BTreeMap;
 
@@ -36,6 +37,7 @@ use crate::dominance::{Dominators, Loop, loops};
 use crate::ir::{Function, Module, Sum, What};
 
 pub use sweeps::{Counter, Sweep};
+pub use wide::{Wide, WideHook, wide};
 
 /// A rule, so that each can be switched off and measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -308,6 +310,7 @@ fn synchronizes(what: &What) -> bool {
         | What::Copy(_)
         | What::Fill(_)
         | What::Compute(_)
+        | What::Lanes { .. }
         | What::Sum(_)
         | What::Access { .. }
         | What::Divide { .. }

@@ -234,7 +234,7 @@ impl<'a> Deciding<'a> {
             | What::CompareExchange { .. }
             | What::Copy(_)
             | What::Fill(_) => self.memory((b, at), what, loc),
-            What::Compute(_) | What::Sum(_) => {
+            What::Compute(_) | What::Lanes { .. } | What::Sum(_) => {
                 let values: Vec<ir::Value> = what.uses().into_iter().map(Some).collect();
                 let chooses = values.iter().flatten().any(|&v| self.chooses[v as usize]);
                 self.chooses[to as usize] = chooses;

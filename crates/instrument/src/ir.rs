@@ -137,6 +137,12 @@ pub enum What {
         /// It returns, and neither synchronizes nor frees memory.
         quiet: bool,
     },
+    /// A vector access, some lanes of which a mask switches off; each lane has a place of its own if it is scattered.
+    Lanes {
+        write: bool,
+        scattered: bool,
+        uses: Vec<Value>,
+    },
     /// Assembly that does something.
     Assembly {
         text: String,
@@ -186,6 +192,8 @@ pub struct Function {
     pub name: String,
     pub loc: Loc,
     pub parameters: u32,
+    /// The compiler gave hooks to its accesses.
+    pub is_checked: bool,
     pub blocks: Vec<Block>,
 }
 
@@ -222,7 +230,9 @@ impl What {
             What::Sum(sum) | What::Access { at: sum, .. } => {
                 sum.terms.iter().map(|t| Some(t.0)).collect()
             }
-            What::Compute(uses) | What::Divide { uses, .. } => uses.clone(),
+            What::Compute(uses) | What::Divide { uses, .. } | What::Lanes { uses, .. } => {
+                uses.clone()
+            }
             What::Phi(from) => from.iter().map(|f| f.1).collect(),
             What::Branch(on) => vec![*on],
             What::Call { callee, arguments, .. } => {

@@ -91,10 +91,15 @@ pub fn flow(
 /// hooks came is not optimised again.
 pub const SECOND_HALF: [&str; 5] = ["-Xclang", "-disable-llvm-passes", "-x", "ir", "-c"];
 
-/// Takes out of a file of bitcode the hooks that a race detector can do without, in place. False if nothing was changed,
-/// because the module has something that is not understood.
+/// Gives hooks, in a file of bitcode, to the accesses that the compiler gives none, and takes out those that a race detector can
+/// do without, in place. False if none was taken out, because the module has something that is not understood.
 pub fn races(library: &Library, path: &Path, rules: accesses::Rules) -> Result<bool, Error> {
-    let module = ffi::Module::read(library, path)?;
+    let mut module = ffi::Module::read(library, path)?;
+    if module.hook_wide() {
+        // Both bodies of a function are to have these hooks, so they are read as if the compiler had made them.
+        module.write(path)?;
+        module = ffi::Module::read(library, path)?;
+    }
     let is_changed = module.edit(&accesses::decide(&module.ir(), rules));
     if is_changed {
         module.write(path)?;

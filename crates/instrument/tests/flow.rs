@@ -4,9 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use selvedge_instrument::accesses::Rules;
+use selvedge_instrument::ffi::Module;
+use selvedge_instrument::ir::{self, What};
 use selvedge_instrument::statements::{Kind, statements};
 use selvedge_instrument::table::{Callee, Function, Op, Table};
-use selvedge_instrument::{Error, Library, flow};
+use selvedge_instrument::{Error, Library, flow, races};
 
 fn compiler() -> Vec<OsString> {
     let named = ["clang-19", "clang"]
@@ -148,6 +151,57 @@ fn a_compiler_without_a_library_says_what_to_install() {
     assert!(command.arg("+x").arg(&script).status().is_ok_and(|s| s.success()));
     let error = Library::of_compiler(&[script.into()]).unwrap_err().to_string();
     assert!(error.contains("install the package libllvm99"), "{error}");
+}
+
+/// How often the functions of a source call this one, compiled for any processor, after hooks were put in and taken out.
+fn hooks(name: &str, source: &str, options: &[&str], hook: &str) -> usize {
+    let (directory, compiler) = (directory(name), compiler());
+    std::fs::write(directory.join("a.c"), source).expect("target/tmp is writable");
+    let command = ["-O2", "-g", "-fsanitize=thread", "-emit-llvm", "-c", "a.c", "-o", "a.bc"];
+    let status =
+        Command::new(&compiler[0]).args(command).args(options).current_dir(&directory).status();
+    assert!(status.is_ok_and(|s| s.success()), "{options:?}");
+    let library = Library::of_compiler(&compiler).expect("clang has a libLLVM");
+    let bitcode = directory.join("a.bc");
+    races(&library, &bitcode, Rules::ALL).expect("the module stays valid");
+    let module = Module::read(&library, &bitcode).expect("it is bitcode").ir();
+    let all = module.functions.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.instructions);
+    all.filter(|i| match &i.what {
+        What::Call { callee: ir::Callee::Named(name, _), .. } => name == hook,
+        What::Access { write, len, .. } => {
+            hook == format!("{}{len}", if *write { "write" } else { "read" })
+        }
+        _ => false,
+    })
+    .count()
+}
+
+#[test]
+fn vectors_of_any_width_get_hooks() {
+    let source =
+        "typedef int wide __attribute__((vector_size(64))); wide a, b; void f(void) { a = b; }";
+    let avx512 = ["-mavx512f", "-mprefer-vector-width=512"];
+    // In both bodies, if there are two: here nothing can be left out.
+    assert_eq!(hooks("wide-read", source, &avx512, "read64"), 1);
+    assert_eq!(hooks("wide-write", source, &avx512, "write64"), 1);
+    assert_eq!(hooks("wide-alone", "void g(void) {}", &avx512, "read64"), 0);
+}
+
+#[test]
+fn lanes_that_are_gathered_and_scattered_get_a_hook_each() {
+    let loop_of = |body: &str| {
+        format!(
+            "void f(int n, int *a, int *b, const int *at) {{
+                 _Pragma(\"clang loop vectorize(assume_safety)\")
+                 for (int i = 0; i < 1024; i++) if (b[i]) {body}
+             }}"
+        )
+    };
+    let avx512 = ["-march=skylake-avx512", "-mprefer-vector-width=512"];
+    let gathers = hooks("gather", &loop_of("a[i] = b[at[i]];"), &avx512, "selvedge_lanes_read");
+    assert!(gathers >= 16, "{gathers}");
+    let scatters = hooks("scatter", &loop_of("a[at[i]] = n;"), &avx512, "selvedge_lanes_write");
+    assert!(scatters >= 16, "{scatters}");
 }
 
 /// A script that notes each call in `calls` and then does this.

@@ -11,6 +11,7 @@ mod bodies;
 mod calls;
 mod edit;
 mod read;
+mod wide;
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -192,6 +193,10 @@ functions! {
     PositionBuilderBefore: fn(Handle, Handle);
     SetCurrentDebugLocation2: fn(Handle, Handle);
     BuildCall2: fn(Handle, Handle, Handle, *mut Handle, c_uint, *const c_char) -> Handle;
+    BuildBitCast: fn(Handle, Handle, Handle, *const c_char) -> Handle;
+    BuildExtractElement: fn(Handle, Handle, Handle, *const c_char) -> Handle;
+    GetVectorSize: fn(Handle) -> c_uint;
+    IntTypeInContext: fn(Handle, c_uint) -> Handle;
     BuildZExt: fn(Handle, Handle, Handle, *const c_char) -> Handle;
     BuildExtractValue: fn(Handle, Handle, c_uint, *const c_char) -> Handle;
     VoidTypeInContext: fn(Handle) -> Handle;
@@ -340,6 +345,11 @@ impl<'a> Module<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Gives hooks to the accesses that the compiler gives none. False if there are no such accesses.
+    pub fn hook_wide(&self) -> bool {
+        wide::Hooking::new(self).all()
     }
 
     /// Changes the compiler's hooks as was decided. Each function that is changed keeps what it was as a second body, which

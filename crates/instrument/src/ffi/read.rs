@@ -21,16 +21,20 @@ pub(super) struct Reader<'r, 'a> {
     fixed: HashMap<Handle, u32>,
     /// The numbers of the attributes that make a call quiet.
     quiet: [c_uint; 3],
+    /// That of functions whose accesses the compiler checks.
+    checked: c_uint,
 }
 
 impl<'r, 'a> Reader<'r, 'a> {
     pub(super) fn new(module: &'r mut Module<'a>) -> Reader<'r, 'a> {
         // SAFETY: rule 2.
         let layout = unsafe { (module.llvm.GetModuleDataLayout)(module.module) };
-        let quiet = ["nosync", "nofree", "willreturn"].map(|name| {
+        let attribute = |name: &str| {
             // SAFETY: a text and its length.
             unsafe { (module.llvm.GetEnumAttributeKindForName)(name.as_ptr().cast(), name.len()) }
-        });
+        };
+        let quiet = ["nosync", "nofree", "willreturn"].map(attribute);
+        let checked = attribute("sanitize_thread");
         Reader {
             module,
             layout,
@@ -39,6 +43,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             blocks: HashMap::new(),
             fixed: HashMap::new(),
             quiet,
+            checked,
         }
     }
 
@@ -94,6 +99,10 @@ impl<'r, 'a> Reader<'r, 'a> {
             name: self.name(function),
             loc: self.loc(function),
             parameters,
+            // SAFETY: a function and the number of an attribute; null if it does not have that.
+            is_checked: unsafe {
+                !(llvm.GetEnumAttributeAtIndex)(function, FUNCTION, self.checked).is_null()
+            },
             blocks: Vec::new(),
         };
         let mut first = 0;
@@ -340,9 +349,13 @@ impl<'r, 'a> Reader<'r, 'a> {
             return What::Call { callee: Callee::Computed(self.value(called)), arguments, quiet };
         }
         let name = self.name(function);
-        if let Some((write, len)) = access(&name)
-            && count == 1
-        {
+        let hook = match (count, name.as_str()) {
+            (1, name) => access(name),
+            (2, "__tsan_read_range") => self.range(i).map(|len| (false, len)),
+            (2, "__tsan_write_range") => self.range(i).map(|len| (true, len)),
+            _ => None,
+        };
+        if let Some((write, len)) = hook {
             // SAFETY: a call with an argument.
             let address = unsafe { (llvm.GetOperand)(i, 0) };
             if let Some(at) = self.term(address) {
@@ -365,9 +378,15 @@ impl<'r, 'a> Reader<'r, 'a> {
         What::Call { callee: Callee::Named(name, defined), arguments, quiet }
     }
 
+    /// How many bytes a hook for a range is about, if that is known.
+    fn range(&self, call: Handle) -> Option<u32> {
+        // SAFETY: a call with two arguments.
+        let len = self.number(unsafe { (self.llvm().GetOperand)(call, 1) })?;
+        u32::try_from(len).ok()
+    }
+
     /// Whether a call returns, and neither synchronizes nor frees memory.
     fn is_quiet(&self, call: Handle, callee: Option<Handle>) -> bool {
-        const FUNCTION: c_uint = c_uint::MAX;
         let llvm = self.llvm();
         self.quiet.iter().all(|&kind| {
             // SAFETY: a call, a function, and the number of an attribute; null if there is none.
@@ -495,9 +514,19 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 }
 
-/// Functions of the compiler's interface that are no accesses and synchronize nothing.
-const OWN: [&str; 5] =
-    ["__tsan_func_entry", "__tsan_func_exit", "__tsan_memcpy", "__tsan_memmove", "__tsan_memset"];
+/// The index of a function's own attributes, beside those of its parameters.
+const FUNCTION: c_uint = c_uint::MAX;
+
+/// Functions of the compiler's interface, and our own, that are no accesses of a fixed number of bytes and synchronize nothing.
+const OWN: [&str; 7] = [
+    "__tsan_func_entry",
+    "__tsan_func_exit",
+    "__tsan_memcpy",
+    "__tsan_memmove",
+    "__tsan_memset",
+    "selvedge_lanes_read",
+    "selvedge_lanes_write",
+];
 
 /// Whether a function is the compiler's hook for an access; whether that writes, and how many bytes.
 fn access(name: &str) -> Option<(bool, u32)> {
@@ -518,9 +547,22 @@ fn intrinsic(name: &str, arguments: Vec<ir::Value>) -> What {
     let rest = &name["llvm.".len()..];
     if SILENT.iter().any(|s| rest.starts_with(s)) {
         What::Nothing
+    } else if let Some((write, scattered)) = lanes(rest) {
+        What::Lanes { write, scattered, uses: arguments }
     } else {
         What::Compute(arguments)
     }
+}
+
+/// Whether an intrinsic accesses some lanes of a vector: whether it writes, and whether each lane has a place of its own.
+fn lanes(name: &str) -> Option<(bool, bool)> {
+    let known = [
+        ("masked.load.", (false, false)),
+        ("masked.store.", (true, false)),
+        ("masked.gather.", (false, true)),
+        ("masked.scatter.", (true, true)),
+    ];
+    known.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, what)| what)
 }
 
 /// A memory order, from LLVM's numbers to those of ThreadSanitizer's interface.

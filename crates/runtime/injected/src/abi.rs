@@ -199,10 +199,35 @@ with_pc! {
     __tsan_vptr_update => vptr_update, 2;
 }
 
-// Our own: a loop's accesses, told behind it (`crates/instrument`, `accesses`).
+// Our own: a loop's accesses, told behind it, and lanes of vectors (`crates/instrument`, `accesses`).
 with_pc! {
     selvedge_sweep_read => sweep_read, 4;
     selvedge_sweep_write => sweep_write, 4;
+    selvedge_lanes_read => lanes_read, 3;
+    selvedge_lanes_write => lanes_write, 3;
+}
+
+unsafe extern "C" fn lanes_read(start: usize, len: usize, bits: usize, pc: usize) {
+    lanes(start, len, bits, false, pc);
+}
+
+unsafe extern "C" fn lanes_write(start: usize, len: usize, bits: usize, pc: usize) {
+    lanes(start, len, bits, true, pc);
+}
+
+/// The lanes of a vector, of `len` bytes each, whose bit is set; neighbours are one access.
+fn lanes(start: usize, len: usize, mut bits: usize, is_write: bool, pc: usize) {
+    let Some(t) = thread::me() else { return };
+    let mut at = start;
+    while bits != 0 {
+        let skipped = bits.trailing_zeros();
+        bits >>= skipped;
+        at = at.wrapping_add(len * skipped as usize);
+        let count = bits.trailing_ones();
+        fasttrack::range(t, at, len * count as usize, is_write, pc);
+        at = at.wrapping_add(len * count as usize);
+        bits = bits.checked_shr(count).unwrap_or(0);
+    }
 }
 
 unsafe extern "C" fn sweep_read(start: usize, stride: usize, count: usize, len: usize, pc: usize) {

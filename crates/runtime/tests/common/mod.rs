@@ -31,6 +31,9 @@ pub enum Compiler {
 impl Compiler {
     /// The compilers for a source file, by its language.
     pub fn for_source(source: &Path) -> Vec<Compiler> {
+        if options(source).iter().any(|o| o == "-mavx2") && !is_x86_feature_detected!("avx2") {
+            return Vec::new();
+        }
         match source.extension().and_then(OsStr::to_str) {
             Some("rs") => vec![Compiler::Rustc],
             // Neither compiler knows everything of OpenMP that the other one does.
@@ -38,6 +41,7 @@ impl Compiler {
                 vec![Compiler::Clang, Compiler::Own]
             }
             _ if text_of(source).contains("// gcc only") => vec![Compiler::Gcc],
+            _ if text_of(source).contains("// own hooks only") => vec![Compiler::Own],
             _ => vec![Compiler::Gcc, Compiler::Clang, Compiler::Own],
         }
     }
@@ -120,7 +124,7 @@ impl Built {
         if compiler == Compiler::Own {
             fewer_hooks(&object)?;
             let mut second_half = compiler.command(source);
-            second_half.args(["-w", "-O1"]).args(SECOND_HALF);
+            second_half.args(["-w", "-O1"]).args(options(source)).args(SECOND_HALF);
             let bitcode = object.with_extension("bc");
             std::fs::rename(&object, &bitcode).map_err(|e| e.to_string())?;
             succeed(second_half.arg(&bitcode).arg("-o").arg(&object))?;
