@@ -56,6 +56,8 @@ pub struct Rules(u8);
 impl Rules {
     #[allow(missing_docs)]
     pub const ALL: Rules = Rules(0b1111);
+    #[allow(missing_docs)]
+    pub const NONE: Rules = Rules(0);
 
     /// All but one.
     pub fn without(self, rule: Rule) -> Rules {

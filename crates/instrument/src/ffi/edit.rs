@@ -129,14 +129,23 @@ impl<'w, 'a> Editor<'w, 'a> {
     }
 
     /// # Safety
-    /// A merged value, and a block that it comes from.
+    /// A merged value, and a block that it comes from, perhaps over an edge that has a block of its own by now.
     unsafe fn incoming(&self, phi: Handle, function: u32, from: u32) -> Handle {
         let llvm = self.module.llvm;
-        // SAFETY: the caller's.
+        // SAFETY: the caller's; an edge's block holds the jump that is kept for it.
         unsafe {
             let block = (llvm.GetInstructionParent)(self.last(function, from));
+            let on_edge = |other: Handle| {
+                let edges =
+                    self.edges.iter().filter(|(edge, _)| (edge.0, edge.1) == (function, from));
+                edges.into_iter().any(|(_, &jump)| (llvm.GetInstructionParent)(jump) == other)
+            };
             let mut all = 0..(llvm.CountIncoming)(phi);
-            let of = all.find(|&n| (llvm.GetIncomingBlock)(phi, n) == block).unwrap_or(0);
+            let comes = |&n: &c_uint| {
+                let other = (llvm.GetIncomingBlock)(phi, n);
+                other == block || on_edge(other)
+            };
+            let of = all.find(comes).unwrap_or(0);
             (llvm.GetIncomingValue)(phi, of)
         }
     }

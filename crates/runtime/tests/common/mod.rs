@@ -25,6 +25,8 @@ pub enum Compiler {
     Clang,
     /// Clang, with fewer hooks than its own (`selvedge cc --selvedge-hooks=own`).
     Own,
+    /// The same, and none is left out.
+    AllHooks,
     Rustc,
 }
 
@@ -51,8 +53,8 @@ impl Compiler {
         Command::new(match (self, cpp) {
             (Compiler::Gcc, false) => "gcc",
             (Compiler::Gcc, true) => "g++",
-            (Compiler::Clang | Compiler::Own, false) => "clang-19",
-            (Compiler::Clang | Compiler::Own, true) => "clang++-19",
+            (Compiler::Clang | Compiler::Own | Compiler::AllHooks, false) => "clang-19",
+            (Compiler::Clang | Compiler::Own | Compiler::AllHooks, true) => "clang++-19",
             (Compiler::Rustc, _) => "rustc",
         })
     }
@@ -117,12 +119,17 @@ impl Built {
         }
         compile.args(options(source));
         let openmp: &[&str] = if is_openmp(source) { &["-fopenmp"] } else { &[] };
-        if compiler == Compiler::Own {
+        let rules = match compiler {
+            Compiler::Own => Some(Rules::ALL),
+            Compiler::AllHooks => Some(Rules::NONE),
+            Compiler::Gcc | Compiler::Clang | Compiler::Rustc => None,
+        };
+        if rules.is_some() {
             compile.arg("-emit-llvm");
         }
         succeed(compile.args(openmp))?;
-        if compiler == Compiler::Own {
-            fewer_hooks(&object)?;
+        if let Some(rules) = rules {
+            change_hooks(&object, rules)?;
             let mut second_half = compiler.command(source);
             second_half.args(["-w", "-O1"]).args(options(source)).args(SECOND_HALF);
             let bitcode = object.with_extension("bc");
@@ -137,11 +144,11 @@ impl Built {
 }
 
 /// Rewrites bitcode that clang has made.
-fn fewer_hooks(bitcode: &Path) -> Result<(), String> {
+fn change_hooks(bitcode: &Path, rules: Rules) -> Result<(), String> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     let of_clang = || Library::of_compiler(&["clang-19".into()]).map_err(|e| e.to_string());
     let library = LIBRARY.get_or_init(of_clang).as_ref().map_err(Clone::clone)?;
-    selvedge_instrument::races(library, bitcode, Rules::ALL).map_err(|e| e.to_string())?;
+    selvedge_instrument::races(library, bitcode, rules).map_err(|e| e.to_string())?;
     Ok(())
 }
 
