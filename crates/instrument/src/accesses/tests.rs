@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Edit, Rule, Rules, Sweep, decide};
-use crate::ir::{Block, Function, Instruction, Loc, Module, Sum, Value, What};
+use crate::ir::{Block, Callee, Function, Instruction, Loc, Module, Sum, Value, What};
 
 struct Random(u64);
 
@@ -116,12 +116,32 @@ impl Building<'_> {
                 block
             }
             6 if self.random.below(3) == 0 => {
-                self.emit(block, What::Fence);
+                let synchronizing = self.synchronizing();
+                self.emit(block, synchronizing);
                 block
             }
             6 => block,
             7 | 8 => self.branch(block, depth),
             _ => self.repeat(block, depth),
+        }
+    }
+
+    /// Something that synchronizes, or a call that does not.
+    fn synchronizing(&mut self) -> What {
+        let (at, value, len) = (None, None, 4);
+        let call = |quiet| What::Call {
+            callee: Callee::Named("other".into(), false),
+            arguments: Vec::new(),
+            quiet,
+        };
+        match self.random.below(8) {
+            0 => call(true),
+            1..3 => call(false),
+            3 => What::Load { at, len, order: Some(2), volatile: false },
+            4 => What::Load { at, len, order: None, volatile: true },
+            5 => What::Update { at, value, len, order: 3, operator: None },
+            6 => What::Assembly { text: String::new(), arguments: Vec::new(), understood: None },
+            _ => What::Fence,
         }
     }
 
@@ -296,7 +316,12 @@ impl<'a> Running<'a> {
                         self.tell(*write, address, i64::from(*len));
                     }
                 }
-                What::Fence => self.stretches.push(Told::default()),
+                What::Call { quiet: true, .. } => {}
+                What::Fence
+                | What::Call { .. }
+                | What::Load { .. }
+                | What::Update { .. }
+                | What::Assembly { .. } => self.stretches.push(Told::default()),
                 What::Branch(on) => {
                     self.early(b);
                     return Some(on.map_or(0, |v| u32::from(self.values[v as usize] == 0)));
