@@ -587,6 +587,7 @@ fn own_hooks_tell_what_the_compilers_do() {
         let report = stderr(&ran);
         assert!(report.contains("data race on `to[2047]` (observed)"), "{report}");
         assert!(report.contains("sweeps.c:15:15") && report.contains("1 finding: "), "{report}");
+        assert!(!report.contains("unknown code"), "{report}");
         let explored = project.selvedge(&[
             "explore",
             "--strategy",

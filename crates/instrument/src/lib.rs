@@ -94,15 +94,54 @@ pub const SECOND_HALF: [&str; 5] = ["-Xclang", "-disable-llvm-passes", "-x", "ir
 /// Gives hooks, in a file of bitcode, to the accesses that the compiler gives none, and takes out those that a race detector can
 /// do without, in place. False if none was taken out, because the module has something that is not understood.
 pub fn races(library: &Library, path: &Path, rules: accesses::Rules) -> Result<bool, Error> {
-    let mut module = ffi::Module::read(library, path)?;
-    if module.hook_wide() {
-        // Both bodies of a function are to have these hooks, so they are read as if the compiler had made them.
-        module.write(path)?;
-        module = ffi::Module::read(library, path)?;
-    }
-    let is_changed = module.edit(&accesses::decide(&module.ir(), rules));
-    if is_changed {
+    let (module, is_changed) = changed(library, ffi::Module::read(library, path)?, rules)?;
+    if let Some(module) = module {
         module.write(path)?;
     }
     Ok(is_changed)
+}
+
+/// Does the same with bitcode in memory, which messages call by this name, and makes an object of it. False if there is no
+/// object, because nothing was changed or because the source that the bitcode was made of is not wanted.
+pub fn object_with_fewer_hooks(
+    library: &Library,
+    name: &str,
+    bitcode: Vec<u8>,
+    is_wanted: impl Fn(&str) -> bool,
+    rules: accesses::Rules,
+    object: &Path,
+) -> Result<bool, Error> {
+    let module = ffi::Module::of_bytes(library, name.to_owned(), bitcode)?;
+    if !is_wanted(&module.source()) {
+        return Ok(false);
+    }
+    match changed(library, module, rules)?.0 {
+        Some(module) => module.emit(object).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// The module with other hooks, if it has any, and whether some were taken out.
+fn changed<'a>(
+    library: &'a Library,
+    mut module: ffi::Module<'a>,
+    rules: accesses::Rules,
+) -> Result<(Option<ffi::Module<'a>>, bool), Error> {
+    let name = module.name().to_owned();
+    let mut with_wide = None;
+    if module.hook_wide() {
+        // Both bodies of a function are to have these hooks, so they are read as if the compiler had made them.
+        let bitcode = module.bitcode();
+        module = ffi::Module::of_bytes(library, name.clone(), bitcode.clone())?;
+        with_wide = Some(bitcode);
+    }
+    let edits = accesses::decide(&module.ir(), rules);
+    if edits.is_empty() {
+        return Ok((with_wide.map(|_| module), true));
+    }
+    if module.edit(&edits) {
+        return Ok((Some(module), true));
+    }
+    let with_wide = with_wide.map(|bytes| ffi::Module::of_bytes(library, name, bytes));
+    Ok((with_wide.transpose()?, false))
 }

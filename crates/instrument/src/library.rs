@@ -49,6 +49,12 @@ impl Library {
         asked
     }
 
+    /// The library in a file, if it is one.
+    pub fn at(path: &Path) -> Option<Library> {
+        let functions = Functions::load(path).ok()??;
+        Some(Library { path: path.to_owned(), functions })
+    }
+
     /// Loads the library of a compiler, which is called by these words.
     pub fn of_compiler(words: &[OsString]) -> Result<Library, Error> {
         let compiler = words.last().map(|w| w.to_string_lossy().into_owned()).unwrap_or_default();

@@ -59,7 +59,10 @@ fn fit(call: &Call, kind: AccessKind) -> Option<Fit> {
         Call::None => None,
         Call::Unknown => Some(Fit::Possible),
         Call::Of(name) => {
-            match name.strip_prefix("__tsan_").or(name.strip_prefix("__sanitizer_")) {
+            // Ours announce what loops and lanes of vectors have done.
+            const PREFIXES: [&str; 4] =
+                ["__tsan_", "__sanitizer_", "selvedge_sweep_", "selvedge_lanes_"];
+            match PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)) {
                 Some(announces) if announces.starts_with("func_") => None,
                 Some(announces) if announces_such(announces, kind) => Some(Fit::Exact),
                 Some(_) => Some(Fit::Runtime),
@@ -181,6 +184,8 @@ mod tests {
         assert_eq!(of("__tsan_read_write8"), Some(Fit::Exact));
         assert_eq!(of("__tsan_read4"), Some(Fit::Runtime));
         assert_eq!(of("__tsan_func_exit"), None);
+        assert_eq!(of("selvedge_sweep_write"), Some(Fit::Exact));
+        assert_eq!(of("selvedge_lanes_read"), Some(Fit::Runtime));
         assert_eq!(of("memcpy"), Some(Fit::Exact));
         assert_eq!(of("__isoc99_sscanf"), Some(Fit::Exact));
         assert_eq!(of("pthread_self"), None);

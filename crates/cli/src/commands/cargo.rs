@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode};
 
 use crate::args::{CargoArguments, FailOn, RunOptions};
 use crate::exit::Failure;
+use crate::program::compiler::rust;
 use crate::program::toolbox::Toolbox;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -69,7 +70,12 @@ fn configure(
     set("linker", quoted(&text(&toolbox.cc)?));
     set("runner", list(runner.iter().map(String::as_str)));
     // Flags from the environment replace all others, so ours must go there too.
-    let flags: Vec<&str> = FLAGS.to_vec();
+    let mut flags: Vec<&str> = FLAGS.to_vec();
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let llvm = rust::is_wanted().then(|| rust::library_of(&compiler)).flatten();
+    if llvm.is_some() {
+        flags.push(rust::FLAG);
+    }
     let from_environment = added("RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", &flags);
     if from_environment.is_none() {
         set("rustflags", list(flags.iter().copied()));
@@ -83,6 +89,7 @@ fn configure(
     command.env("RUSTC_BOOTSTRAP", "1");
     command.env(WRAPPER, std::env::var_os("RUSTC_WRAPPER").unwrap_or_default());
     command.env("RUSTC_WRAPPER", &toolbox.rustc);
+    command.env(rust::LIBRARY, llvm.unwrap_or_default());
     // Without line tables, findings would have no places in the source.
     for profile in ["RELEASE", "BENCH"] {
         let variable = format!("CARGO_PROFILE_{profile}_DEBUG");
@@ -112,8 +119,14 @@ pub(crate) fn rustc(words: &[OsString]) -> Result<ExitCode, Failure> {
     let mut words = users.iter().chain(words).filter(|w| !asks || *w != FLAGS[0]);
     let program =
         words.next().ok_or_else(|| Failure::Usage("cargo named no compiler to call".to_owned()))?;
-    let status = Command::new(program).args(words).status();
+    let words: Vec<OsString> = words.cloned().collect();
+    let call = rust::Call::of(&words);
+    let more = call.iter().flat_map(|call| &call.options);
+    let status = Command::new(program).args(&words).args(more).status();
     let status = status.map_err(|error| Failure::Open { path: program.into(), error })?;
+    if let Some(call) = call {
+        call.finish(status.success());
+    }
     Ok(crate::program::compiler::code(status))
 }
 

@@ -10,6 +10,7 @@
 mod bodies;
 mod calls;
 mod edit;
+mod emit;
 mod read;
 mod wide;
 
@@ -220,6 +221,26 @@ functions! {
     ConstInBoundsGEP2: fn(Handle, Handle, *mut Handle, c_uint) -> Handle;
     VerifyModule: fn(Handle, c_int, *mut *mut c_char) -> Bool;
     DisposeMessage: fn(*mut c_char);
+    WriteBitcodeToMemoryBuffer: fn(Handle) -> Handle;
+    GetBufferStart: fn(Handle) -> *const c_char;
+    GetBufferSize: fn(Handle) -> usize;
+    InitializeX86TargetInfo: fn();
+    InitializeX86Target: fn();
+    InitializeX86TargetMC: fn();
+    InitializeX86AsmPrinter: fn();
+    InitializeX86AsmParser: fn();
+    GetTarget: fn(Handle) -> *const c_char;
+    GetTargetFromTriple: fn(*const c_char, *mut Handle, *mut *mut c_char) -> Bool;
+    CreateTargetMachine: fn(Handle, *const c_char, *const c_char, *const c_char, c_int, c_int, c_int) -> Handle;
+    DisposeTargetMachine: fn(Handle);
+    TargetMachineEmitToFile: fn(Handle, Handle, *const c_char, c_int, *mut *mut c_char) -> Bool;
+    GetSection: fn(Handle) -> *const c_char;
+    GetInitializer: fn(Handle) -> Handle;
+    IsNull: fn(Handle) -> Bool;
+    IsThreadLocal: fn(Handle) -> Bool;
+    IsAGlobalValue: fn(Handle) -> Handle;
+    IsAConstant: fn(Handle) -> Handle;
+    GetSourceFileName: fn(Handle, *mut usize) -> *const c_char;
     WriteBitcodeToFile: fn(Handle, *const c_char) -> c_int;
 }
 
@@ -303,6 +324,15 @@ impl<'a> Module<'a> {
         let name = path.display().to_string();
         let bytes =
             std::fs::read(path).map_err(|error| Error::File { path: name.clone(), error })?;
+        Module::of_bytes(library, name, bytes)
+    }
+
+    /// Reads bitcode, which messages call by this name.
+    pub fn of_bytes(
+        library: &'a Library,
+        name: String,
+        bytes: Vec<u8>,
+    ) -> Result<Module<'a>, Error> {
         let llvm = &library.functions;
         // SAFETY: rule 1.
         let context = unsafe { (llvm.ContextCreate)() };
@@ -319,26 +349,64 @@ impl<'a> Module<'a> {
         Ok(read)
     }
 
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        &self.path
+    }
+
+    /// The name of the source that it was made of, as its compiler calls it.
+    pub fn source(&self) -> String {
+        let mut len = 0;
+        // SAFETY: rule 2; the text belongs to the module.
+        let name = unsafe {
+            let name = (self.llvm.GetSourceFileName)(self.module, &raw mut len);
+            std::slice::from_raw_parts(name.cast::<u8>(), len)
+        };
+        String::from_utf8_lossy(name).into_owned()
+    }
+
     /// What was read.
     pub fn ir(&self) -> ir::Module {
         self.ir.clone()
     }
 
+    /// The module as bitcode.
+    pub fn bitcode(&self) -> Vec<u8> {
+        // SAFETY: rule 2; the buffer is LLVM's own, is copied and given back.
+        unsafe {
+            let buffer = (self.llvm.WriteBitcodeToMemoryBuffer)(self.module);
+            let (start, len) =
+                ((self.llvm.GetBufferStart)(buffer), (self.llvm.GetBufferSize)(buffer));
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), len).to_vec();
+            (self.llvm.DisposeMemoryBuffer)(buffer);
+            bytes
+        }
+    }
+
+    /// Whether LLVM takes the module for valid.
+    fn verify(&self) -> Result<(), Error> {
+        const RETURN_STATUS: c_int = 2;
+        // SAFETY: rule 2; the message is LLVM's own and is given back.
+        unsafe {
+            let mut message = std::ptr::null_mut();
+            let wrong = (self.llvm.VerifyModule)(self.module, RETURN_STATUS, &raw mut message) != 0;
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            (self.llvm.DisposeMessage)(message);
+            if wrong {
+                return Err(Error::Invalid { path: self.path.clone(), message: text });
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the module.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
+        self.verify()?;
         let failed = |message: String| Error::Invalid { path: self.path.clone(), message };
         let name = CString::new(path.as_os_str().as_encoded_bytes())
             .map_err(|_| failed("its name contains a zero".to_owned()))?;
-        // SAFETY: rule 2; the message is LLVM's own and is given back.
+        // SAFETY: rule 2.
         unsafe {
-            const RETURN_STATUS: c_int = 2;
-            let mut message = std::ptr::null_mut();
-            if (self.llvm.VerifyModule)(self.module, RETURN_STATUS, &raw mut message) != 0 {
-                let text = CStr::from_ptr(message).to_string_lossy().into_owned();
-                (self.llvm.DisposeMessage)(message);
-                return Err(failed(text));
-            }
-            (self.llvm.DisposeMessage)(message);
             if (self.llvm.WriteBitcodeToFile)(self.module, name.as_ptr()) != 0 {
                 let error = std::io::Error::last_os_error();
                 return Err(Error::File { path: path.display().to_string(), error });

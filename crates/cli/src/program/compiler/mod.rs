@@ -10,6 +10,7 @@ pub(crate) mod mpi;
 mod plan;
 mod record;
 mod rewriting;
+pub(crate) mod rust;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -79,11 +80,18 @@ pub(crate) fn run(driver: Driver, args: Vec<OsString>) -> Result<ExitCode, Failu
     let flow = rewriting == Rewriting::Flow;
     let chosen = chosen.or_else(|| if flow { a_clang(driver) } else { None });
     let compiler = Compiler::choose(driver, chosen)?;
-    let arguments = Arguments::parse(&args);
+    let mut arguments = Arguments::parse(&args);
     if arguments.stage == Stage::Question {
         return Ok(code(compiler.call(&args)?));
     }
     let toolbox = Toolbox::unpack()?;
+    let is_link = matches!(arguments.stage, Stage::Link | Stage::LinkShared);
+    // Deleted at the end.
+    let _objects =
+        is_link.then(|| rust::rewritten(&arguments.items)).flatten().map(|(items, made)| {
+            arguments.items = items;
+            made
+        });
     rewriting::say_at_link(rewriting, &compiler, &arguments);
     match rewriting::decided(rewriting, &compiler, &arguments) {
         Rewriting::None => {}

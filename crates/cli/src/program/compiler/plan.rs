@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use selvedge_runtime::rust_std::Stubs;
 
@@ -26,7 +27,10 @@ pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
     pub(super) fn new() -> Result<Scratch, Failure> {
-        let path = std::env::temp_dir().join(format!("selvedge-cc-{}", std::process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("selvedge-cc-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         match std::fs::create_dir(&path) {
             Ok(()) => Ok(Scratch(path)),
             Err(error) => Err(Failure::Write { path, error }),

@@ -28,7 +28,7 @@ pub(super) const OPTION: &str = "--selvedge-flow";
 const VARIABLE: &str = "SELVEDGE_FLOW";
 /// Whose hooks accesses get, and the variable that says the same.
 const HOOKS: &str = "--selvedge-hooks=";
-const HOOKS_VARIABLE: &str = "SELVEDGE_HOOKS";
+pub(super) const HOOKS_VARIABLE: &str = "SELVEDGE_HOOKS";
 
 /// The options that the half of the compiler takes which makes machine code of bitcode.
 const MACHINE: [&str; 9] = [
@@ -132,7 +132,7 @@ pub(super) fn say_at_link(rewriting: Rewriting, compiler: &Compiler, arguments: 
 }
 
 /// What is said where the compiler's own hooks stay.
-const USED: &str = "the compiler's own hooks are used";
+pub(super) const USED: &str = "the compiler's own hooks are used";
 
 /// The libLLVM of a compiler.
 fn library(compiler: &Compiler) -> Result<Library, Error> {
