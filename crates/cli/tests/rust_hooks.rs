@@ -4,7 +4,7 @@
 mod common;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use common::{Project, stderr, stdout};
 
@@ -84,13 +84,13 @@ fn built(project: &Project, hooks: &str, options: &[&str]) -> (PathBuf, PathBuf)
 }
 
 /// Whether a function has two bodies, one for few hooks and one for all.
-fn has_two_bodies(executable: &PathBuf, function: &str) -> bool {
+fn has_two_bodies(executable: &Path, function: &str) -> bool {
     let name = format!("{function}.all_hooks");
     fs::read(executable).unwrap().windows(name.len()).any(|w| w == name.as_bytes())
 }
 
 /// The races that a run tells, with their places.
-fn races(project: &Project, executable: &PathBuf) -> Vec<String> {
+fn races(project: &Project, executable: &Path) -> Vec<String> {
     let program = executable.to_str().unwrap();
     let ran = project.selvedge(&["run", "--format", "json", "--", program]);
     let report: serde_json::Value = serde_json::from_str(&stdout(&ran))
@@ -113,7 +113,7 @@ fn races(project: &Project, executable: &PathBuf) -> Vec<String> {
 }
 
 /// The events of some executions under control.
-fn events(project: &Project, executable: &PathBuf) -> u64 {
+fn events(project: &Project, executable: &Path) -> u64 {
     let program = executable.to_str().unwrap();
     let options = ["explore", "--strategy", "random", "--schedules", "3", "--seed", "7"];
     let words = [&options[..], &["--format", "json", "--", program]].concat();
