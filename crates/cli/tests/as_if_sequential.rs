@@ -108,6 +108,18 @@ fn what_cannot_be_decided_is_not_green() {
     assert!(stderr(&output).contains("selvedge cc --selvedge-flow"), "{}", stderr(&output));
 }
 
+#[test]
+fn predictions_alone_are_no_answer() {
+    let project = Project::new("flow-alternate");
+    build(&project, "alternate.c", &[]);
+    let options = ["--schedules", "5", "--sequential", "1"];
+    let output = tested(&project, &options);
+    let document = json(&output);
+    assert!(!violations(&document).is_empty(), "{document:#}");
+    assert!(violations(&document).iter().all(|v| v["status"] == "predicted"), "{document:#}");
+    assert_eq!(output.status.code(), Some(3), "{document:#}\n{}", stderr(&output));
+}
+
 /// All that is printed, but for how long it took and how many executions a second that was.
 fn untimed(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(output);

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     if let (false, Some(Limit::Steps(steps))) = (ended, testing.judged.cut_off) {
         return Err(flow::too_long(&program, steps));
     }
-    let answer = explore::Answer { ended, undecided: testing.judged.own_error.is_some() };
+    let answer = explore::Answer { ended, undecided: testing.judged.is_undecided() };
     explore::conclude((&testing.report, answer), &args.output, &program, &deadline)
 }
 
@@ -94,6 +94,12 @@ struct Judged {
 }
 
 impl Judged {
+    /// Whether it is open if the program is as if sequential: no execution was shown to be, or we have contradicted
+    /// ourselves.
+    fn is_undecided(&self) -> bool {
+        self.own_error.is_some() || self.counts.serializable + self.counts.twins == 0
+    }
+
     fn measure(&mut self, flow: &ndseq::Execution, check: &Check) {
         let nodes = flow.nodes().len() as u64;
         if nodes > self.counts.nodes {
