@@ -109,6 +109,18 @@ fn what_cannot_be_decided_is_not_green() {
 }
 
 #[test]
+fn a_failure_is_explained_by_the_same_failure_only() {
+    let project = Project::new("flow-two-assertions");
+    build(&project, "two_assertions.c", &[]);
+    let output = tested(&project, &[]);
+    let document = json(&output);
+    let findings = document["findings"].as_array().expect("a report has findings");
+    let [failure] = &findings[..] else { panic!("{document:#}\n{}", stderr(&output)) };
+    assert_eq!(failure["summary"], "failed assertion: number == 2", "{failure:#}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
 fn predictions_alone_are_no_answer() {
     let project = Project::new("flow-alternate");
     build(&project, "alternate.c", &[]);

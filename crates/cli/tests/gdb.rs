@@ -8,13 +8,18 @@ use common::{Project, json, stderr, stdout};
 
 /// What gdb and we say about the finding of a program; nothing where there is no gdb.
 fn debugged(name: &str, source: &str, commands: &[&str]) -> Option<String> {
+    debugged_after("explore", name, source, commands)
+}
+
+/// The same for what another command than `explore` finds.
+fn debugged_after(command: &str, name: &str, source: &str, commands: &[&str]) -> Option<String> {
     if Command::new("gdb").arg("--version").output().is_err() {
         eprintln!("skipped: gdb is not installed");
         return None;
     }
     let project = Project::new(name);
     project.build(source, &[]);
-    let output = project.selvedge(&["explore", "--format", "json", "--", "./program"]);
+    let output = project.selvedge(&[command, "--format", "json", "--", "./program"]);
     let id = json(&output)["findings"][0]["id"].as_str().expect("a finding").to_owned();
     let mut args = vec!["replay", &id, "--gdb"];
     for command in commands {
@@ -50,4 +55,13 @@ fn gdb_stops_where_a_thread_is_preempted_and_the_failure_comes_as_it_did() {
     assert!(text.contains("hit Breakpoint 1, add (arg=0x0)"), "{text}");
     assert!(text.contains("Assertion `counter == 2' failed"), "{text}");
     assert!(text.contains("received signal SIGABRT") && text.contains("in main ()"), "{text}");
+}
+
+#[test]
+fn gdb_stops_in_the_round_of_a_loop_that_is_meant() {
+    let Some(text) = debugged_after("test", "gdb-loop", "last_round.c", &["continue"]) else {
+        return;
+    };
+    assert!(text.contains("=3) at last_round.c"), "{text}");
+    assert!(!text.contains("=0) at last_round.c"), "{text}");
 }

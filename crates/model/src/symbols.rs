@@ -323,6 +323,8 @@ pub struct Symbols {
     pub tries: BTreeSet<SiteId>,
     /// The calls that led a thread to a site, where that is known.
     pub calls: BTreeMap<(ThreadId, SiteId), Calls>,
+    /// Where a thread probably was, if other places are possible.
+    pub approximate: BTreeSet<(ThreadId, SiteId)>,
 }
 
 impl Symbols {

@@ -171,13 +171,11 @@ impl Place {
     /// Resolves the ids of a place.
     pub fn new(place: &model::Place, symbols: &Symbols) -> Place {
         let role = Role::new(place.role, symbols);
+        let here = (place.thread, place.site);
         Place {
+            approximate: symbols.approximate.contains(&here),
             held: Some(Lock::all(&place.held, symbols)),
-            stack: symbols
-                .calls
-                .get(&(place.thread, place.site))
-                .map(|c| c.sites.clone())
-                .unwrap_or_default(),
+            stack: symbols.calls.get(&here).map(|c| c.sites.clone()).unwrap_or_default(),
             ..Place::bare(symbols.thread(place.thread), symbols.site(place.site), role)
         }
     }

@@ -4,8 +4,28 @@
 //! these bits; in larger ones, and with libraries, several do. Before the right one there is a call into
 //! the runtime that fits what the access did.
 
+use std::collections::HashMap;
+
 use crate::modules::{Call, Modules, Resolve};
 use crate::wire::{AccessKind, SHADOW_PC_BITS};
+
+/// The part of a return address that shadow memory keeps.
+pub(crate) const LOW: u64 = (1 << SHADOW_PC_BITS) - 1;
+
+/// The places of earlier accesses that were restored, by the race's number in the table of one process.
+#[derive(Debug, Default)]
+pub(crate) struct Restored(HashMap<usize, Option<Earlier>>);
+
+impl Restored {
+    /// That of the race with this number. It is restored once, whoever asks.
+    pub(crate) fn of(
+        &mut self,
+        number: usize,
+        restore: impl FnOnce() -> Option<Earlier>,
+    ) -> Option<Earlier> {
+        *self.0.entry(number).or_insert_with(restore)
+    }
+}
 
 /// A restored return address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,8 +55,8 @@ pub(crate) fn restore(
     modules: &Modules,
     resolver: &mut dyn Resolve,
 ) -> Option<Earlier> {
-    const STEP: u64 = 1 << SHADOW_PC_BITS;
-    let low = low & (STEP - 1);
+    const STEP: u64 = LOW + 1;
+    let low = low & LOW;
     let home = modules.find(near).map(|m| m.start);
     let mut best: Vec<(Fit, bool, u64)> = Vec::new();
     for module in modules.iter() {

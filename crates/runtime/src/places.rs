@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use rustc_hash::FxHashMap;
 use selvedge_model::schedule::landmark;
-use selvedge_model::{Region, RegionId, RegionKind, Site, SiteId, Symbols};
+use selvedge_model::{Region, RegionId, RegionKind, Site, SiteId, Symbols, ThreadId};
 
-use crate::earlier::restore;
+use crate::earlier::{LOW, Restored, restore};
 use crate::modules::{CodePlace, LockPart, Modules, Resolve};
 use crate::shm::RaceRecord;
-use crate::wire::{AccessKind, CALLERS, SHADOW_PC_BITS};
+use crate::wire::{AccessKind, CALLERS};
 
 /// Return addresses of callers, innermost first, 0 where there is none.
 pub type Callers = [u64; CALLERS];
@@ -27,10 +27,8 @@ pub struct Places {
     functions: HashMap<(u64, RegionKind), RegionId>,
     /// What functions are called that are predicates.
     function_names: HashMap<u64, String>,
-    /// Where the earlier access of a race was made, by the race's number in the program's table.
-    earlier: HashMap<usize, SiteId>,
-    /// Return addresses whose callers do not matter.
-    alone: Vec<u64>,
+    /// Where the earlier accesses of races were made.
+    pub(crate) restored: Restored,
     /// The code behind each site that was executed, wherever it is loaded.
     executed: HashMap<Site, BTreeSet<CodePlace>>,
 }
@@ -38,19 +36,13 @@ pub struct Places {
 impl Places {
     /// Forgets what addresses mean: the code may be loaded elsewhere now.
     pub fn clear(&mut self) {
-        let (alone, executed) =
-            (std::mem::take(&mut self.alone), std::mem::take(&mut self.executed));
-        *self = Places { alone, executed, ..Places::default() };
+        let executed = std::mem::take(&mut self.executed);
+        *self = Places { executed, ..Places::default() };
     }
 
     /// The code behind each site that was executed.
     pub fn executed(&self) -> &HashMap<Site, BTreeSet<CodePlace>> {
         &self.executed
-    }
-
-    /// For these return addresses, callers do not change the site.
-    pub fn stand_alone(&mut self, addresses: Vec<u64>) {
-        self.alone = addresses;
     }
 }
 
@@ -80,10 +72,9 @@ impl Names<'_> {
     /// The site of a call, and its landmark.
     pub fn site(&mut self, code: Code) -> (SiteId, u16) {
         let Names { symbols, modules, resolver, places, .. } = self;
-        let Places { sites, alone, executed, .. } = &mut **places;
+        let Places { sites, executed, .. } = &mut **places;
         *sites.entry(code).or_insert_with(|| {
             let (pc, callers) = code;
-            let callers = if alone.contains(&pc) { [0; CALLERS] } else { callers };
             let site = match pc {
                 0 => Site::Label("?".into()),
                 _ => resolver.site_within(pc, &callers, modules),
@@ -144,23 +135,27 @@ impl Names<'_> {
         RegionId(self.symbols.regions.intern(Region { kind, name }))
     }
 
-    /// Where the earlier access of a race was made, whose later one is at `pc`. The table has one entry for
+    /// Where a thread made the earlier access of a race, whose later one is at `pc`. The table has one entry for
     /// both orders of the two places.
-    pub(crate) fn earlier(&mut self, number: usize, kind: AccessKind, pc: u64) -> Option<SiteId> {
-        const MASK: u64 = (1 << SHADOW_PC_BITS) - 1;
+    pub(crate) fn earlier(
+        &mut self,
+        number: usize,
+        (thread, kind): (ThreadId, AccessKind),
+        pc: u64,
+    ) -> Option<SiteId> {
         let race = (self.race)(number)?;
         let Names { symbols, modules, resolver, places, .. } = self;
-        if race.later.pc & MASK != pc & MASK {
+        if race.later.pc & LOW != pc & LOW {
             let site = resolver.site(race.later.pc, modules);
             return Some(SiteId(symbols.sites.intern(site)));
         }
-        if let Some(&known) = places.earlier.get(&number) {
-            return Some(known);
-        }
-        let restored = restore(race.earlier.pc, kind, pc, modules, &mut **resolver);
+        let fits = || restore(race.earlier.pc, kind, pc, modules, &mut **resolver);
+        let restored = places.restored.of(number, fits);
         let site = resolver.site(restored.map_or(0, |r| r.pc), modules);
         let found = SiteId(symbols.sites.intern(site));
-        places.earlier.insert(number, found);
+        if restored.is_none_or(|r| !r.certain) {
+            symbols.approximate.insert((thread, found));
+        }
         Some(found)
     }
 

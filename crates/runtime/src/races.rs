@@ -4,7 +4,7 @@ use selvedge_model::{
     Finding, Kind, Misuse, Place, Range, SiteId, Status, Subject, Symbols, Target, ThreadId,
 };
 
-use crate::earlier::restore;
+use crate::earlier::{Restored, restore};
 use crate::epoch::Epoch;
 use crate::misuse::{self, role};
 use crate::modules::{Modules, Resolve};
@@ -79,6 +79,7 @@ pub(crate) fn one(
     shm: &Shm,
     modules: &Modules,
     resolver: &mut dyn Resolve,
+    restored: &mut Restored,
     number: usize,
 ) -> Option<NativeRace> {
     let race = shm.race(number)?;
@@ -88,7 +89,8 @@ pub(crate) fn one(
     if let Some(earlier) = &mut earlier
         && misuse.as_ref().is_none_or(misuse::is_from_shadow)
     {
-        let restored = restore(earlier.pc, earlier.kind, later.pc, modules, resolver);
+        let fits = || restore(earlier.pc, earlier.kind, later.pc, modules, resolver);
+        let restored = restored.of(number, fits);
         earlier.pc = restored.map_or(0, |r| r.pc);
         certain = restored.is_some_and(|r| r.certain);
     }
@@ -126,6 +128,9 @@ impl NativeRace {
         };
         let mut places: Vec<Place> =
             self.earlier.iter().chain([&self.later]).map(&mut place).collect();
+        if !self.certain {
+            symbols.approximate.insert((places[0].thread, places[0].site));
+        }
         if let Some(misuse) = &self.misuse {
             if *misuse == Misuse::NeverJoined {
                 places.truncate(1);

@@ -482,7 +482,8 @@ impl<'a> Host<'a> {
         }
         self.read_maps();
         while self.next_race < found.min(wire::RACES) {
-            match races::one(self.shm, &self.modules, self.resolver, self.next_race) {
+            let restored = &mut self.places.restored;
+            match races::one(self.shm, &self.modules, self.resolver, restored, self.next_race) {
                 Some(race) => {
                     self.races.push(race.clone());
                     self.pending.push(race);

@@ -429,14 +429,60 @@ impl Drop for Shm {
     }
 }
 
-/// Whether a process exists that has not ended. One that has may be there until its parent asks.
+/// Whether a process may still execute code of the program. One that has ended may be there until its parent asks, and
+/// one that was killed until a processor has time for it.
 fn is_running(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The state follows the name, which may contain anything.
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+    may_execute(&stat)
+}
+
+/// The same by what the system says of the process in `/proc/PID/stat`: its state, its flags, its pending signals.
+fn may_execute(stat: &str) -> bool {
+    const EXITING: u64 = 4; // PF_EXITING of the kernel
+    const KILLED: u64 = 1 << (libc::SIGKILL - 1);
+    // These fields follow the name, which may contain anything.
+    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3).and_then(|n| n.parse::<u64>().ok());
+    let has = |field: usize, bit: u64| number(field).is_some_and(|n| n & bit != 0);
+    let ended = matches!(fields.first(), None | Some(&("Z" | "X")));
+    !ended && !has(9, EXITING) && !has(31, KILLED)
 }
 
 fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the system says of a process in that state, with these flags and pending signals.
+    fn stat(state: char, flags: u64, pending: u64) -> String {
+        let between = "1 ".repeat(21);
+        format!("7 (a) Z (b) {state} 1 7 7 0 -1 {flags} {between}{pending} 0 0\n")
+    }
+
+    #[test]
+    fn a_process_that_was_killed_does_not_run_on() {
+        let usual = 0x40_0000;
+        assert!(may_execute(&stat('R', usual, 0)));
+        assert!(may_execute(&stat('S', usual, 1 << (libc::SIGTERM - 1))), "it may have a handler");
+        assert!(!may_execute(&stat('Z', usual, 0)));
+        assert!(!may_execute(&stat('R', usual | 4, 0)), "it is exiting");
+        assert!(!may_execute(&stat('R', usual, 1 << 8)), "no handler of SIGKILL runs");
+        assert!(!may_execute(""), "there is no such process");
+    }
+
+    #[test]
+    fn the_system_says_it_in_these_fields() {
+        let mut child =
+            std::process::Command::new("sleep").arg("100").spawn().expect("there is a sleep");
+        assert!(is_running(child.id()));
+        child.kill().expect("it is ours");
+        while is_running(child.id()) {
+            std::thread::yield_now();
+        }
+        child.wait().expect("it was killed");
+    }
 }

@@ -35,6 +35,33 @@ fn a_lost_update_is_what_no_sequential_execution_returns() {
     explore().ndseq(|| lost_update(true));
 }
 
+/// Fails if the second thread runs first, which a sequential execution shows as well; and otherwise if they overlap.
+fn two_assertions() {
+    let (number, begun) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let task = |first: bool| {
+        let (number, begun) = (Arc::clone(&number), Arc::clone(&begun));
+        thread::spawn(move || {
+            if first {
+                begun.store(true, Ordering::SeqCst);
+            } else {
+                assert!(begun.load(Ordering::SeqCst), "the first has not begun");
+            }
+            let old = number.load(Ordering::SeqCst);
+            number.store(old + 1, Ordering::SeqCst);
+        })
+    };
+    let threads = [task(true), task(false)];
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    assert_eq!(number.load(Ordering::SeqCst), 2, "one was lost");
+}
+
+#[test]
+fn a_failure_is_explained_by_the_same_failure_only() {
+    let failure = explore().run_ndseq(two_assertions).unwrap_err().to_string();
+    assert!(failure.contains("the result is a failure (failed assertion)"), "{failure}");
+    assert!(failure.contains("which no sequential execution has"), "{failure}");
+}
+
 /// The best of three costs, which are equal; a bound that is read without the lock saves work. How often work was done is no part of
 /// the result if `counted` is false.
 fn search(starred: bool, counted: bool) -> (usize, usize) {

@@ -90,8 +90,8 @@ pub(crate) fn run(args: &Replay) -> Result<Exit, Failure> {
             progress.advance(round + 1, usize::from(happened > 0), &deadline);
         }
         if args.gdb {
-            let lines = debug::breakpoints(&replayed, &ready.critical());
-            debug::run(ready.native, &ready.schedule, lines, &args.gdb_command, &ready.ask)?;
+            let points = debug::breakpoints(&replayed, &ready.critical());
+            debug::run(ready.native, &ready.schedule, &points, &args.gdb_command, &ready.ask)?;
             break;
         }
     }

@@ -18,26 +18,41 @@ use super::cases::explained;
 use super::program::Native;
 use crate::exit::Failure;
 
-/// Runs gdb until it ends. `before` are its first commands. gdb runs `commands` when the program has stopped;
-/// if there are none, it shows its prompt.
+/// Where gdb stops the program.
+#[derive(Debug)]
+pub(crate) struct Breakpoint {
+    file: String,
+    line: u32,
+    /// How often threads come there before.
+    earlier: usize,
+}
+
+impl Breakpoint {
+    fn commands(&self) -> impl Iterator<Item = String> + use<> {
+        let ignored = (self.earlier > 0).then(|| format!("ignore $bpnum {}", self.earlier));
+        std::iter::once(format!("break {}:{}", self.file, self.line)).chain(ignored)
+    }
+}
+
+/// Runs gdb until it ends. gdb runs `commands` when the program has stopped; if there are none, it shows its prompt.
 pub(crate) fn run(
     native: Native,
     schedule: &Schedule,
-    before: Vec<String>,
+    breakpoints: &[Breakpoint],
     commands: &[String],
     ask: &Ask<WatchList>,
 ) -> Result<(), Failure> {
     // Ctrl-C at gdb's prompt is for gdb, not for us.
     let ignored = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, ignored)?;
-    let points = before.iter().filter(|line| line.starts_with("break")).count();
     anstream::eprintln!(
         "the program runs under gdb with the same schedule; {} set",
-        match points {
+        match breakpoints.len() {
             1 => "1 breakpoint is".to_owned(),
             n => format!("{n} breakpoints are"),
         }
     );
+    let before = breakpoints.iter().flat_map(Breakpoint::commands).collect();
     let debugger = Debugger { before, after: commands.to_vec(), batch: !commands.is_empty() };
     let mut executor = native.debugged(debugger).executor()?;
     let replayed = follow(&mut executor, schedule, &Sought::default(), ask)?;
@@ -47,8 +62,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Commands that set a breakpoint at each critical point.
-pub(crate) fn breakpoints(replayed: &Replayed, critical: &[Site]) -> Vec<String> {
+/// A breakpoint at each critical point.
+pub(crate) fn breakpoints(replayed: &Replayed, critical: &[Site]) -> Vec<Breakpoint> {
     let execution = &replayed.execution;
     let mut points: Vec<(SiteId, usize)> = Vec::new();
     let mut add = |site: SiteId, arrival: usize| {
@@ -59,11 +74,9 @@ pub(crate) fn breakpoints(replayed: &Replayed, critical: &[Site]) -> Vec<String>
         }
     };
     let mut found = false;
-    let mut events = 0..execution.events.len();
     for row in explained(replayed, critical).rows {
         let (site, arrival) = match row {
-            Row::Does { event, critical: true, .. } => {
-                let at = events.find(|&i| execution.events[i] == event).unwrap_or(0);
+            Row::Does { at, event, critical: true } => {
                 (event.site, arrival(&execution.events[..at], event.thread))
             }
             Row::Waits(blocked) if !matches!(blocked.wants, Role::Join(_)) => {
@@ -84,7 +97,7 @@ pub(crate) fn breakpoints(replayed: &Replayed, critical: &[Site]) -> Vec<String>
             add(stop.next.site, arrival(&execution.events[..stop.at], stop.thread));
         }
     }
-    commands(&points, &replayed.symbols)
+    placed(&points, &replayed.symbols)
 }
 
 /// When a thread arrived at its current place: after its last event.
@@ -98,15 +111,12 @@ fn visits(events: &[Event], site: SiteId, before: usize) -> usize {
     (0..events.len()).filter(|&i| events[i].site == site && earlier(i)).count()
 }
 
-fn commands(points: &[(SiteId, usize)], symbols: &Symbols) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (site, visits) in points {
-        let site = symbols.site(*site);
-        let Some(frame) = site.frame().filter(|f| f.line > 0) else { continue };
-        lines.push(format!("break {}:{}", frame.file, frame.line));
-        if *visits > 0 {
-            lines.push(format!("ignore $bpnum {visits}"));
-        }
-    }
-    lines
+/// Those whose lines are known.
+fn placed(points: &[(SiteId, usize)], symbols: &Symbols) -> Vec<Breakpoint> {
+    let at = |&(site, earlier): &(SiteId, usize)| {
+        let frame = symbols.site(site).frame()?.clone();
+        let known = frame.line > 0;
+        known.then(|| Breakpoint { file: frame.file.to_string(), line: frame.line, earlier })
+    };
+    points.iter().filter_map(at).collect()
 }

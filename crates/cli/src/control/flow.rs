@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
-use selvedge_engine::{Execution, Outcome};
-use selvedge_model::{Event, Op, Range, RegionId, RegionKind, Site, SiteId, Symbols, ThreadId};
+use selvedge_engine::{Execution, Executor, Outcome};
+use selvedge_model::{
+    Event, FindingId, Op, Range, RegionId, RegionKind, Site, SiteId, Symbols, ThreadId,
+};
 use selvedge_report::escape;
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::Global;
@@ -25,14 +27,17 @@ pub(crate) enum Shown {
     Focus(BTreeMap<String, Vec<Vec<u8>>>),
     Output(Vec<u8>, i32),
     /// It failed, in this way.
-    Failed(String),
+    Failed(FindingId),
 }
 
 /// What the execution that ran last shows; nothing if it was cut off.
 pub(crate) fn shown(executor: &mut Controlled, execution: &Execution) -> Option<Shown> {
     let code = match &execution.outcome {
         Outcome::Undecided(_) => return None,
-        Outcome::Failed(failed) => return Some(Shown::Failed(format!("{:?}", failed.kind))),
+        Outcome::Failed(failed) => {
+            let symbols = Executor::named(executor, execution);
+            return Some(Shown::Failed(failed.id(&symbols)));
+        }
         Outcome::Exited(code) => *code,
     };
     let focus = executor.flowed().focus.clone();

@@ -30,6 +30,7 @@ use selvedge_explore::{Divergence, Replay, Rng, Strategy};
 use selvedge_model::{Finding, Misuse, Schedule, SiteId, Symbols, Uncontrolled};
 
 use crate::crash::{self, Crash};
+use crate::earlier::Restored;
 use crate::flow::Tables;
 use crate::flow::tables::Placed;
 use crate::judges::Judges;
@@ -369,7 +370,9 @@ impl Controlled {
         let Controlled { shm, symbols, modules, resolver, .. } = self;
         let shm = shm.as_ref()?;
         let all = self.races_before_main as usize..shm.races();
-        all.filter_map(|number| races::one(shm, modules, resolver.as_mut(), number))
+        // Each process has a table of its own.
+        let mut restored = Restored::default();
+        all.filter_map(|n| races::one(shm, modules, resolver.as_mut(), &mut restored, n))
             .find(|race| race.misuse.as_ref().is_some_and(Misuse::is_of_memory))
             .map(|race| race.finding(symbols, modules, resolver.as_mut()))
     }
@@ -390,8 +393,6 @@ impl Controlled {
             words.0.store(start, Ordering::Relaxed);
             words.1.store(end, Ordering::Relaxed);
         }
-        // The site of a watched access is what `watch` said it is.
-        self.places.stand_alone(addresses);
     }
 
     /// Starts a process that waits before `main`, unless there is one.

@@ -20,6 +20,7 @@ use selvedge_model::{
     Party, Range, RegionId, RegionKind, SemaphoreId, SiteId, ThreadId, UpdateOrder, Wakes,
 };
 
+use crate::earlier;
 use crate::epoch::{Epoch, Past};
 use crate::misuse::role;
 use crate::modules::{LockPart, LockStep};
@@ -27,12 +28,9 @@ use crate::numbering::Numbering;
 use crate::places::{Callers, Code, Names};
 use crate::rust_locks::RustLocks;
 use crate::wire::{
-    self, ALL, FUTEX, HELD_WRITE, JOIN, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record, RecordKind,
-    SHADOW_PC_BITS, SHARED, TRY, order,
+    self, ALL, CALLERS, FUTEX, HELD_WRITE, JOIN, MAY_LOCK, ORDER, OUT_OF_SIGHT, Raced, Record,
+    RecordKind, SHADOW_PC_BITS, SHARED, TRY, order,
 };
-
-/// What shadow words keep of a program counter.
-const SHADOW_PC: u64 = (1 << SHADOW_PC_BITS) - 1;
 
 mod orders;
 mod pending;
@@ -210,7 +208,7 @@ impl Decoder {
         }
         let mut line = line(thread, kind, record, callers, names);
         if matches!(kind, RecordKind::Read | RecordKind::Write) {
-            self.access_sites.insert(record.pc() & SHADOW_PC, line.site);
+            self.access_sites.insert(record.pc() & earlier::LOW, line.site);
         }
         let awaited = self.end_waiting(&line, out);
         if kind == RecordKind::Acquire {
@@ -270,7 +268,7 @@ impl Decoder {
             bytes: Range { start: record.a, len },
             write: record.flags() & HELD_WRITE != 0,
             moment: record.b,
-            site: self.access_sites.get(&(code & SHADOW_PC)).copied(),
+            site: self.access_sites.get(&(code & earlier::LOW)).copied(),
         });
         true
     }
@@ -480,14 +478,11 @@ impl Decoder {
         if let Some(name) = names.object(bytes.start) {
             names.symbols.variables.define(&name, bytes);
         }
-        let earlier = names.earlier(raced.number?, raced.earlier, line.record.pc())?;
+        let thread = ThreadId(raced.thread);
+        let site = names.earlier(raced.number?, (thread, raced.earlier), line.record.pc())?;
         Some(FirstRace {
             bytes,
-            earlier: Party {
-                thread: ThreadId(raced.thread),
-                site: earlier,
-                role: role(raced.earlier),
-            },
+            earlier: Party { thread, site, role: role(raced.earlier) },
             passed: regions.map_or(0, |r| r.passed_before(Epoch::from_record(raced.epoch))),
             later: Party {
                 thread: ThreadId(line.thread),
@@ -600,10 +595,16 @@ impl Decoder {
     }
 }
 
-/// The code of a record. A thread begins with a function's first byte, not behind a call.
+/// The code of a record. A thread begins with a function's first byte, not behind a call. A plain access is where it is
+/// made, also in a library's code: of a race's earlier access nothing else is known. What synchronizes is where the
+/// program calls it.
 fn code(kind: RecordKind, record: &Record, callers: Callers) -> Code {
     let pc = record.pc();
-    (if kind == RecordKind::Begin && pc != 0 { pc + 1 } else { pc }, callers)
+    match kind {
+        RecordKind::Read | RecordKind::Write => (pc, [0; CALLERS]),
+        RecordKind::Begin if pc != 0 => (pc + 1, callers),
+        _ => (pc, callers),
+    }
 }
 
 fn line<'a>(

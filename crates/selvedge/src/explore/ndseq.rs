@@ -11,14 +11,18 @@ use std::time::Instant;
 use selvedge_engine::{Ask, Execution, Executor, Noted, Outcome, Twin, Twins};
 use selvedge_explore::sequential::Tasks;
 use selvedge_explore::{Coverage, Rng};
-use selvedge_model::{Failure as Failing, Finding, Kind, Schedule, Status, Symbols, Verdict};
+use selvedge_model::{
+    Failure as Failing, Finding, FindingId, Kind, Schedule, Status, Symbols, Verdict,
+};
+use selvedge_report::words;
 
 use super::{Check, Explore, Summary, Undecided};
+use crate::exec::worker::Worker;
 use crate::failure::Failure;
 use crate::report::{self, Report};
 
 /// What an execution returned, or how it failed.
-type Returned<R> = Result<R, String>;
+type Returned<R> = Result<R, (Kind, FindingId)>;
 
 /// Where a body leaves what it returns.
 type Slot<R> = Arc<Mutex<Option<R>>>;
@@ -116,11 +120,11 @@ impl Explore {
 }
 
 /// What an execution returned; nothing if it was cut off.
-fn returned<R>(slot: &Slot<R>, execution: &Execution) -> Option<Returned<R>> {
+fn returned<R>(slot: &Slot<R>, worker: &mut Worker, execution: &Execution) -> Option<Returned<R>> {
     let left = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
     match &execution.outcome {
         Outcome::Undecided(_) => None,
-        Outcome::Failed(finding) => Some(Err(format!("{:?}", finding.kind))),
+        Outcome::Failed(finding) => Some(Err((finding.kind, finding.id(&worker.named(execution))))),
         Outcome::Exited(_) => left.map(Ok),
     }
 }
@@ -151,9 +155,10 @@ impl Check {
                 seen.executions += 1;
                 seen.longest = seen.longest.max(execution.choices);
                 seen.steps += execution.steps as u64;
-                let Some(result) = returned(&slot, &execution) else { continue };
+                let Some(result) = returned(&slot, worker, &execution) else { continue };
                 let symbols = worker.named(&execution);
-                let shown = |_: &mut _, execution: &Execution| returned(&slot, execution);
+                let shown =
+                    |worker: &mut Worker, execution: &Execution| returned(&slot, worker, execution);
                 let quick = Ask { noted: Noted::Ending, stars: true, ..ask.clone() };
                 let Ok(twin) = twins.find(worker, &result, &quick, shown, expired);
                 match twin {
@@ -203,7 +208,7 @@ fn text<R: PartialEq + Debug>(result: &Returned<R>, twins: &Twins<Returned<R>>) 
     const MOST: usize = 5;
     let shown = |r: &Returned<R>| match r {
         Ok(value) => format!("{value:?}"),
-        Err(how) => format!("a failure ({how})"),
+        Err((kind, _)) => format!("a failure ({})", words::kind(*kind)),
     };
     let mut others: Vec<String> =
         twins.ran.iter().take(MOST).map(|ran| shown(&ran.shown)).collect();

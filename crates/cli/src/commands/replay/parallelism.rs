@@ -87,8 +87,8 @@ pub(super) fn run(args: &Replay, again: Again, deadline: &Deadline) -> Result<Ex
     }
     show(&cases::interleaving(&replayed, &case.critical()), &program.root);
     if args.gdb {
-        let lines = debug::breakpoints(&replayed, &case.critical());
-        debug::run(native, &schedule, lines, &args.gdb_command, &ask)?;
+        let points = debug::breakpoints(&replayed, &case.critical());
+        debug::run(native, &schedule, &points, &args.gdb_command, &ask)?;
     }
     Ok(if happened { Exit::Findings } else { Exit::Clean })
 }

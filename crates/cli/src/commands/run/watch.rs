@@ -353,7 +353,6 @@ impl Watch {
             let calls = symbolizer.likely_calls(side.pc, &race.past, modules);
             place.stack = symbolizer.stack(&calls, modules);
             place.stack_likely = !place.stack.is_empty();
-            place.approximate = !race.certain;
             let before = self.held_before.at(side.thread, side.epoch);
             place.held = before.map(|set| self.locks(set, symbols));
         }

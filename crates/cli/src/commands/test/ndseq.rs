@@ -9,7 +9,7 @@ use selvedge_analyses::ndseq::finding;
 use selvedge_engine::executor::execute;
 use selvedge_engine::{Ask, Execution, Executor, Limit, Noted, Outcome, Twin};
 use selvedge_explore::{Plan, Rng, Strategy};
-use selvedge_model::{Finding, RegionKind, Schedule, SiteId, Status, Symbols, Verdict};
+use selvedge_model::{Finding, FindingId, RegionKind, Schedule, SiteId, Status, Symbols, Verdict};
 use selvedge_report::{Case, Control, Effort, How, Parallelism, Remark, Report};
 use selvedge_runtime::Controlled;
 use selvedge_runtime::control::WatchList;
@@ -132,7 +132,7 @@ struct Testing {
     /// The places of findings.
     seen: BTreeSet<(bool, Vec<SiteId>)>,
     /// How executions failed that no sequential execution fails like.
-    failures: BTreeSet<String>,
+    failures: BTreeSet<FindingId>,
 }
 
 impl Testing {
@@ -196,7 +196,8 @@ impl Testing {
         if let Outcome::Failed(failure) = &execution.outcome {
             // It ended early, so its data flow says nothing: only a sequential execution that fails alike explains it.
             if !matches!(self.twin(deadline, &flow, &result)?, Twin::Found(_)) {
-                self.failed(number, failure, (&execution, &symbols, points), journal)?;
+                let shown = (&execution, &*symbols, points);
+                self.failed(number, failure, shown, suppressions, journal)?;
             }
             return Ok(true);
         }
@@ -270,10 +271,7 @@ impl Testing {
         }
         let case = Case::new(&finding, found.symbols);
         let case = self.shown_again(number, case, &found.execution.schedule, &points)?;
-        if let Some(case) = suppressions.pass(case, &mut self.report.stats) {
-            journal.add(&case);
-            self.report.add(case);
-        }
+        self.tell(case, suppressions, journal);
         Ok(())
     }
 
@@ -283,15 +281,23 @@ impl Testing {
         number: u64,
         failure: &Finding,
         (execution, symbols, points): (&Execution, &Symbols, WatchList),
+        suppressions: &Suppressions,
         journal: &mut Journal,
     ) -> Result<(), Failure> {
-        if self.failures.insert(format!("{:?}", failure.kind)) {
-            let case = Case::new(failure, symbols);
-            let case = self.shown_again(number, case, &execution.schedule, &points)?;
+        if !self.failures.insert(failure.id(symbols)) {
+            return Ok(());
+        }
+        let case = Case::new(failure, symbols);
+        let case = self.shown_again(number, case, &execution.schedule, &points)?;
+        self.tell(case, suppressions, journal);
+        Ok(())
+    }
+
+    fn tell(&mut self, case: Case, suppressions: &Suppressions, journal: &mut Journal) {
+        if let Some(case) = suppressions.pass(case, &mut self.report.stats) {
             journal.add(&case);
             self.report.add(case);
         }
-        Ok(())
     }
 
     /// The case with its schedule and the interleaving of its replay.
