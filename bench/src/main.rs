@@ -13,6 +13,7 @@ mod ndseq;
 mod noninterference;
 mod passes;
 mod place;
+mod plot;
 mod races;
 mod real;
 mod specs;
@@ -30,6 +31,7 @@ fn main() -> std::process::ExitCode {
         ["determinism", rest @ ..] => determinism::run(rest),
         ["trace", rest @ ..] => trace::run(rest),
         ["races", rest @ ..] => races::run(rest),
+        ["programs", rest @ ..] => real::programs::run(rest),
         ["noninterference", rest @ ..] => noninterference::run(rest),
         ["ndseq", rest @ ..] => ndseq::run(rest),
         ["real", rest @ ..] => real::run(rest),
@@ -39,7 +41,7 @@ fn main() -> std::process::ExitCode {
         ["child", command @ ..] => measure::child(command),
         _ => {
             eprintln!(
-                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
+                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | programs [ROUNDS] [NAME…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
             );
             eprintln!(
                 "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | spmd [ROUNDS] [KERNEL…] | discipline [ROUNDS] | determinism [PROGRAM…] | ndseq [PROGRAM…] | ndseq recording [KERNEL…] | ndseq growth [MILLIONS]"

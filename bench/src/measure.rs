@@ -101,8 +101,20 @@ impl Runs {
 /// Runs a program and returns its processor seconds (user and system, with its children) and its peak
 /// memory in MiB. It may end with one of the given codes.
 pub(crate) fn once(program: &Path, args: &[&str], codes: &[u8]) -> Result<(f64, f64), String> {
+    once_in(Path::new("."), program, args, codes)
+}
+
+/// The same in a directory.
+pub(crate) fn once_in(
+    directory: &Path,
+    program: &Path,
+    args: &[&str],
+    codes: &[u8],
+) -> Result<(f64, f64), String> {
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
-    let output = Command::new(own).arg("child").arg(program).args(args).output();
+    let mut child = Command::new(own);
+    child.arg("child").arg(program).args(args).current_dir(directory);
+    let output = child.output();
     let output = output.map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut numbers = text.split_whitespace().filter_map(|w| w.parse::<f64>().ok());

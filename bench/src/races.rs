@@ -13,6 +13,7 @@ use selvedge_instrument::{Library, SECOND_HALF};
 use selvedge_runtime::Libraries;
 
 use crate::measure::{Runs, once, succeed};
+use crate::plot;
 
 const KERNELS: [&str; 8] = ["memory", "matmul", "sor", "fft", "lu", "fib", "mutex", "atomics"];
 const ROUNDS: usize = 5;
@@ -45,11 +46,18 @@ const BUILDS: [(&str, Variant); 7] = [
 type Row = [Runs; BUILDS.len()];
 
 pub(crate) fn run(args: &[&str]) -> ExitCode {
+    let (args, svg) = match plot::file(args) {
+        Ok(parsed) => parsed,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return ExitCode::from(2);
+        }
+    };
     let (rounds, names) = match args.split_first() {
         Some((first, rest)) if first.parse::<usize>().is_ok() => {
             (first.parse().unwrap_or(ROUNDS), rest)
         }
-        _ => (ROUNDS, args),
+        _ => (ROUNDS, &args[..]),
     };
     let kernels: Vec<&str> =
         KERNELS.into_iter().filter(|k| names.is_empty() || names.contains(k)).collect();
@@ -57,7 +65,8 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
         eprintln!("kernels: {}", KERNELS.join(" "));
         return ExitCode::from(2);
     }
-    match measure(&kernels, rounds) {
+    let drawn = |rows: &[Row]| svg.map_or(Ok(()), |path| draw(path, &kernels, rows));
+    match measure(&kernels, rounds).and_then(|rows| drawn(&rows).map(|()| rows)) {
         Ok(rows) => {
             print(&kernels, &rows, rounds);
             ExitCode::SUCCESS
@@ -171,21 +180,22 @@ fn print(kernels: &[&str], rows: &[Row], rounds: usize) {
         "own hooks over clang's ThreadSanitizer: geometric mean {:.2}, worst kernel {worst:.2}",
         mean(own) / mean(tsan)
     );
-    plot(kernels, rows);
 }
 
-/// Bars on a terminal: one `#` is one time the native time.
-fn plot(kernels: &[&str], rows: &[Row]) {
-    const WIDEST: f64 = 60.0;
-    let all = rows.iter().flat_map(|row| compared().map(move |b| ratio(row, b).0));
-    let scale = (WIDEST / all.fold(1.0, f64::max)).min(1.0);
-    println!("\none # is {:.1} times native", 1.0 / scale);
-    for (kernel, row) in kernels.iter().zip(rows) {
-        for b in compared() {
-            let ratio = ratio(row, b).0;
-            let bar = "#".repeat((ratio * scale).round().max(1.0) as usize);
-            let (compiler, variant) = (BUILDS[b].0, format!("{:?}", BUILDS[b].1).to_lowercase());
-            println!("{kernel:8} {compiler:8} {variant:4} {bar} {ratio:.1}");
-        }
-    }
+/// Draws what was measured with clang.
+fn draw(path: &Path, kernels: &[&str], rows: &[Row]) -> Result<(), String> {
+    let with_clang = || compared().filter(|&b| BUILDS[b].0 == CLANG);
+    let name = |b: usize| match BUILDS[b].1 {
+        Variant::Native => "native",
+        Variant::Tsan => "ThreadSanitizer",
+        Variant::Ours => "clang's hooks",
+        Variant::Own => "own hooks",
+    };
+    let names: Vec<String> = with_clang().map(|b| name(b).to_owned()).collect();
+    let bars = |(kernel, row): (&&str, &Row)| plot::Row {
+        name: (*kernel).to_owned(),
+        bars: with_clang().map(|b| ratio(row, b)).collect(),
+    };
+    let rows: Vec<plot::Row> = kernels.iter().zip(rows).map(bars).collect();
+    plot::write(path, "Processor time over native, clang -O2", &names, &rows)
 }

@@ -19,7 +19,7 @@ const CONNECTIONS: usize = 6;
 const KEYS: usize = 60;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const SCRIPT: &str = "./configure CFLAGS=\"-O1 -g $SANITIZE\" LDFLAGS=\"$SANITIZE\" >/dev/null && \
+pub(super) const SCRIPT: &str = "./configure CFLAGS=\"-O1 -g $SANITIZE\" LDFLAGS=\"$SANITIZE\" >/dev/null && \
     make memcached CFLAGS=\"-O1 -g -pthread $SANITIZE\"";
 
 /// One client: how many answers were wrong.
@@ -60,6 +60,12 @@ fn client(port: u16, number: usize) -> std::io::Result<usize> {
     Ok(wrong)
 }
 
+/// All clients at once: whether all answers were right.
+pub(super) fn clients(port: u16) -> bool {
+    let clients: Vec<_> = (0..CLIENTS).map(|n| thread::spawn(move || client(port, n))).collect();
+    clients.into_iter().all(|c| matches!(c.join(), Ok(Ok(0))))
+}
+
 /// Runs a server under load and stops it; whether all answers were right, and what it said.
 fn load(command: &mut Command) -> Result<(bool, String)> {
     let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr());
@@ -73,11 +79,7 @@ fn load(command: &mut Command) -> Result<(bool, String)> {
         let _ = said.read_to_end(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     });
-    let answers = wait_for(port, &mut server).map(|()| {
-        let clients: Vec<_> =
-            (0..CLIENTS).map(|n| thread::spawn(move || client(port, n))).collect();
-        clients.into_iter().all(|c| matches!(c.join(), Ok(Ok(0))))
-    });
+    let answers = wait_for(port, &mut server).map(|()| clients(port));
     let _ = Command::new("kill").arg(server.id().to_string()).status();
     server.wait().map_err(|e| e.to_string())?;
     let said = said.join().unwrap_or_default();

@@ -12,6 +12,7 @@ mod determinism;
 mod lincheck;
 mod memcached;
 mod ndseq;
+pub(crate) mod programs;
 mod source;
 mod structures;
 mod suites;

@@ -29,7 +29,7 @@ fn lists_of_sources(into: &Path) -> Result<()> {
 }
 
 /// The unpacked source of a package, downloaded once.
-fn unpacked(workshop: &Workshop, package: &str) -> Result<PathBuf> {
+pub(super) fn unpacked(workshop: &Workshop, package: &str) -> Result<PathBuf> {
     let directory = workshop.directory.join("sources").join(package);
     if let Some(there) = only_directory(&directory) {
         return Ok(there);
@@ -58,11 +58,22 @@ fn only_directory(within: &Path) -> Option<PathBuf> {
 }
 
 /// With what a source is built.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum With {
+    /// gcc as it is.
     Nothing,
+    /// Selvedge with gcc.
     Selvedge,
+    /// gcc's ThreadSanitizer.
     Tsan,
+    /// clang as it is.
+    Clang,
+    /// clang's ThreadSanitizer.
+    ClangTsan,
+    /// Selvedge with clang, and clang's hooks.
+    ClangHooks,
+    /// Selvedge with clang, and hooks of its own.
+    OwnHooks,
 }
 
 impl With {
@@ -71,26 +82,35 @@ impl With {
             With::Nothing => "native",
             With::Selvedge => "ours",
             With::Tsan => "tsan",
+            With::Clang => "clang",
+            With::ClangTsan => "clang-tsan",
+            With::ClangHooks => "clang-hooks",
+            With::OwnHooks => "own-hooks",
         }
     }
 
     /// The compilers and the flags that go with them.
-    fn variables(self, workshop: &Workshop) -> [(&'static str, String); 3] {
+    fn variables(self, workshop: &Workshop) -> Vec<(&'static str, String)> {
+        let compilers = |cc: &str, cxx: &str, flags: &str| {
+            vec![("CC", cc.to_owned()), ("CXX", cxx.to_owned()), ("SANITIZE", flags.to_owned())]
+        };
         let tool = workshop.selvedge.display();
+        let ours = || compilers(&format!("{tool} cc"), &format!("{tool} c++"), "");
+        let with_clang = |hooks: &str| {
+            let mut all = ours();
+            all.push(("SELVEDGE_CC", "clang-19".to_owned()));
+            all.push(("SELVEDGE_CXX", "clang++-19".to_owned()));
+            all.push(("SELVEDGE_HOOKS", hooks.to_owned()));
+            all
+        };
         match self {
-            With::Selvedge => [
-                ("CC", format!("{tool} cc")),
-                ("CXX", format!("{tool} c++")),
-                ("SANITIZE", String::new()),
-            ],
-            With::Nothing | With::Tsan => [
-                ("CC", "gcc".into()),
-                ("CXX", "g++".into()),
-                (
-                    "SANITIZE",
-                    if let With::Tsan = self { "-fsanitize=thread".into() } else { String::new() },
-                ),
-            ],
+            With::Nothing => compilers("gcc", "g++", ""),
+            With::Tsan => compilers("gcc", "g++", "-fsanitize=thread"),
+            With::Selvedge => ours(),
+            With::Clang => compilers("clang-19", "clang++-19", ""),
+            With::ClangTsan => compilers("clang-19", "clang++-19", "-fsanitize=thread"),
+            With::ClangHooks => with_clang("compiler"),
+            With::OwnHooks => with_clang("own"),
         }
     }
 }

@@ -89,6 +89,8 @@ pub(crate) enum Failure {
 pub(crate) enum ProgramError {
     #[error("{}: cannot read: {error}", path.display())]
     Read { path: PathBuf, error: std::io::Error },
+    #[error("{name}: there is no such program in the directories of PATH{}", if *here { format!("; to run the one in this directory: ./{name}") } else { String::new() })]
+    NotInPath { name: String, here: bool },
     #[error("{}: this is a directory, not a program", .0.display())]
     Directory(PathBuf),
     #[error("{}: the file is not executable", .0.display())]

@@ -391,3 +391,28 @@ fn an_access_in_the_code_of_a_library_has_one_place_whoever_sees_it() {
         }
     }
 }
+
+#[test]
+fn a_program_with_one_thread_has_one_schedule() {
+    let project = Project::new("test-one-thread");
+    project.build("alone.c", &[]);
+    let output = project.selvedge(&["test", "--", "./program"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("only one thread ran"), "{}", stdout(&output));
+    let stats = &test(&project, &[])["stats"];
+    assert!(stats["schedules"].as_u64().is_some_and(|n| n < 10), "{stats:#}");
+    assert_eq!(stats["complete"], true);
+}
+
+#[test]
+fn a_program_of_this_directory_needs_its_directory() {
+    let project = Project::new("test-no-path");
+    project.build("lost_update.c", &[]);
+    let output = project.selvedge(&["test", "--", "program"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        stderr(&output).contains("to run the one in this directory: ./program"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -3,7 +3,7 @@
 use selvedge_model::{Kind, Mode, Status, Target};
 
 use crate::words::{self, list, quoted};
-use crate::{Case, Failure, Lock, Memory, Note, Place, Role, Subject};
+use crate::{Case, Failure, Lacks, Lock, Memory, Note, Place, Role, Subject};
 
 /// The whole case in sentences: what each thread does, the notes, why it is a bug, what helps, and how to
 /// replay it.
@@ -60,6 +60,9 @@ pub fn why(case: &Case) -> Option<&'static str> {
         (Kind::DeterminismViolation, _) => {
             "what the region computes depends on the order in which threads happen to run"
         }
+        (Kind::DisciplineViolation, _) if breaks_a_step(case) => {
+            "threads keep out of each other's way at this variable by its discipline, and this access does not follow it"
+        }
         (Kind::ParallelismViolation, _) => {
             "each task must come before another that must come before it: no order of whole tasks gives these accesses the same values"
         }
@@ -80,6 +83,11 @@ pub fn why(case: &Case) -> Option<&'static str> {
 /// Whether ranks take part, and not only threads of one process.
 fn is_of_ranks(case: &Case) -> bool {
     case.places.iter().any(|p| p.role.is_of_rank())
+}
+
+/// Whether an access breaks a step of its variable's discipline; clang's complaints are of code.
+fn breaks_a_step(case: &Case) -> bool {
+    case.notes.iter().any(|note| matches!(note, Note::Broken { .. }))
 }
 
 /// Whether the case is the order of two acquisitions or atomics.
@@ -119,10 +127,30 @@ pub fn missing(case: &Case) -> Option<String> {
             "make the result the same for both orders, or let a join or a signal fix the order"
                 .into(),
         ),
+        (Kind::DisciplineViolation, _) => case.notes.iter().find_map(|note| match note {
+            Note::Broken { step, lacks, .. } => Some(to_follow(step, lacks)),
+            _ => None,
+        }),
         (Kind::HighLevelRace, _) => Some(
             "use the variables in one critical section wherever they must be consistent".into(),
         ),
         _ => None,
+    }
+}
+
+/// What makes an access follow a step of its variable's discipline.
+fn to_follow(step: &str, lacks: &Lacks) -> String {
+    const OR: &str = "or write down the discipline that the program follows";
+    match lacks {
+        Lacks::Lock(lock) => format!("hold `{lock}` at the access, {OR}"),
+        Lacks::OnlyReads => {
+            format!("write before the variable is shared, {OR}")
+        }
+        Lacks::Ownership => format!("leave the variable to one thread, {OR}"),
+        Lacks::Order(devices) => {
+            let devices: Vec<String> = devices.iter().map(|d| format!("`{d}`")).collect();
+            format!("order the access by {}, as `{step}` says, {OR}", list(&devices))
+        }
     }
 }
 

@@ -257,6 +257,8 @@ pub enum Remark {
     },
     /// All schedules in which nothing else goes wrong lead to this exit code.
     AlwaysExits(i32),
+    /// Only one thread ran, so there is one schedule.
+    OneThread,
     /// So many executions were cut off, and say nothing.
     CutOff {
         executions: u64,

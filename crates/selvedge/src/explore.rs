@@ -164,14 +164,16 @@ impl Explore {
             explore.schedules = schedules;
         }
         if let Some(jobs) = number("SELVEDGE_JOBS") {
-            explore.jobs = (jobs as usize).max(1);
+            assert!(jobs > 0, "SELVEDGE_JOBS: at least 1 execution must run at a time");
+            explore.jobs = jobs as usize;
         }
         if let Ok(name) = std::env::var("SELVEDGE_STRATEGY") {
             explore.plan = name.parse().unwrap_or_else(|e| panic!("SELVEDGE_STRATEGY: {e}"));
             explore.chosen = true;
         }
         if let Ok(text) = std::env::var("SELVEDGE_REPLAY") {
-            explore.replay = Some(schedules(&text));
+            let schedules = schedules(&text);
+            explore.replay = Some(Ok(schedules.unwrap_or_else(|e| panic!("SELVEDGE_REPLAY: {e}"))));
         }
         explore
     }

@@ -12,6 +12,9 @@ use crate::shell::{Outcome, cargo, root};
 
 const RECORD: &str = "docs/benchmarks.md";
 
+/// Benchmarks that also draw what they measure, into `docs/pictures`.
+const DRAWN: [&str; 2] = ["programs", "races"];
+
 const HEAD: &str = "\
 # Benchmarks
 
@@ -24,8 +27,20 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     setup::run()?;
     let record = args.contains(&"--record");
     let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--record").collect();
-    let measures_the_tool =
-        ["confirm", "determinism", "discipline", "ndseq", "noninterference", "specs", "spmd"];
+    let measures_the_tool = [
+        "confirm",
+        "determinism",
+        "discipline",
+        "ndseq",
+        "noninterference",
+        "programs",
+        "specs",
+        "spmd",
+    ];
+    if args.first() == Some(&"programs") {
+        setup::for_real_programs()?;
+        setup::for_comparisons()?;
+    }
     if args.first().is_some_and(|name| measures_the_tool.contains(name)) {
         // The tool itself is what is measured.
         cargo(&["build", "--release", "--package", "selvedge-cli"])?;
@@ -37,7 +52,12 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         all => ("selvedge-bench", all),
     };
     cargo(&["build", "--release", "--package", package])?;
-    let command = [&["run", "--quiet", "--release", "--package", package, "--"], rest].concat();
+    let mut command = [&["run", "--quiet", "--release", "--package", package, "--"], rest].concat();
+    let picture = args.first().filter(|name| record && DRAWN.contains(name));
+    let picture = picture.map(|name| root().join(format!("docs/pictures/{name}.svg")));
+    if let Some(path) = picture.as_ref().and_then(|path| path.to_str()) {
+        command.extend(["--svg", path]);
+    }
     match args.first().filter(|_| record) {
         Some(name) => recorded(name, &args, &command)?,
         None => cargo(&command)?,
@@ -124,7 +144,13 @@ fn said(program: &str, args: &[&str]) -> String {
 }
 
 fn section(command: &str, circumstances: &str, printed: &str) -> String {
-    format!("`cargo xtask bench {command}` ({circumstances}):\n\n```text\n{printed}```\n")
+    let name = command.split(' ').next().unwrap_or_default();
+    let picture = if DRAWN.contains(&name) {
+        format!("\n![Processor time over native](pictures/{name}.svg)\n")
+    } else {
+        String::new()
+    };
+    format!("`cargo xtask bench {command}` ({circumstances}):\n\n```text\n{printed}```\n{picture}")
 }
 
 /// The document with this section in place of the one of the same name, or in its place by name.

@@ -35,7 +35,6 @@ struct Count {
     instructions: u64,
 }
 
-/// Counts, and compares with the record or writes it.
 /// Builds the tool, counts, and compares with the record or writes it.
 pub(crate) fn run(record: bool) -> Outcome {
     cargo(&["build", "--release", "--package", "selvedge-cli", "--bins"])?;

@@ -25,7 +25,7 @@ usage: cargo xtask TASK
   test --quick   run the checks and tests for every change, in less than two minutes
   bless [NAME…]  run the tests that have snapshots, and accept what they show now
   bench NAME … [--record]
-                 measure one of: trace, races, tsan, confirm, rust, noninterference, determinism,
+                 measure one of: trace, races, programs, tsan, confirm, rust, noninterference, determinism,
                  atomicity, discipline, ndseq, specs, spmd;
                  --record writes what it prints into docs/benchmarks.md
   instructions [--record]

@@ -23,11 +23,12 @@ const NEEDED: [Needed; 12] = [
 ];
 
 /// What `cargo xtask real` looks at, and what it takes to build it; nothing else needs these.
-const REAL: [Needed; 16] = [
+const REAL: [Needed; 17] = [
     ("pbzip2", &["-V"], "pbzip2"),
     ("zstd", &["--version"], "zstd"),
     ("xz", &["--version"], "xz-utils"),
     ("memcached", &["--version"], "memcached"),
+    ("redis-benchmark", &["--version"], "redis-tools"),
     ("dpkg-source", &["--version"], "dpkg-dev"),
     ("test", &["-e", "/usr/include/event.h"], "libevent-dev"),
     ("test", &["-e", "/usr/include/bzlib.h"], "libbz2-dev"),
@@ -63,6 +64,11 @@ pub(crate) fn run() -> Outcome {
 /// What real programs need.
 pub(crate) fn for_real_programs() -> Outcome {
     install(&REAL)
+}
+
+/// What measurements compare with.
+pub(crate) fn for_comparisons() -> Outcome {
+    install(&OPTIONAL)
 }
 
 /// Installs what is missing with apt-get where that is allowed, and otherwise says what to run.

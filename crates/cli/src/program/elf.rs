@@ -82,13 +82,17 @@ impl fmt::Display for Built {
 impl Program {
     /// Looks a program up as a shell would, and reads it.
     pub(crate) fn find(name: &Path) -> Result<Program, ProgramError> {
-        if name.components().count() > 1 {
+        if name.components().count() > 1 || name.has_root() {
             return Program::read(name);
         }
         let directories = std::env::var_os("PATH").unwrap_or_default();
         let found =
             std::env::split_paths(&directories).map(|d| d.join(name)).find(|p| is_executable(p));
-        Program::read(&found.unwrap_or_else(|| name.to_owned()))
+        let not_found = || ProgramError::NotInPath {
+            name: name.display().to_string(),
+            here: is_executable(name),
+        };
+        Program::read(&found.ok_or_else(not_found)?)
     }
 
     /// Reads a program.

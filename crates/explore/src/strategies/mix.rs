@@ -83,7 +83,7 @@ impl Wraps for Mix {
 /// The strategy of `mix`.
 pub const ENTRY: Entry = Entry {
     name: "mix",
-    about: "reads-from, pct, surw, uniform and random in turn",
+    about: "reads-from in every second execution; pct, surw, uniform, random and pos in turn",
     argument: None,
     systematic: false,
     new: |_| Box::<Mix>::default(),

@@ -4,7 +4,7 @@ use selvedge_model::{Cause, Descriptor, Divergence, Reason, Uncontrolled};
 
 use super::{count, failure, outcome, signal};
 use crate::case::Diverged;
-use crate::summary::{CutOff, Remark, Stopped};
+use crate::summary::{CutOff, Parallelism, Remark, Stopped};
 
 /// Some interleavings of all. Earlier versions did not store how many there were.
 fn part(interleavings: u64, of: u64) -> String {
@@ -13,6 +13,23 @@ fn part(interleavings: u64, of: u64) -> String {
         (1, _) => "the only interleaving".to_owned(),
         (all, _) => format!("any of {all} interleavings"),
     }
+}
+
+/// How executions were judged that must be as if sequential.
+fn as_if_sequential(p: &Parallelism) -> String {
+    format!(
+        "of {} tasks, {} executions are as if sequential by their data flow, and {} more because a sequential execution \
+             shows the same ({} were run{}){}",
+        p.tasks,
+        p.serializable,
+        p.twins,
+        p.sequential,
+        if p.all { ", which are all" } else { "" },
+        match p.outside {
+            0 => String::new(),
+            outside => format!("; {outside} of {} steps belong to no task", p.nodes),
+        }
+    )
 }
 
 /// A remark on controlled executions, as a sentence.
@@ -34,19 +51,7 @@ pub fn remark(of: &Remark) -> String {
             part(*interleavings, *of)
         ),
         Remark::ObservedOnly => "what atomic blocks show was not checked, and neither were their conflicts: `selvedge test` looks for serial executions".to_owned(),
-        Remark::AsIfSequential(p) => format!(
-            "of {} tasks, {} executions are as if sequential by their data flow, and {} more because a sequential execution \
-             shows the same ({} were run{}){}",
-            p.tasks,
-            p.serializable,
-            p.twins,
-            p.sequential,
-            if p.all { ", which are all" } else { "" },
-            match p.outside {
-                0 => String::new(),
-                outside => format!("; {outside} of {} steps belong to no task", p.nodes),
-            }
-        ),
+        Remark::AsIfSequential(judged) => as_if_sequential(judged),
         Remark::Believed(names) => {
             format!("believed to commute, because the program says so: {}", names.join(", "))
         }
@@ -84,6 +89,9 @@ pub fn remark(of: &Remark) -> String {
         Remark::AlwaysExits(code) => format!(
             "the program exits with {code} under every schedule in which nothing else goes wrong"
         ),
+        Remark::OneThread => {
+            "only one thread ran, so there is one schedule and nothing to search for".to_owned()
+        }
         Remark::CutOff { executions, at } => {
             let were = if *executions == 1 { "was" } else { "were" };
             let after = match at {

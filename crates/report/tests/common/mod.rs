@@ -310,6 +310,7 @@ pub(crate) fn remarks() -> Vec<Remark> {
         differs(Cause::Told("what an earlier version said".into())),
         Remark::AlwaysFails { schedules: 7, outcome: Box::new(Outcome::Exit(3)) },
         Remark::AlwaysExits(2),
+        Remark::OneThread,
         Remark::Stopped(Stopped::Signal(2)),
         Remark::Stopped(Stopped::Time(1.5)),
         Remark::Told("what an earlier version said".into()),

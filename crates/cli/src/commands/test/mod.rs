@@ -105,13 +105,10 @@ fn test(
     let confirmer = confirmer(args, &observation);
     let aims = Aims { predictions, confirmer, past: known.attempts(&predicted) };
     follow_again(&mut campaign, &known.schedules(&observation), &mut watcher)?;
-    let search = Search {
-        strategy: explore::knowing(Plan::default(), &campaign.learnt),
-        seed: known.seed(args.budget.seed),
-        witness: Some(args.serial.criterion()),
-        repeat: false,
-        ..explore::search(&campaign, points, observation.releases)
-    };
+    let alone = has_one_schedule(&observation) && predicted.is_empty();
+    remarks.extend(alone.then_some(Remark::OneThread));
+    let seed = known.seed(args.budget.seed);
+    let search = undirected(args, &campaign, (points, observation.releases), (seed, alone));
     let attempted = hunt(&mut campaign, aims, (search, args.until_failure), &mut watcher)?;
     let (executions, learnt) = (campaign.executions(), &campaign.learnt[..]);
     store(&SoFar { executions, learnt, attempted: &attempted }, watcher.journal);
@@ -135,9 +132,33 @@ fn test(
     report.stats.bounds.extend(claims.unmatched());
     report.stats.conflicts = conflicts + campaign.determinism.conflicts;
     report.stats.interleavings = linearity::interleavings(&campaign);
-    report.stats.control = Some(explore::effort(&campaign, deadline, false, remarks));
+    report.stats.control = Some(explore::effort(&campaign, deadline, alone, remarks));
     let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
     Ok((report, answer))
+}
+
+/// The search beside the attempts.
+fn undirected(
+    args: &Test,
+    campaign: &Campaign<Native>,
+    (points, releases): (WatchList, bool),
+    (seed, alone): (u64, bool),
+) -> Search<WatchList> {
+    let search = explore::search(campaign, points, releases);
+    Search {
+        schedules: if alone { 0 } else { search.schedules },
+        strategy: explore::knowing(Plan::default(), &campaign.learnt),
+        seed,
+        witness: Some(args.serial.criterion()),
+        repeat: false,
+        ..search
+    }
+}
+
+/// Whether no execution had anything to choose: a thread, or a number for the program.
+fn has_one_schedule(observation: &Observation<Controlled>) -> bool {
+    observation.threads <= 1
+        && observation.runs.iter().all(|(run, _)| run.schedule.numbers.is_empty())
 }
 
 /// How predictions are attempted.

@@ -1,0 +1,7 @@
+// One thread: there is nothing to schedule.
+static int shared;
+
+int main(void) {
+    shared++;
+    return 0;
+}
