@@ -12,6 +12,7 @@
 //! | [`blocks`] | what an execution says of its deterministic and atomic blocks |
 //! | [`ending`] | [`Ending`]: how an execution ended, comparable with other executions; decides whether two failures are the same |
 //! | [`shards`] | runs numbered executions on all cores and delivers the results in order |
+//! | [`ranks`] | several processes share a campaign |
 //! | [`failures`] | which endings depend on the schedule, and so are findings |
 //! | [`observe`] | turns observed executions into predictions |
 //! | [`confirm`] | directed executions, and what each order leads to |
@@ -46,10 +47,12 @@ pub mod harm;
 pub mod linearity;
 pub mod margin;
 pub mod observe;
+pub mod ranks;
 pub mod replay;
 pub mod run;
 pub mod search;
 pub mod shards;
+mod told;
 pub mod turns;
 pub mod twins;
 pub mod witness;

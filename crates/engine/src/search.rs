@@ -19,7 +19,7 @@ use crate::executor::{
 };
 use crate::harm::Left;
 use crate::run::Run;
-use crate::shards::{Error, Halt, SHARDS, Shards};
+use crate::shards::{Alone, Error, Halt, SHARDS, Shards};
 use crate::witness::{Criterion, Judged, Question, Serials, judge};
 
 /// The results of a shard for one number.
@@ -140,10 +140,11 @@ impl<P: Points> Search<P> {
         F::Executor: Executor<Points = P>,
     {
         let search = Arc::new(self);
-        let states = search.shards();
+        let parts = Arc::clone(&search);
         let pool = Shards {
             factory: Arc::clone(factory),
-            states,
+            shards: search.parts(),
+            begin: Box::new(move |number| parts.shard(number)),
             numbers: search.schedules,
             workers: search.jobs,
             pinned: true,
@@ -152,14 +153,19 @@ impl<P: Points> Search<P> {
                 shard.step(executor)
             }),
         };
-        let exhausted = pool.run(stop, each)?;
+        let exhausted = pool.run(&mut Alone, stop, each)?;
         Ok(exhausted.first().map(Shard::searched).unwrap_or_default())
     }
 
-    /// The parts of the search.
-    pub(crate) fn shards(self: &Arc<Self>) -> Vec<Shard<P>> {
-        let shards = if self.systematic { 1 } else { SHARDS.min(self.schedules.max(1)) };
-        let shard = |number: u64| Shard {
+    /// How many parts the search has.
+    pub(crate) fn parts(&self) -> u64 {
+        if self.systematic { 1 } else { SHARDS.min(self.schedules.max(1)) }
+    }
+
+    /// A part of the search.
+    pub(crate) fn shard(self: &Arc<Self>, number: u64) -> Shard<P> {
+        let shards = self.parts();
+        Shard {
             number,
             of: shards,
             seed: if shards == 1 { self.seed } else { derive(self.seed, number) },
@@ -169,8 +175,7 @@ impl<P: Points> Search<P> {
             known: HashSet::new(),
             serials: Serials::default(),
             search: Arc::clone(self),
-        };
-        (0..shards).map(shard).collect()
+        }
     }
 }
 
