@@ -73,6 +73,7 @@ pub type SiteOf<'a> = &'a mut dyn FnMut(&Site) -> SiteId;
 pub type NewStrategy = Arc<dyn Fn(SiteOf<'_>, Share) -> Box<dyn Strategy + Send> + Send + Sync>;
 
 /// The settings of a search.
+#[derive(Clone)]
 pub struct Search<P> {
     /// Makes the strategies.
     pub strategy: NewStrategy,

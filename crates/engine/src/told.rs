@@ -119,11 +119,14 @@ pub(crate) struct Teller {
     attempts: HashMap<usize, u64>,
     /// What was not yet taken.
     untold: Vec<Entry>,
+    /// How many results there were, and how many of them were taken.
+    results: (u64, u64),
 }
 
 impl Teller {
     /// Takes in the next result of the shard. True if it should be told soon.
     pub(crate) fn add(&mut self, turn: &Turn) -> bool {
+        self.results.0 += 1;
         let (digest, soon) = match turn {
             Turn::Searched(step) => {
                 let digest = step.learnt.is_empty().then(|| {
@@ -193,9 +196,10 @@ impl Teller {
         (!self.untold.is_empty(), self.untold.iter().any(is_new))
     }
 
-    /// What was not yet taken.
-    pub(crate) fn take(&mut self) -> Vec<Entry> {
-        std::mem::take(&mut self.untold)
+    /// How many results were taken, and what was not yet taken.
+    pub(crate) fn take(&mut self) -> (u64, Vec<Entry>) {
+        let after = std::mem::replace(&mut self.results.1, self.results.0);
+        (after, std::mem::take(&mut self.untold))
     }
 }
 

@@ -220,9 +220,10 @@ impl Head {
                     self.lose(rank, Absence::Other);
                 }
             }
-            Message::Turns { shard, entries, .. } => {
-                let is_same = self.members.get(&rank).is_some_and(|known| known.same);
-                if is_same && self.turns(rank, shard, entries).is_none() {
+            Message::Turns { shard, after, entries, .. } => {
+                let can_use = |known: &Known| known.same && known.gone.is_none();
+                let is_of_use = self.members.get(&rank).is_some_and(can_use);
+                if is_of_use && self.turns(rank, (shard, after), entries).is_none() {
                     self.lose(rank, Absence::Lost("its messages make no sense".to_owned()));
                 }
             }
@@ -232,12 +233,15 @@ impl Head {
     }
 
     /// What a member tells of a shard. `None` if that makes no sense.
-    fn turns(&mut self, rank: Rank, shard: u64, entries: Vec<Entry>) -> Option<()> {
+    fn turns(&mut self, rank: Rank, (shard, after): (u64, u64), entries: Vec<Entry>) -> Option<()> {
         if shard >= self.shards {
             return None;
         }
         self.received.messages += 1;
         let stream = self.streams.entry((rank, shard)).or_default();
+        if stream.results != after {
+            return None;
+        }
         for entry in entries {
             let Some(turns) = stream.hearer.hear(entry).ok()? else {
                 self.given.remove(&shard);

@@ -56,6 +56,11 @@ impl Member {
         self
     }
 
+    /// Whether there is a head to talk to.
+    pub fn is_linked(&self) -> bool {
+        self.link.is_some()
+    }
+
     /// Waits for what the campaign begins with. `None` if there will be no campaign.
     pub fn word(&mut self, stop: impl Fn() -> bool) -> Option<String> {
         self.wait(stop, |_, message| match message {

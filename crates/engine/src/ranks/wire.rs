@@ -49,8 +49,8 @@ pub(super) enum Message {
     Alive,
     /// A process has begun a search. Only results of one that is the same can be used.
     Began { search: u32, identity: String },
-    /// What happened in a shard, after what was told of it before.
-    Turns { search: u32, shard: u64, entries: Vec<Entry> },
+    /// What happened in a shard, after so many results that were told before.
+    Turns { search: u32, shard: u64, after: u64, entries: Vec<Entry> },
     /// The process has run all numbers of its shards.
     Complete { search: u32 },
     /// The process cannot go on.
@@ -100,9 +100,9 @@ impl Telling {
     pub(super) fn take(&mut self) -> Vec<String> {
         let mut messages = Vec::new();
         for (&shard, teller) in &mut self.tellers {
-            let entries = teller.take();
+            let (after, entries) = teller.take();
             if !entries.is_empty() {
-                messages.push(Message::Turns { search: self.search, shard, entries }.text());
+                messages.push(Message::Turns { search: self.search, shard, after, entries }.text());
             }
         }
         self.urgent = false;
