@@ -13,6 +13,7 @@ use selvedge_specs::NoCallbacks;
 
 use crate::blocks::Blocks;
 use crate::confirm::{Attempt, Confirmed, Order, Prediction, Trial};
+use crate::deal::Deal;
 use crate::determinism::{Determinism, InMemory, Violation};
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Executor, Factory, Heartbeat, Nondeterminism, Noted, Points};
@@ -408,8 +409,8 @@ impl<F: Factory> Campaign<F> {
         let identity = || turns::identity(search, aims, (self.budget.attempts, &self.identity));
         match &mut crew {
             Crew::Alone => {}
-            Crew::Head(head) => head.begin(identity(), search.parts(), search.schedules),
-            Crew::Member(member) => member.begin(identity(), search.parts(), search.schedules),
+            Crew::Head(head) => head.begin(identity(), search.deal(Deal::many)),
+            Crew::Member(member) => member.begin(identity(), search.deal(Deal::many)),
         }
         crew
     }

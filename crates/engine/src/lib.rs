@@ -11,6 +11,7 @@
 //! | [`executor`] | [`Executor`], [`Ask`], [`Execution`], [`Outcome`] |
 //! | [`blocks`] | what an execution says of its deterministic and atomic blocks |
 //! | [`ending`] | [`Ending`]: how an execution ended, comparable with other executions; decides whether two failures are the same |
+//! | [`deal`] | which shard runs which number |
 //! | [`shards`] | runs numbered executions on all cores and delivers the results in order |
 //! | [`ranks`] | several processes share a campaign |
 //! | [`failures`] | which endings depend on the schedule, and so are findings |
@@ -39,6 +40,7 @@ pub mod blocks;
 pub mod campaign;
 pub mod causes;
 pub mod confirm;
+pub mod deal;
 pub mod determinism;
 pub mod ending;
 pub mod executor;

@@ -2,7 +2,7 @@
 //!
 //! A strategy learns from one execution for the next, so its executions must run one after the other.
 //! Therefore executions are divided among *shards*, each with its own state (a strategy, or a prediction to
-//! attempt): shard `s` of `n` runs the numbers `s`, `s + n`, `s + 2n`, … in this order. Workers, each with an
+//! attempt): a shard runs its numbers ([`Deal`]) in their order. Workers, each with an
 //! executor on its own OS thread, take the shard with the smallest next number. A shard whose state contains
 //! ids of an executor stays with that executor. The number of shards does not depend on the number of workers,
 //! and results after the one that ended the search are dropped, so the same seed gives the same results on any
@@ -17,11 +17,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::deal::Deal;
 use crate::executor::{Executor, Factory, Heartbeat};
-
-/// The number of strategies that share the executions of a search. With more strategies, each would learn
-/// from fewer executions.
-pub const SHARDS: u64 = 4;
 
 /// How often to check whether the caller wants to stop.
 const POLL: Duration = Duration::from_millis(20);
@@ -54,12 +51,10 @@ pub type Begin<S> = Box<dyn Fn(u64) -> S>;
 pub struct Shards<F: Factory, S, T> {
     /// Makes the executors.
     pub factory: Arc<F>,
-    /// How many shards there are.
-    pub shards: u64,
-    /// Makes the state of each.
+    /// The shards and their numbers.
+    pub deal: Deal,
+    /// Makes the state of a shard.
     pub begin: Begin<S>,
-    /// How many numbers there are.
-    pub numbers: u64,
     /// The largest number of executions at the same time.
     pub workers: usize,
     /// Each shard stays with one worker, because its state contains ids of the worker's executor.
@@ -72,8 +67,8 @@ pub struct Shards<F: Factory, S, T> {
 
 /// The other processes that work on the same numbers.
 pub trait Others<T> {
-    /// The shards of this process, of so many.
-    fn mine(&self, shards: u64) -> Vec<u64>;
+    /// The shards of this process.
+    fn mine(&self, deal: &Deal) -> Vec<u64>;
     /// Whether this process takes the results in. Otherwise it only tells them.
     fn decides(&self) -> bool;
     /// A shard of this process has a result.
@@ -104,8 +99,8 @@ pub enum News<T> {
 pub struct Alone;
 
 impl<T> Others<T> for Alone {
-    fn mine(&self, shards: u64) -> Vec<u64> {
-        (0..shards).collect()
+    fn mine(&self, deal: &Deal) -> Vec<u64> {
+        deal.busy().collect()
     }
 
     fn decides(&self) -> bool {
@@ -132,8 +127,7 @@ struct Shared<F: Factory, S, T> {
     factory: Arc<F>,
     /// One queue for all workers, or one for each.
     idle: Vec<Mutex<Idle<S>>>,
-    numbers: u64,
-    shards: u64,
+    deal: Deal,
     work: Work<F, S, T>,
 }
 
@@ -208,7 +202,7 @@ where
         }
         let mut idle: Vec<Idle<S>> = (0..free).map(|_| Idle::new()).collect();
         for (queue, shard) in (0..free).cycle().zip(std::mem::take(&mut self.waiting)) {
-            idle[queue].insert(shard, (work.begin)(shard));
+            idle[queue].insert(work.deal.number(shard, 0), (work.begin)(shard));
         }
         self.start(work.shared(idle), free as u64, true);
     }
@@ -250,16 +244,13 @@ where
         stop: impl Fn() -> bool,
         mut each: impl FnMut(u64, T) -> ControlFlow<()>,
     ) -> Result<Vec<S>, Halt<Error<F>>> {
-        let mine: BTreeMap<u64, S> = others
-            .mine(self.shards)
-            .into_iter()
-            .map(|shard| (shard, (self.begin)(shard)))
-            .collect();
-        let workers = (self.workers as u64).min(mine.len() as u64).min(self.numbers);
+        let mine: BTreeMap<u64, S> =
+            others.mine(&self.deal).into_iter().map(|shard| (shard, (self.begin)(shard))).collect();
+        let workers = (self.workers as u64).min(mine.len() as u64);
         let queues = if self.pinned { workers.max(1) } else { 1 };
         let mut idle: Vec<Idle<S>> = (0..queues).map(|_| Idle::new()).collect();
         for (queue, (shard, state)) in (0..queues).cycle().zip(mine) {
-            idle[queue as usize].insert(shard, state);
+            idle[queue as usize].insert(self.deal.number(shard, 0), state);
         }
         let (sender, receiver) = channel();
         let watch = Watch { hearts: Vec::new(), limit: self.stall };
@@ -267,9 +258,8 @@ where
         let mut crew = Crew { shared, sender, watch, working: 0, taken: 0, waiting };
         crew.start(self.shared(idle), workers, false);
         let mut order = Order {
-            shards: self.shards,
+            deal: self.deal,
             next: 0,
-            numbers: self.numbers,
             early: BTreeMap::new(),
             exhausted: BTreeMap::new(),
             over: false,
@@ -283,8 +273,7 @@ where
         Shared {
             factory: Arc::clone(&self.factory),
             idle: idle.into_iter().map(Mutex::new).collect(),
-            numbers: self.numbers,
-            shards: self.shards,
+            deal: self.deal,
             work: Arc::clone(&self.work),
         }
     }
@@ -302,7 +291,7 @@ impl<F: Factory, S, T> Shared<F, S, T> {
 
     fn next(&self, worker: u64) -> Option<(u64, S)> {
         let mut idle = self.idle(worker);
-        let number = *idle.keys().next().filter(|&&n| n < self.numbers)?;
+        let number = *idle.keys().next().filter(|&&n| n < self.deal.numbers)?;
         idle.remove_entry(&number)
     }
 }
@@ -348,7 +337,7 @@ fn work<F: Factory, S, T>(
         heart.beat();
         let message = match (shared.work)(&mut executor, &mut state, number) {
             Ok(Some(done)) => {
-                shared.idle(worker).insert(number + shared.shards, state);
+                shared.idle(worker).insert(shared.deal.next(number), state);
                 Message::Done(number, done)
             }
             Ok(None) => Message::Exhausted(number, state),
@@ -372,9 +361,8 @@ fn work<F: Factory, S, T>(
 
 /// Puts results into the order of their numbers.
 struct Order<S, T> {
-    shards: u64,
+    deal: Deal,
     next: u64,
-    numbers: u64,
     early: BTreeMap<u64, T>,
     /// The exhausted shards: no more results of theirs will come. Those of this process have a state.
     exhausted: BTreeMap<u64, Option<S>>,
@@ -385,15 +373,15 @@ struct Order<S, T> {
 impl<S: Send + 'static, T: Send + 'static> Order<S, T> {
     /// Whether every shard is exhausted and every result was delivered.
     fn is_exhausted(&self) -> bool {
-        self.early.is_empty() && self.exhausted.len() == self.shards as usize
+        self.early.is_empty() && self.exhausted.len() as u64 == self.deal.shards()
     }
 
     /// Delivers what has come, as far as no earlier number is missing.
     fn deliver(&mut self, each: &mut impl FnMut(u64, T) -> ControlFlow<()>) -> ControlFlow<()> {
-        while self.next < self.numbers && !self.is_exhausted() {
+        while self.next < self.deal.numbers && !self.is_exhausted() {
             match self.early.remove(&self.next) {
                 Some(done) => each(self.next, done)?,
-                None if self.exhausted.contains_key(&(self.next % self.shards)) => {}
+                None if self.exhausted.contains_key(&self.deal.shard(self.next)) => {}
                 None => break,
             }
             self.next += 1;
@@ -414,7 +402,7 @@ impl<S: Send + 'static, T: Send + 'static> Order<S, T> {
                 return Ok(());
             }
             crew.take(work);
-            let is_over = self.over || self.next == self.numbers || self.is_exhausted();
+            let is_over = self.over || self.next == self.deal.numbers || self.is_exhausted();
             if is_over || stop() || crew.working == 0 && !others.goes_on() {
                 return Ok(());
             }
@@ -430,7 +418,7 @@ impl<S: Send + 'static, T: Send + 'static> Order<S, T> {
                                 }
                             }
                             Message::Exhausted(number, state) => {
-                                let shard = number % self.shards;
+                                let shard = self.deal.shard(number);
                                 others.exhausted(shard);
                                 self.exhausted.insert(shard, Some(state));
                             }

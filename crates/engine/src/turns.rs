@@ -16,6 +16,7 @@ use std::sync::Arc;
 use selvedge_specs::Digest;
 
 use crate::confirm::{Aimed, Attempt, Confirmer, JUDGED, Prediction, Trial};
+use crate::deal::Deal;
 use crate::ending::Key;
 use crate::executor::{Executor, Factory, Points};
 use crate::harm::Harm;
@@ -119,7 +120,7 @@ where
     F::Executor: Executor<Points = P>,
 {
     let search = Arc::new(search);
-    let (numbers, workers, stall) = (search.schedules, search.jobs, search.stall);
+    let (workers, stall) = (search.jobs, search.stall);
     let past = aims.as_ref().map_or(Vec::new(), |a| {
         let mut past = a.past.clone();
         past.resize(a.predictions.len(), Past::default());
@@ -129,9 +130,8 @@ where
     let parts = Arc::clone(&search);
     let pool = Shards {
         factory: Arc::clone(factory),
-        shards: search.parts(),
+        deal: search.deal(Deal::many),
         begin: Box::new(move |number| part(&parts, number, &past, attempts)),
-        numbers,
         workers,
         pinned: true,
         stall,
@@ -143,9 +143,9 @@ where
     Ok(exhausted.first().map(|part| part.shard.searched()).unwrap_or_default())
 }
 
-/// The part of a shard. Predictions are dealt out, so that neighbours in the order of numbers take different turns.
+/// The part of a shard. Predictions are dealt out to the shards with early numbers, so that neighbours in the order of numbers take different turns.
 fn part<P: Points>(search: &Arc<Search<P>>, number: u64, past: &[Past], attempts: u64) -> Part<P> {
-    let count = search.parts();
+    let count = search.deal(Deal::many).early();
     // First the shards that begin with an attempt.
     let order: Vec<u64> = (0..count).step_by(2).chain((1..count).step_by(2)).collect();
     let mine = (0..past.len()).filter(|i| order[i % order.len()] == number);
@@ -156,7 +156,7 @@ fn part<P: Points>(search: &Arc<Search<P>>, number: u64, past: &[Past], attempts
         Visits { index, made, number, left: attempts, earned, reached: None }
     };
     let open = mine.map(visits).collect();
-    Part { shard: search.shard(number), open, owed: number % 2, exhausted: false }
+    Part { shard: search.shard(number, Deal::many), open, owed: number % 2, exhausted: false }
 }
 
 impl<P: Points> Part<P> {

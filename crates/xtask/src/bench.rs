@@ -24,8 +24,16 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     setup::run()?;
     let record = args.contains(&"--record");
     let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--record").collect();
-    let measures_the_tool =
-        ["confirm", "determinism", "discipline", "ndseq", "noninterference", "specs", "spmd"];
+    let measures_the_tool = [
+        "campaigns",
+        "confirm",
+        "determinism",
+        "discipline",
+        "ndseq",
+        "noninterference",
+        "specs",
+        "spmd",
+    ];
     if args.first().is_some_and(|name| measures_the_tool.contains(name)) {
         // The tool itself is what is measured.
         cargo(&["build", "--release", "--package", "selvedge-cli"])?;

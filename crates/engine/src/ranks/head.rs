@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use super::wire::{LATEST, Link, Log, Message, Rank, Telling};
+use crate::deal::Deal;
 use crate::shards::{News, Others};
 use crate::told::{Entry, Hearer};
 use crate::turns::Turn;
@@ -61,8 +62,7 @@ pub struct Head {
     works: bool,
     search: Option<u32>,
     identity: String,
-    shards: u64,
-    numbers: u64,
+    deal: Deal,
     mine: Vec<u64>,
     /// Who runs each shard that is not complete.
     given: BTreeMap<u64, BTreeSet<Rank>>,
@@ -89,8 +89,7 @@ impl Head {
             works: true,
             search: None,
             identity: String::new(),
-            shards: 0,
-            numbers: 0,
+            deal: Deal::one(0),
             mine: Vec::new(),
             given: BTreeMap::new(),
             streams: HashMap::new(),
@@ -153,10 +152,10 @@ impl Head {
     }
 
     /// A search begins. Every member gets its part.
-    pub(crate) fn begin(&mut self, identity: String, shards: u64, numbers: u64) {
+    pub(crate) fn begin(&mut self, identity: String, deal: Deal) {
         let search = self.search.map_or(0, |search| search + 1);
         self.search = Some(search);
-        (self.identity, self.shards, self.numbers) = (identity, shards, numbers);
+        (self.identity, self.deal) = (identity, deal);
         (self.streams, self.news) = Default::default();
         let present: Vec<Rank> = self.present().collect();
         let workers: Vec<Rank> = match self.works {
@@ -168,7 +167,7 @@ impl Head {
             true => BTreeSet::from([workers[shard as usize % workers.len()]]),
             false => everybody.clone(),
         };
-        self.given = (0..shards.min(numbers)).map(|shard| (shard, of(shard))).collect();
+        self.given = deal.busy().map(|shard| (shard, of(shard))).collect();
         self.mine = self.given.iter().filter(|(_, by)| by.contains(&0)).map(|(s, _)| *s).collect();
         self.telling.begin(search, &self.mine);
         self.telling.write(&[self.began(search)]);
@@ -177,7 +176,7 @@ impl Head {
             known.heard = Instant::now();
             let mine = |(shard, by): (&u64, &BTreeSet<Rank>)| by.contains(&rank).then_some(*shard);
             let shards = self.given.iter().filter_map(mine).collect();
-            let message = Message::Search { search, schedules: numbers, shards };
+            let message = Message::Search { search, schedules: deal.numbers, shards };
             self.link.send(rank, &message.text());
         }
         let later = std::mem::take(&mut self.later);
@@ -234,7 +233,7 @@ impl Head {
 
     /// What a member tells of a shard. `None` if that makes no sense.
     fn turns(&mut self, rank: Rank, (shard, after): (u64, u64), entries: Vec<Entry>) -> Option<()> {
-        if shard >= self.shards {
+        if shard >= self.deal.shards() {
             return None;
         }
         self.received.messages += 1;
@@ -249,13 +248,13 @@ impl Head {
                 continue;
             };
             for turn in turns {
-                let number = shard + self.shards * stream.results;
+                let number = self.deal.number(shard, stream.results);
                 stream.results += 1;
                 self.received.results += 1;
                 self.news.push(News::Done(number, turn));
             }
         }
-        if shard + self.shards * stream.results >= self.numbers {
+        if self.deal.number(shard, stream.results) >= self.deal.numbers {
             self.given.remove(&shard);
         }
         Some(())
@@ -316,7 +315,7 @@ impl Head {
 }
 
 impl Others<Turn> for Head {
-    fn mine(&self, _: u64) -> Vec<u64> {
+    fn mine(&self, _: &Deal) -> Vec<u64> {
         self.mine.clone()
     }
 
@@ -326,10 +325,10 @@ impl Others<Turn> for Head {
 
     fn done(&mut self, number: u64, turn: &Turn) {
         if self.telling.log.is_some() {
-            self.telling.done(self.shards, number, turn);
+            self.telling.done(self.deal.shard(number), turn);
         }
-        if number + self.shards >= self.numbers {
-            self.given.remove(&(number % self.shards));
+        if self.deal.next(number) >= self.deal.numbers {
+            self.given.remove(&self.deal.shard(number));
         }
     }
 

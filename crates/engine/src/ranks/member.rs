@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::wire::{LATEST, Link, Log, Message, Recorded, Telling};
+use crate::deal::Deal;
 use crate::shards::{News, Others};
 use crate::told::Teller;
 use crate::turns::Turn;
@@ -21,7 +22,7 @@ pub struct Member {
     rank: (u64, u64),
     search: Option<u32>,
     mine: Vec<u64>,
-    shards: u64,
+    deal: Deal,
     telling: Telling,
     spoken: Instant,
     heard: Instant,
@@ -36,7 +37,7 @@ impl Member {
             rank: (0, 1),
             search: None,
             mine: Vec::new(),
-            shards: 0,
+            deal: Deal::one(0),
             telling: Telling::default(),
             spoken: Instant::now(),
             heard: Instant::now(),
@@ -131,11 +132,11 @@ impl Member {
     }
 
     /// The search begins.
-    pub(crate) fn begin(&mut self, identity: String, shards: u64, numbers: u64) {
-        self.shards = shards;
+    pub(crate) fn begin(&mut self, identity: String, deal: Deal) {
+        self.deal = deal;
         if self.link.is_none() {
             let (rank, of) = self.rank;
-            self.mine = (0..shards.min(numbers)).filter(|shard| shard % of == rank).collect();
+            self.mine = deal.busy().filter(|shard| shard % of == rank).collect();
         }
         self.heard = Instant::now();
         let search = self.search.unwrap_or(0);
@@ -162,7 +163,7 @@ impl Member {
 }
 
 impl Others<Turn> for Member {
-    fn mine(&self, _: u64) -> Vec<u64> {
+    fn mine(&self, _: &Deal) -> Vec<u64> {
         self.mine.clone()
     }
 
@@ -171,7 +172,7 @@ impl Others<Turn> for Member {
     }
 
     fn done(&mut self, number: u64, turn: &Turn) {
-        self.telling.done(self.shards, number, turn);
+        self.telling.done(self.deal.shard(number), turn);
     }
 
     fn exhausted(&mut self, shard: u64) {

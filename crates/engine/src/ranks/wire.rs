@@ -82,8 +82,8 @@ impl Telling {
         self.times = Some((Instant::now(), Instant::now()));
     }
 
-    pub(super) fn done(&mut self, shards: u64, number: u64, turn: &Turn) {
-        self.urgent |= self.tellers.entry(number % shards).or_default().add(turn);
+    pub(super) fn done(&mut self, shard: u64, turn: &Turn) {
+        self.urgent |= self.tellers.entry(shard).or_default().add(turn);
     }
 
     pub(super) fn is_due(&self) -> bool {

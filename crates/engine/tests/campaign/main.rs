@@ -95,8 +95,18 @@ struct Begun {
 }
 
 fn begun(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) -> Begun {
+    begun_with(program, variable, (seed, 160), jobs)
+}
+
+/// The same with a budget.
+fn begun_with(
+    program: &Program,
+    variable: Option<u64>,
+    (seed, schedules): (u64, u64),
+    jobs: usize,
+) -> Begun {
     let factory = Arc::new(Programs(Arc::new(program.clone()), variable));
-    let budget = Budget { seed, schedules: 160, jobs, attempts: 12 };
+    let budget = Budget { seed, schedules, jobs, attempts: 12 };
     let mut campaign = Campaign::new(Arc::clone(&factory), budget);
     let mut executor = campaign.executor().expect("a simulation");
     let analyses = registry::select(&["hybrid", "deadlocks", "reduction"]).expect("they exist");

@@ -5,10 +5,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
+use selvedge_engine::deal::EARLY;
 use selvedge_engine::ranks::{Crew, Head, Link, Log, Member, Rank, Recorded};
 
 use super::system::{Instr, Program};
-use super::{Begun, Told, begun, ensuring, headed, program};
+use super::{Begun, Told, begun, begun_with, ensuring, headed, program};
 
 /// How many messages a member sends before it dies, if it does.
 type Life = Option<u64>;
@@ -85,6 +86,16 @@ struct Shared {
 
 /// A campaign of one head and as many members as there are lives.
 fn shared(program: &Program, variable: Option<u64>, seed: u64, lives: &[Life]) -> Shared {
+    shared_with(program, variable, (seed, 160), lives)
+}
+
+/// The same with a budget.
+fn shared_with(
+    program: &Program,
+    variable: Option<u64>,
+    budget: (u64, u64),
+    lives: &[Life],
+) -> Shared {
     let logs: Vec<Lines> = vec![(); lives.len() + 1].iter().map(|()| Lines::default()).collect();
     let mut wires = wires(lives);
     let members: Vec<_> = wires
@@ -92,12 +103,12 @@ fn shared(program: &Program, variable: Option<u64>, seed: u64, lives: &[Life]) -
         .zip(&logs[1..])
         .map(|(wire, log)| {
             let (program, log) = (program.clone(), log.clone());
-            std::thread::spawn(move || serve(&program, variable, seed, (wire, log)))
+            std::thread::spawn(move || serve(&program, variable, budget, (wire, log)))
         })
         .collect();
     let members_of_head = 1..=Rank::try_from(lives.len()).expect("a few");
     let head = Head::new(Box::new(wires.remove(0)), members_of_head);
-    let mut begun = begun(program, variable, seed, 1);
+    let mut begun = begun_with(program, variable, budget, 1);
     begun.campaign.crew = Crew::Head(Box::new(head.logged(Box::new(logs[0].clone()))));
     let (told, crew) = headed(begun);
     let Crew::Head(mut head) = crew else { panic!("it was one") };
@@ -107,12 +118,12 @@ fn shared(program: &Program, variable: Option<u64>, seed: u64, lives: &[Life]) -
     Shared { told, logs, absences, received }
 }
 
-fn serve(program: &Program, variable: Option<u64>, seed: u64, (wire, log): (Wire, Lines)) {
+fn serve(program: &Program, variable: Option<u64>, budget: (u64, u64), (wire, log): (Wire, Lines)) {
     let dead = Arc::clone(&wire.dead);
     let me = wire.me as usize;
     let is_dead = move || dead[me].load(Ordering::SeqCst);
     let mut member = Member::new(Box::new(wire)).logged(Box::new(log));
-    let Begun { mut campaign, aims, mut undirected, .. } = begun(program, variable, seed, 1);
+    let Begun { mut campaign, aims, mut undirected, .. } = begun_with(program, variable, budget, 1);
     let Some(schedules) = member.next(0, &is_dead) else { return };
     undirected.search.schedules = schedules;
     campaign.crew = Crew::Member(Box::new(member));
@@ -156,6 +167,18 @@ fn the_number_of_processes_changes_nothing() {
             assert_eq!(shared.received > 0, members > 0, "{members} members");
         }
     }
+}
+
+#[test]
+fn a_large_campaign_is_divided_among_many_processes() {
+    let many = (5, EARLY + 3_000);
+    let one = headed(begun_with(&racy(), None, many, 2)).0;
+    let shared = shared_with(&racy(), None, many, &[None; 7]);
+    assert_eq!(shared.told, one);
+    // Each of eight processes has an eighth of the late numbers, and four have the early ones.
+    assert!(shared.received > one.executions / 2, "{} results", shared.received);
+    let dying = [Some(3), None, Some(9), None, Some(0)];
+    assert_eq!(shared_with(&racy(), None, many, &dying).told, one);
 }
 
 #[test]
