@@ -4,13 +4,15 @@
 //! shard is told by the place of that one, and a run of them by its length. So what is told grows with what was found,
 //! and not with the number of executions that found nothing.
 //!
-//! Two results lead to the same if they end alike, say the same of blocks and teach the same. Their schedules differ,
+//! Two results lead to the same if they end alike and say the same of blocks; what they teach is told apart, and so is
+//! little. Their schedules differ,
 //! but a campaign keeps the schedule of the first execution that ends in a way; the first of all is the first of its
 //! shard, and that one is told in full.
 //!
 //! Guarantee: a campaign that hears of a result, instead of running it, comes to the same state.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use selvedge_explore::Flip;
 use selvedge_model::{Site, Uncontrolled};
@@ -72,6 +74,8 @@ pub(crate) enum Entry {
     New(Box<Told>),
     /// The same as the new entry of this number, so many times.
     Same(usize, u64),
+    /// The same once, except that it taught this.
+    Taught(usize, Vec<Pair>),
     /// The shard has no more results.
     Exhausted,
 }
@@ -101,11 +105,27 @@ impl<'a> Essence<'a> {
         }
     }
 
+    /// The part of a run that counts if its atomic blocks were not judged: when they began and ended is then nothing to
+    /// anybody.
+    fn unjudged(run: &Run) -> Run {
+        let mut run = run.clone();
+        let atomic = &run.blocks.atomic;
+        if !atomic.blocks.is_empty() || !atomic.outside.is_empty() {
+            let blocks = Arc::make_mut(&mut run.blocks);
+            (blocks.atomic.blocks, blocks.atomic.outside) = Default::default();
+        }
+        run
+    }
+
     /// Equal for results that lead to the same, and almost surely different for others.
     fn digest(&self) -> Digest {
         let text = serde_json::to_vec(self).expect("names and numbers serialise");
         Digest::of([&text[..]])
     }
+}
+
+fn pairs(learnt: &[Flip<Site>]) -> Vec<Pair> {
+    learnt.iter().cloned().map(Pair::from).collect()
 }
 
 /// Tells the results of one shard.
@@ -129,36 +149,44 @@ impl Teller {
         self.results.0 += 1;
         let (digest, soon) = match turn {
             Turn::Searched(step) => {
-                let digest = step.learnt.is_empty().then(|| {
-                    let judged = step.judged.as_ref();
-                    Essence { judged, ..Essence::of(&step.run) }.digest()
-                });
-                (digest, matches!(step.run.ending.key, Key::Failed(_)))
+                let judged = step.judged.as_ref();
+                let digest = match judged {
+                    Some(_) => Essence { judged, ..Essence::of(&step.run) }.digest(),
+                    None => Essence::of(&Essence::unjudged(&step.run)).digest(),
+                };
+                (Some(digest), matches!(step.run.ending.key, Key::Failed(_)))
             }
             Turn::Reached(..) => (None, true),
             Turn::Tried(index, number, trial) => match (&trial.attempt, &trial.runs[..]) {
                 (Attempt::Missed, [run]) => {
-                    let number = self.number(*index, *number);
-                    let attempt = Some((*index, number));
-                    (Some(Essence { attempt, ..Essence::of(run) }.digest()), false)
+                    let attempt = Some((*index, self.number(*index, *number)));
+                    let run = Essence::unjudged(run);
+                    (Some(Essence { attempt, ..Essence::of(&run) }.digest()), false)
                 }
                 _ => (None, true),
             },
         };
         let known = digest.as_ref().and_then(|digest| self.known.get(digest)).copied();
-        if let Some(entry) = known {
-            match self.untold.last_mut() {
-                Some(Entry::Same(same, times)) if *same == entry => *times += 1,
-                _ => self.untold.push(Entry::Same(entry, 1)),
+        let taught = match turn {
+            Turn::Searched(step) => &step.learnt[..],
+            Turn::Reached(..) | Turn::Tried(..) => &[],
+        };
+        let entry = match (known, self.untold.last_mut()) {
+            (Some(entry), Some(Entry::Same(same, times)))
+                if *same == entry && taught.is_empty() =>
+            {
+                *times += 1;
+                None
             }
-        } else {
-            let told = self.told(turn);
-            self.untold.push(Entry::New(Box::new(told)));
-            if let Some(digest) = digest {
-                self.known.insert(digest, self.entries);
+            (Some(entry), _) if taught.is_empty() => Some(Entry::Same(entry, 1)),
+            (Some(entry), _) => Some(Entry::Taught(entry, pairs(taught))),
+            (None, _) => {
+                self.known.extend(digest.map(|digest| (digest, self.entries)));
+                self.entries += 1;
+                Some(Entry::New(Box::new(self.told(turn))))
             }
-            self.entries += 1;
-        }
+        };
+        self.untold.extend(entry);
         if let Turn::Tried(index, number, _) = turn {
             self.attempts.insert(*index, *number);
         }
@@ -175,8 +203,11 @@ impl Teller {
     fn told(&self, turn: &Turn) -> Told {
         match turn {
             Turn::Searched(step) => {
-                let learnt = step.learnt.iter().cloned().map(Pair::from).collect();
-                Told::Searched(step.run.clone(), step.judged.clone(), learnt)
+                let run = match &step.judged {
+                    Some(_) => step.run.clone(),
+                    None => Essence::unjudged(&step.run),
+                };
+                Told::Searched(run, step.judged.clone(), pairs(&step.learnt))
             }
             Turn::Reached(index, run) => Told::Reached(*index, (**run).clone()),
             Turn::Tried(index, number, trial) => {
@@ -217,9 +248,21 @@ impl Hearer {
         let (told, times) = match entry {
             Entry::Exhausted => return Ok(None),
             Entry::New(told) => {
-                self.entries.push((*told).clone());
+                self.entries.push(match &*told {
+                    // What was learnt once is not learnt again.
+                    Told::Searched(run, judged, _) => {
+                        Told::Searched(run.clone(), judged.clone(), Vec::new())
+                    }
+                    other => other.clone(),
+                });
                 (*told, 1)
             }
+            Entry::Taught(entry, learnt) => match self.entries.get(entry) {
+                Some(Told::Searched(run, judged, _)) => {
+                    (Told::Searched(run.clone(), judged.clone(), learnt), 1)
+                }
+                _ => return Err(Unheard),
+            },
             Entry::Same(entry, times) => (self.entries.get(entry).ok_or(Unheard)?.clone(), times),
         };
         (0..times).map(|_| self.turn(&told)).collect::<Result<_, _>>().map(Some)
