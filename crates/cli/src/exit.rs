@@ -63,7 +63,7 @@ pub(crate) enum Failure {
     )]
     NoRanks(String),
     #[error(
-        "this is one of several ranks, but they cannot reach each other by MPI: is the launcher of another MPI than mpicc (SELVEDGE_MPICC)? Without MPI, start each part with --shard K/N"
+        "this is one of several ranks, but they cannot reach each other by MPI: is the launcher of another MPI than mpicc (SELVEDGE_MPICC), or has a rank died? Without MPI, start each part with --shard K/N"
     )]
     NoExchange,
     #[error("rank 0 ended before the campaign began")]

@@ -14,6 +14,8 @@ use crate::exit::Failure;
 use crate::program::compiler::mpi::mpicc;
 use crate::program::toolbox;
 
+/// How long the ranks have to find each other. MPI waits for a rank that died before that for ever.
+const MEETING: Duration = Duration::from_secs(60);
 /// How often to look whether the program has ended.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -46,21 +48,27 @@ impl Exchange {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both are pipes");
         };
-        let mut output = BufReader::new(output);
-        let mut hello = String::new();
-        output.read_line(&mut hello).map_err(failed)?;
+        let (met, hello) = channel();
+        let (sender, received) = channel();
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            let mut hello = String::new();
+            if output.read_line(&mut hello).is_ok() && met.send(hello).is_ok() {
+                read(output, &sender);
+            }
+        });
+        let hello = hello.recv_timeout(MEETING).unwrap_or_default();
         let place = hello
             .trim()
             .split_once(' ')
             .and_then(|(rank, size)| Some((rank.parse::<u32>().ok()?, size.parse::<u32>().ok()?)));
         let Some((rank, size)) = place else {
+            let _ = child.kill();
             let _ = child.wait();
             return Err(Failure::NoExchange);
         };
         let (lines, to_write) = channel();
         std::thread::spawn(move || write(input, &to_write));
-        let (sender, received) = channel();
-        std::thread::spawn(move || read(output, &sender));
         let process = Process { child, lines: Some(lines), received, is_closed: false };
         Ok(Exchange { rank, size, process: Arc::new(Mutex::new(process)) })
     }
