@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod campaigns;
 mod confirm;
 mod determinism;
 mod discipline;
@@ -26,6 +27,7 @@ fn main() -> std::process::ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
+        ["campaigns", rest @ ..] => campaigns::run(rest),
         ["confirm", rest @ ..] => confirm::run(rest),
         ["discipline", rest @ ..] => discipline::run(rest),
         ["determinism", rest @ ..] => determinism::run(rest),
@@ -41,7 +43,7 @@ fn main() -> std::process::ExitCode {
         ["child", command @ ..] => measure::child(command),
         _ => {
             eprintln!(
-                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | programs [ROUNDS] [NAME…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | real [NAME…] |"
+                "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | programs [ROUNDS] [NAME…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | campaigns [KILLS] [ROUNDS] | real [NAME…] |"
             );
             eprintln!(
                 "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | spmd [ROUNDS] [KERNEL…] | discipline [ROUNDS] | determinism [PROGRAM…] | ndseq [PROGRAM…] | ndseq recording [KERNEL…] | ndseq growth [MILLIONS]"

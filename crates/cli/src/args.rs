@@ -4,6 +4,7 @@ mod control;
 mod history;
 mod infer;
 mod mcp;
+mod merge;
 mod ndseq;
 mod report;
 mod run;
@@ -23,12 +24,13 @@ use crate::catalogue;
 use crate::program::claims::RegionOptions;
 use crate::progress::Show;
 
-pub(crate) use control::{Explore, Fixed, Replay, Test, Unmarked};
+pub(crate) use control::{Explore, Fixed, Part, Replay, Sharing, Test, Unmarked};
 pub(crate) use history::History;
 pub(crate) use infer::{
     Infer, InferCommand, InferDeterminism, InferDiscipline, InferNdseq, Language, Precondition,
 };
 pub(crate) use mcp::Mcp;
+pub(crate) use merge::Merge;
 pub(crate) use ndseq::NdseqOptions;
 pub(crate) use report::{Report, ReportFailOn};
 pub(crate) use run::{Run, RunOptions};
@@ -134,6 +136,8 @@ pub(crate) enum Command {
     Test(Test),
     /// Run a program under many schedules, and report the schedules that make it fail
     Explore(Explore),
+    /// Make one report of the parts that `test --shard` or `explore --shard` has run
+    Merge(Merge),
     /// Run a program again with the schedule of a finding
     Replay(Replay),
     /// Ask whether a finding is gone after an edit

@@ -62,6 +62,12 @@ pub(crate) enum Failure {
         "nothing was observed: no rank called MPI_Init, or the launcher does not pass its environment on to ranks ({0})"
     )]
     NoRanks(String),
+    #[error(
+        "this is one of several ranks, but they cannot reach each other by MPI: is the launcher of another MPI than mpicc (SELVEDGE_MPICC), or has a rank died? Without MPI, start each part with --shard K/N"
+    )]
+    NoExchange,
+    #[error("rank 0 ended before the campaign began")]
+    NoHead,
     #[error("{}: {wrong}, so Selvedge could not observe it", output.display())]
     Link { output: PathBuf, wrong: String },
     #[error("{0}")]
@@ -117,6 +123,8 @@ impl Failure {
             | Failure::NoMpi(_)
             | Failure::Mpi(_)
             | Failure::NoRanks(_)
+            | Failure::NoExchange
+            | Failure::NoHead
             | Failure::RanksNotControlled(_)
             | Failure::Program(_)
             | Failure::Unobservable { .. }

@@ -11,6 +11,7 @@ mod checking;
 mod commands;
 mod config;
 mod control;
+mod crew;
 mod deadline;
 mod exit;
 mod input;
@@ -66,6 +67,7 @@ fn command(words: Vec<OsString>) -> ExitCode {
         Command::Oshcc { .. } | Command::Oshcxx { .. } => unreachable!("handled above"),
         Command::Test(args) => commands::test::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Fixed(args) => commands::fixed::run(&args),
         Command::Check(check) => commands::check::run(&check),

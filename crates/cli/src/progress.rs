@@ -48,6 +48,13 @@ struct State {
     limit: Option<Duration>,
 }
 
+/// Writes a line of JSON to standard error, if other tools read it there.
+pub(crate) fn tell(line: &serde_json::Value) {
+    if SHOW.get() == Some(&Show::Json) {
+        eprintln!("{line}");
+    }
+}
+
 /// Something that may take long.
 struct Work {
     what: String,

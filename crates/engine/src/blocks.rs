@@ -11,7 +11,7 @@ use selvedge_specs::{
 };
 
 /// The deterministic and atomic blocks of one execution of a program.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Blocks {
     /// Those that ended, in the order of their ends.
     pub executions: Vec<BlockExecution<Site>>,
@@ -30,7 +30,7 @@ pub struct Blocks {
 }
 
 /// Why what a program says of its blocks cannot be judged. The program has to be mended; this is no verdict.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Wrong {
     /// Blocks were not used as they should be.
     Misuse(Misuse<Site>),

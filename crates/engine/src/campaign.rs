@@ -13,6 +13,7 @@ use selvedge_specs::NoCallbacks;
 
 use crate::blocks::Blocks;
 use crate::confirm::{Attempt, Confirmed, Order, Prediction, Trial};
+use crate::deal::Deal;
 use crate::determinism::{Determinism, InMemory, Violation};
 use crate::ending::{Ending, Key};
 use crate::executor::{Ask, Executor, Factory, Heartbeat, Nondeterminism, Noted, Points};
@@ -20,10 +21,11 @@ use crate::failures::{Failures, Found};
 use crate::harm::Harm;
 use crate::linearity::Linearity;
 use crate::observe::Observation;
+use crate::ranks::Crew;
 use crate::replay::{Effort, Replayed, Sought, follow, shortened, unforced};
 use crate::run::Run;
 use crate::search::Search;
-use crate::shards::{Error, Halt};
+use crate::shards::{Alone, Error, Halt, Others};
 use crate::turns::{self, Aims, Past, Turn};
 use crate::witness::Judged;
 
@@ -137,6 +139,10 @@ pub struct Campaign<F: Factory> {
     pub determinism: Determinism<PointsOf<F>>,
     /// What executions say of their atomic blocks.
     pub linearity: Linearity<PointsOf<F>>,
+    /// The processes that share the campaign.
+    pub crew: Crew,
+    /// What has to be the same in all of them, besides predictions and settings.
+    pub identity: String,
     /// What executions have told of pairs of a read and a write.
     pub learnt: Vec<Flip<Site>>,
     /// How many violations the host knows.
@@ -177,6 +183,8 @@ impl<F: Factory> Campaign<F> {
             nondeterminism: None,
             determinism: Determinism::new(Box::<InMemory>::default(), Box::new(NoCallbacks)),
             linearity: Linearity::default(),
+            crew: Crew::default(),
+            identity: String::new(),
             learnt: Vec::new(),
             told: 0,
         }
@@ -342,10 +350,12 @@ impl<F: Factory> Campaign<F> {
         let predictions = aims.as_ref().map(|a| Arc::clone(&a.predictions)).unwrap_or_default();
         let is_directed = aims.is_some();
         let host = RefCell::new(host);
+        let mut crew = self.begin(&search, aims.as_ref());
         let searched = turns::run(
             &factory,
             search,
             (aims, self.budget.attempts),
+            others(&mut crew, &mut Alone),
             || host.borrow().is_over(),
             |done| {
                 let host = &mut **host.borrow_mut();
@@ -380,8 +390,54 @@ impl<F: Factory> Campaign<F> {
                 let spent = is_directed && executions >= most;
                 if spent { ControlFlow::Break(()) } else { flow }
             },
-        )?;
+        );
+        if let Crew::Head(head) = &mut crew {
+            head.over();
+        }
+        self.crew = crew;
+        let searched = searched?;
         if watch.hopeless { Err(Problem::Endless) } else { Ok(searched.coverage) }
+    }
+
+    /// The processes that share the campaign, when a search begins.
+    fn begin(
+        &mut self,
+        search: &Search<PointsOf<F>>,
+        aims: Option<&Aims<NamesOf<F>, PointsOf<F>>>,
+    ) -> Crew {
+        let mut crew = std::mem::take(&mut self.crew);
+        let identity = || turns::identity(search, aims, (self.budget.attempts, &self.identity));
+        match &mut crew {
+            Crew::Alone => {}
+            Crew::Head(head) => head.begin(identity(), search.deal(Deal::many)),
+            Crew::Member(member) => member.begin(identity(), search.deal(Deal::many)),
+        }
+        crew
+    }
+
+    /// Runs the numbers that are this process's, as a member of a campaign that another one holds. Ends when the other
+    /// one needs no more, or when `stop` returns true.
+    pub fn serve(
+        &mut self,
+        aims: Option<Aims<NamesOf<F>, PointsOf<F>>>,
+        search: Search<PointsOf<F>>,
+        stop: impl Fn() -> bool,
+    ) -> Result<(), Halt<Error<F>>> {
+        let mut crew = self.begin(&search, aims.as_ref());
+        let (factory, attempts) = (Arc::clone(&self.factory), self.budget.attempts);
+        let served = turns::run(
+            &factory,
+            search,
+            (aims, attempts),
+            others(&mut crew, &mut Alone),
+            &stop,
+            |_| ControlFlow::Continue(()),
+        );
+        if let Crew::Member(member) = &mut crew {
+            member.over(served.is_ok() && !stop());
+        }
+        self.crew = crew;
+        served.map(drop)
     }
 
     /// Checks that an execution can be repeated. The executions that this takes look for nothing, and do not count.
@@ -438,6 +494,15 @@ impl<F: Factory> Campaign<F> {
         } else {
             Settled::Otherwise(Box::new(again.ending), again.divergence)
         })
+    }
+}
+
+/// The other processes of a campaign.
+fn others<'a>(crew: &'a mut Crew, alone: &'a mut Alone) -> &'a mut dyn Others<Turn> {
+    match crew {
+        Crew::Alone => alone,
+        Crew::Head(head) => &mut **head,
+        Crew::Member(member) => &mut **member,
     }
 }
 

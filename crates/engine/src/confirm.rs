@@ -86,7 +86,7 @@ pub struct Confirmer {
 }
 
 /// One attempt with its executions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Trial {
     /// Its executions, the directed one first.
     pub runs: Vec<Run>,
@@ -97,7 +97,7 @@ pub struct Trial {
 }
 
 /// The result of an attempt.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Attempt {
     /// The target's state was not reached.
     Missed,
@@ -108,7 +108,7 @@ pub enum Attempt {
 }
 
 /// A target that was reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Confirmed {
     /// The schedule that reaches the target with the most harm that was seen.
     pub schedule: Schedule,
@@ -135,7 +135,7 @@ impl Confirmed {
 }
 
 /// One order of the parts of a confirmed finding, and what it led to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Order {
     /// For a race: the name of the thread whose access came first, and the place of the access.
     pub first: Option<(String, Site)>,

@@ -7,7 +7,7 @@ use selvedge_model::{Failure, Finding, FindingId, Kind, Subject, Symbols};
 use crate::executor::{Execution, Executor, Limit, Outcome};
 
 /// How an execution ended, with the names that describe it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Ending {
     /// The exit code or the failure.
     pub outcome: Outcome,
@@ -18,7 +18,9 @@ pub struct Ending {
 }
 
 /// Identifies an ending: executions with the same key ended in the same way.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
+)]
 pub enum Key {
     /// The exit code.
     Exited(i32),

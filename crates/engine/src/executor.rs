@@ -52,7 +52,7 @@ impl<P> Ask<P> {
 }
 
 /// How an execution ended.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Outcome {
     /// It ended normally, with an exit code.
     Exited(i32),
@@ -63,7 +63,9 @@ pub enum Outcome {
 }
 
 /// The limit at which an execution was cut off.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize,
+)]
 pub enum Limit {
     /// The largest number of steps.
     Steps(u64),

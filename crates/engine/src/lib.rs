@@ -11,7 +11,9 @@
 //! | [`executor`] | [`Executor`], [`Ask`], [`Execution`], [`Outcome`] |
 //! | [`blocks`] | what an execution says of its deterministic and atomic blocks |
 //! | [`ending`] | [`Ending`]: how an execution ended, comparable with other executions; decides whether two failures are the same |
+//! | [`deal`] | which shard runs which number |
 //! | [`shards`] | runs numbered executions on all cores and delivers the results in order |
+//! | [`ranks`] | several processes share a campaign |
 //! | [`failures`] | which endings depend on the schedule, and so are findings |
 //! | [`observe`] | turns observed executions into predictions |
 //! | [`confirm`] | directed executions, and what each order leads to |
@@ -38,6 +40,7 @@ pub mod blocks;
 pub mod campaign;
 pub mod causes;
 pub mod confirm;
+pub mod deal;
 pub mod determinism;
 pub mod ending;
 pub mod executor;
@@ -46,10 +49,12 @@ pub mod harm;
 pub mod linearity;
 pub mod margin;
 pub mod observe;
+pub mod ranks;
 pub mod replay;
 pub mod run;
 pub mod search;
 pub mod shards;
+mod told;
 pub mod turns;
 pub mod twins;
 pub mod witness;

@@ -13,13 +13,14 @@ use selvedge_explore::{Coverage, Flip, Rng, Share, Strategy};
 use selvedge_model::{Finding, FindingId, Schedule, Site, SiteId, Status, Symbols};
 
 use crate::confirm::{Attempt, Confirmer, JUDGED, Prediction, Trial};
+use crate::deal::Deal;
 use crate::ending::Key;
 use crate::executor::{
     Ask, Execution, Executor, Factory, Nondeterminism, Noted, Outcome, Points, execute,
 };
 use crate::harm::Left;
 use crate::run::Run;
-use crate::shards::{Error, Halt, SHARDS, Shards};
+use crate::shards::{Alone, Error, Halt, Shards};
 use crate::witness::{Criterion, Judged, Question, Serials, judge};
 
 /// The results of a shard for one number.
@@ -73,6 +74,7 @@ pub type SiteOf<'a> = &'a mut dyn FnMut(&Site) -> SiteId;
 pub type NewStrategy = Arc<dyn Fn(SiteOf<'_>, Share) -> Box<dyn Strategy + Send> + Send + Sync>;
 
 /// The settings of a search.
+#[derive(Clone)]
 pub struct Search<P> {
     /// Makes the strategies.
     pub strategy: NewStrategy,
@@ -103,8 +105,8 @@ pub struct Search<P> {
 /// A strategy, and the state of its part of the search.
 pub(crate) struct Shard<P> {
     number: u64,
-    /// How many shards there are.
-    of: u64,
+    /// Its part of what is known before.
+    share: Share,
     seed: u64,
     /// Made when the shard first runs, because it uses ids of the shard's executor.
     strategy: Option<Box<dyn Strategy + Send>>,
@@ -140,11 +142,11 @@ impl<P: Points> Search<P> {
         F::Executor: Executor<Points = P>,
     {
         let search = Arc::new(self);
-        let states = search.shards();
+        let parts = Arc::clone(&search);
         let pool = Shards {
             factory: Arc::clone(factory),
-            states,
-            numbers: search.schedules,
+            deal: search.deal(Deal::few),
+            begin: Box::new(move |number| parts.shard(number, Deal::few)),
             workers: search.jobs,
             pinned: true,
             stall: search.stall,
@@ -152,25 +154,34 @@ impl<P: Points> Search<P> {
                 shard.step(executor)
             }),
         };
-        let exhausted = pool.run(stop, each)?;
+        let exhausted = pool.run(&mut Alone, stop, each)?;
         Ok(exhausted.first().map(Shard::searched).unwrap_or_default())
     }
 
-    /// The parts of the search.
-    pub(crate) fn shards(self: &Arc<Self>) -> Vec<Shard<P>> {
-        let shards = if self.systematic { 1 } else { SHARDS.min(self.schedules.max(1)) };
-        let shard = |number: u64| Shard {
+    /// The parts of the search: one if it cannot be divided, else those of `divided`.
+    pub(crate) fn deal(&self, divided: fn(u64) -> Deal) -> Deal {
+        if self.systematic { Deal::one(self.schedules) } else { divided(self.schedules) }
+    }
+
+    /// A part of the search. Parts that begin late have other suggestions to share.
+    pub(crate) fn shard(self: &Arc<Self>, number: u64, divided: fn(u64) -> Deal) -> Shard<P> {
+        let deal = self.deal(divided);
+        let (early, all) = (deal.early(), deal.shards());
+        let (nth, of) = match number < early {
+            true => (number, early),
+            false => (number - early, all - early),
+        };
+        Shard {
             number,
-            of: shards,
-            seed: if shards == 1 { self.seed } else { derive(self.seed, number) },
+            share: Share { number: nth as usize, of: of as usize },
+            seed: if all == 1 { self.seed } else { derive(self.seed, number) },
             strategy: None,
             begun: 0,
             releases: self.releases,
             known: HashSet::new(),
             serials: Serials::default(),
             search: Arc::clone(self),
-        };
-        (0..shards).map(shard).collect()
+        }
     }
 }
 
@@ -204,7 +215,7 @@ impl<P: Points> Shard<P> {
             time: None,
             stars: false,
         };
-        let share = Share { number: self.number as usize, of: self.of as usize };
+        let share = self.share;
         let strategy = self
             .strategy
             .get_or_insert_with(|| (search.strategy)(&mut |site| executor.site(site), share));

@@ -13,13 +13,16 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use selvedge_specs::Digest;
+
 use crate::confirm::{Aimed, Attempt, Confirmer, JUDGED, Prediction, Trial};
+use crate::deal::Deal;
 use crate::ending::Key;
 use crate::executor::{Executor, Factory, Points};
 use crate::harm::Harm;
 use crate::run::Run;
 use crate::search::{Search, Searched, Shard, Step};
-use crate::shards::{Error, Halt, Shards};
+use crate::shards::{Error, Halt, Others, Shards};
 
 /// What to confirm, and how.
 #[derive(Debug)]
@@ -83,11 +86,31 @@ struct Part<P> {
     exhausted: bool,
 }
 
+/// What tells two searches apart: the results of one are of no use to another.
+pub(crate) fn identity<N, P: Points>(
+    search: &Search<P>,
+    aims: Option<&Aims<N, P>>,
+    (attempts, besides): (u64, &str),
+) -> String {
+    let settings = (search.seed, search.schedules, search.systematic, search.releases);
+    let aimed = aims.map(|aims| {
+        let past: Vec<_> = aims.past.iter().map(|p| (p.made, p.confirmed)).collect();
+        let Confirmer { seed, input, releases, judged, usual } = &aims.confirmer;
+        let usual = usual.as_ref().map(|usual| usual.ending.key);
+        let predictions: Vec<_> =
+            aims.predictions.iter().map(|p| (p.id, &p.target, p.lead.is_some())).collect();
+        ((seed, input, releases, judged, usual), past, predictions)
+    });
+    let all = serde_json::to_vec(&(settings, attempts, aimed, besides));
+    Digest::of([&all.expect("names and numbers serialise")[..]]).to_string()
+}
+
 /// Passes the result of each turn to `each`, in order, until `each` breaks or `stop` returns true.
 pub(crate) fn run<F, P>(
     factory: &Arc<F>,
     search: Search<P>,
     (aims, attempts): (Option<AimsOf<F::Executor>>, u64),
+    crew: &mut dyn Others<Turn>,
     stop: impl Fn() -> bool,
     mut each: impl FnMut(Turn) -> ControlFlow<()>,
 ) -> Result<Searched, Halt<Error<F>>>
@@ -97,19 +120,18 @@ where
     F::Executor: Executor<Points = P>,
 {
     let search = Arc::new(search);
-    let (numbers, workers, stall) = (search.schedules, search.jobs, search.stall);
+    let (workers, stall) = (search.jobs, search.stall);
     let past = aims.as_ref().map_or(Vec::new(), |a| {
         let mut past = a.past.clone();
         past.resize(a.predictions.len(), Past::default());
         past
     });
     let aims = aims.map(Arc::new);
-    let shards = search.shards();
-    let states = parts(shards, &past, attempts);
+    let parts = Arc::clone(&search);
     let pool = Shards {
         factory: Arc::clone(factory),
-        states,
-        numbers,
+        deal: search.deal(Deal::many),
+        begin: Box::new(move |number| part(&parts, number, &past, attempts)),
         workers,
         pinned: true,
         stall,
@@ -117,33 +139,24 @@ where
             part.turn(executor, aims.as_deref())
         }),
     };
-    let exhausted = pool.run(stop, |_, turn| each(turn))?;
+    let exhausted = pool.run(crew, stop, |_, turn| each(turn))?;
     Ok(exhausted.first().map(|part| part.shard.searched()).unwrap_or_default())
 }
 
-/// Deals the predictions out. Neighbours in the order of numbers take different turns.
-fn parts<P>(shards: Vec<Shard<P>>, past: &[Past], attempts: u64) -> Vec<Part<P>> {
-    let count = shards.len();
+/// The part of a shard. Predictions are dealt out to the shards with early numbers, so that neighbours in the order of numbers take different turns.
+fn part<P: Points>(search: &Arc<Search<P>>, number: u64, past: &[Past], attempts: u64) -> Part<P> {
+    let count = search.deal(Deal::many).early();
     // First the shards that begin with an attempt.
-    let order: Vec<usize> = (0..count).step_by(2).chain((1..count).step_by(2)).collect();
-    let part = |(number, shard): (usize, Shard<P>)| {
-        let mine = (0..past.len()).filter(|i| order[i % count] == number);
-        let visits = |index: usize| {
-            let Past { made, confirmed } = past[index];
-            let (made, number) = confirmed.map_or((made, made), |number| (0, number));
-            Visits {
-                index,
-                made,
-                number,
-                left: attempts,
-                earned: confirmed.is_some(),
-                reached: None,
-            }
-        };
-        let open = mine.map(visits).collect();
-        Part { shard, open, owed: number as u64 % 2, exhausted: false }
+    let order: Vec<u64> = (0..count).step_by(2).chain((1..count).step_by(2)).collect();
+    let mine = (0..past.len()).filter(|i| order[i % order.len()] == number);
+    let visits = |index: usize| {
+        let Past { made, confirmed } = past[index];
+        let (made, number) = confirmed.map_or((made, made), |number| (0, number));
+        let earned = confirmed.is_some();
+        Visits { index, made, number, left: attempts, earned, reached: None }
     };
-    shards.into_iter().enumerate().map(part).collect()
+    let open = mine.map(visits).collect();
+    Part { shard: search.shard(number, Deal::many), open, owed: number % 2, exhausted: false }
 }
 
 impl<P: Points> Part<P> {

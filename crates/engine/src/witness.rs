@@ -89,7 +89,7 @@ pub struct Serials {
 }
 
 /// What the search for a witness came to.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Verdict {
     /// A serial execution observed the same.
     Same,
@@ -116,7 +116,7 @@ impl Verdict {
 }
 
 /// An interleaving that was judged.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Judged {
     /// Whether it is as some serial execution.
     pub verdict: Verdict,

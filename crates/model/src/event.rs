@@ -92,6 +92,7 @@ impl Range {
 
 /// The memory that one access touches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Access {
     /// First byte touched.
     pub addr: u64,
@@ -129,6 +130,7 @@ impl Mode {
 /// Memory orders a load can have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum LoadOrder {
     Relaxed,
     /// Also stands for C's `consume`, as every compiler implements it.
@@ -139,6 +141,7 @@ pub enum LoadOrder {
 /// Memory orders a store can have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum StoreOrder {
     Relaxed,
     Release,
@@ -148,6 +151,7 @@ pub enum StoreOrder {
 /// Memory orders a read-modify-write or a fence can have.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum UpdateOrder {
     Relaxed,
     Acquire,
@@ -188,6 +192,7 @@ impl UpdateOrder {
 
 /// What an atomic access does, with only the memory orders the languages allow for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AtomicOp {
     /// A load, or a compare-exchange that failed.
     Load(LoadOrder),
@@ -213,6 +218,7 @@ impl AtomicOp {
 
 /// What an event did. Consumers match exhaustively: a new operation must be thought about everywhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Op {
     /// A plain read of memory.
     Read(Access),
@@ -266,6 +272,7 @@ pub enum Op {
 /// One step of the flow of data inside a thread. It belongs to the operation that comes next or last in
 /// the same thread: uses come before the write, definition or branch that they flow into.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Flow {
     /// The next write, definition or branch uses the local.
     Use(LocalId),
@@ -283,6 +290,7 @@ pub enum Flow {
 /// floating point numbers up to rounding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Operator {
     Add,
     Multiply,
@@ -331,6 +339,7 @@ impl Operator {
 
 /// What an operation is about: the memory or the object whose state it reads or changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum About {
     /// Memory, and whether the operation may change it.
     Memory(Range, bool),
@@ -389,6 +398,7 @@ impl Op {
 /// How many waiters a notification wakes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Wakes {
     One,
     All,
@@ -396,6 +406,7 @@ pub enum Wakes {
 
 /// One step of one thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Event {
     /// The thread that took the step.
     pub thread: ThreadId,

@@ -6,6 +6,7 @@ use crate::{
 
 /// How an execution failed. What it leaves behind is in ids and numbers; words are for a renderer.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Failure {
     /// A signal ended the program.
     Signal {
@@ -86,6 +87,7 @@ pub enum Ended {
 
 /// A panic of one thread that did not end the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Panic {
     /// Which thread.
     pub thread: ThreadId,
@@ -97,6 +99,7 @@ pub struct Panic {
 
 /// A thread that waits for something that never comes.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Blocked {
     /// The thread.
     pub thread: ThreadId,

@@ -155,6 +155,7 @@ impl Verdict {
 /// What a thread was doing at a place of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Role {
     Read,
     Write,
@@ -198,6 +199,7 @@ pub struct Held<S = SiteId> {
 
 /// One thread's part in a finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Place {
     /// The thread.
     pub thread: ThreadId,
@@ -211,6 +213,7 @@ pub struct Place {
 
 /// What a finding is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Subject {
     /// Memory.
     Memory(Range),
@@ -257,6 +260,7 @@ pub struct Party {
 
 /// A bug, or what may be one.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Finding {
     /// What kind.
     pub kind: Kind,
@@ -266,6 +270,7 @@ pub struct Finding {
     pub verdict: Option<Verdict>,
     /// Names of the analyses that found it, first finder first.
     // invariant: not empty.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::stored::names"))]
     pub analyses: Vec<&'static str>,
     /// What it is about.
     pub subject: Subject,

@@ -42,6 +42,8 @@ pub mod outside;
 pub mod scalar;
 pub mod schedule;
 pub mod step;
+#[cfg(feature = "serde")]
+mod stored;
 pub mod symbols;
 pub mod target;
 pub mod trace;

@@ -63,6 +63,7 @@ pub fn landmark(site: &Site) -> u16 {
 
 /// A thread runs for some steps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Segment {
     /// The thread that runs.
     pub thread: ThreadId,
@@ -75,6 +76,7 @@ pub struct Segment {
 
 /// Who ran, at which points, in one execution.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Schedule {
     /// Seed of the random numbers that the program drew.
     pub seed: u64,

@@ -112,6 +112,7 @@ impl fmt::Display for Site {
 
 /// What a region claims of the code inside.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RegionKind {
     /// It behaves as if nothing else ran meanwhile.
     Atomic,
@@ -149,6 +150,7 @@ impl RegionKind {
 
 /// A marked stretch of code.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Region {
     /// What is claimed.
     pub kind: RegionKind,
@@ -158,6 +160,15 @@ pub struct Region {
 
 /// An append-only table that gives equal entries the same index.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        into = "Vec<T>",
+        from = "Vec<T>",
+        bound = "T: Clone + Eq + Hash + serde::Serialize + serde::de::DeserializeOwned"
+    )
+)]
 pub struct Table<T> {
     entries: Vec<T>,
     indices: FxHashMap<T, u32>,
@@ -226,6 +237,8 @@ impl Table<Box<str>> {
 
 /// Variables by the memory they occupy.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(into = "Vec<(String, Range)>", from = "Vec<(String, Range)>"))]
 pub struct Variables {
     names: Names,
     ranges: Vec<Range>,
@@ -271,6 +284,7 @@ impl Variables {
 /// Memory without a name, in pieces that are numbered from 1 in the order in which an execution uses them. A number
 /// tells pieces of one execution apart; in another execution it may be that of another piece.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Nameless(BTreeMap<u64, usize>);
 
 impl Nameless {
@@ -292,6 +306,7 @@ impl Nameless {
 
 /// The calls that led to something that a thread did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Calls {
     /// Where they are, innermost first, as far as they are known.
     pub sites: Vec<Site>,
@@ -302,6 +317,7 @@ pub struct Calls {
 /// The names of everything in one execution.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Symbols {
     pub threads: Names,
     /// What each thread runs, where the report adds it to the thread's name.
@@ -322,6 +338,7 @@ pub struct Symbols {
     /// Where threads take locks without waiting for ever.
     pub tries: BTreeSet<SiteId>,
     /// The calls that led a thread to a site, where that is known.
+    #[cfg_attr(feature = "serde", serde(with = "crate::stored::pairs"))]
     pub calls: BTreeMap<(ThreadId, SiteId), Calls>,
     /// Where a thread probably was, if other places are possible.
     pub approximate: BTreeSet<(ThreadId, SiteId)>,

@@ -1,5 +1,5 @@
 //! The library that is preloaded into ranks: the embedded part in Rust, and the layer in C, compiled by the user's own
-//! `mpicc` so that it fits the user's MPI.
+//! `mpicc` so that it fits the user's MPI. Likewise the program that carries messages between the processes of a campaign.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -79,21 +79,64 @@ pub fn library(cache: &Path, compiler: &str, interface: Interface) -> Result<Pat
     let write = |path: PathBuf, content: &[u8]| {
         fs::write(&path, content).map_err(|error| LayerError::Write { path, error })
     };
-    // Several processes may do so at once: each builds in a directory of its own and moves it into place.
-    let own = cache.join(format!("mpi-{}.tmp", std::process::id()));
-    fs::create_dir_all(&own).map_err(|error| LayerError::Write { path: own.clone(), error })?;
-    write(own.join("libselvedge_rank.so"), RANK)?;
-    for (name, content) in &sources {
-        write(own.join(name), content.as_bytes())?;
+    in_place(cache, &directory, &library, |own| {
+        write(own.join("libselvedge_rank.so"), RANK)?;
+        for (name, content) in &sources {
+            write(own.join(name), content.as_bytes())?;
+        }
+        let mut arguments =
+            vec!["-shared", "-fPIC", "-O2", "-g1", "-w", "-Wl,-z,now", "-Wl,-rpath,$ORIGIN"];
+        arguments.extend(["-o", "libselvedge_mpi.so"]);
+        arguments.extend(sources.iter().map(|(name, _)| *name).filter(|n| n.ends_with(".c")));
+        arguments.push("libselvedge_rank.so");
+        compile(compiler, own, &arguments)
+    })?;
+    Ok(library)
+}
+
+const EXCHANGE: &str = include_str!("../c/exchange.c");
+
+/// The program that carries messages between the processes of a campaign, for the MPI of a compiler.
+pub fn exchange(cache: &Path, compiler: &str) -> Result<PathBuf, LayerError> {
+    let flags = flags(compiler)?;
+    let mut hasher = DefaultHasher::new();
+    (EXCHANGE, &flags, compiler).hash(&mut hasher);
+    let directory = cache.join(format!("exchange-{:016x}", hasher.finish()));
+    let program = directory.join("selvedge-exchange");
+    if program.is_file() {
+        return Ok(program);
     }
-    compile(compiler, &own, &sources)?;
-    if let Err(error) = fs::rename(&own, &directory) {
+    in_place(cache, &directory, &program, |own| {
+        let path = own.join("exchange.c");
+        fs::write(&path, EXCHANGE).map_err(|error| LayerError::Write { path, error })?;
+        compile(compiler, own, &["-O2", "-w", "-o", "selvedge-exchange", "exchange.c"])
+    })?;
+    Ok(program)
+}
+
+/// Builds something in a directory of its own and moves it into place, because several processes may do so at once,
+/// on several machines.
+fn in_place(
+    cache: &Path,
+    directory: &Path,
+    result: &Path,
+    build: impl FnOnce(&Path) -> Result<(), LayerError>,
+) -> Result<(), LayerError> {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let machine = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let own = cache.join(format!("{name}-{}-{}.tmp", machine.trim(), std::process::id()));
+    fs::create_dir_all(&own).map_err(|error| LayerError::Write { path: own.clone(), error })?;
+    if let Err(error) = build(&own) {
         let _ = fs::remove_dir_all(&own);
-        if !library.is_file() {
-            return Err(LayerError::Write { path: directory, error });
+        return Err(error);
+    }
+    if let Err(error) = fs::rename(&own, directory) {
+        let _ = fs::remove_dir_all(&own);
+        if !result.is_file() {
+            return Err(LayerError::Write { path: directory.to_owned(), error });
         }
     }
-    Ok(library)
+    Ok(())
 }
 
 /// What the compiler adds to a command line; a change of it means another MPI.
@@ -104,18 +147,14 @@ fn flags(compiler: &str) -> Result<String, LayerError> {
     Ok(String::from_utf8_lossy(&asked.stdout).into_owned())
 }
 
-fn compile(compiler: &str, directory: &Path, sources: &[(&str, &str)]) -> Result<(), LayerError> {
+fn compile(compiler: &str, directory: &Path, arguments: &[&str]) -> Result<(), LayerError> {
     let mut command = Command::new(compiler);
-    command.current_dir(directory);
+    command.current_dir(directory).args(arguments);
     // The user's settings for programs, such as OMPI_CC="selvedge cc", are not for this.
     for variable in ["OMPI_CC", "OMPI_CFLAGS", "OSHMEM_CC", "OSHMEM_CFLAGS", "MPICH_CC", "I_MPI_CC"]
     {
         command.env_remove(variable);
     }
-    command.args(["-shared", "-fPIC", "-O2", "-g1", "-w", "-Wl,-z,now", "-Wl,-rpath,$ORIGIN"]);
-    command.args(["-o", "libselvedge_mpi.so"]);
-    command.args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".c")));
-    command.arg("libselvedge_rank.so");
     let output =
         command.output().map_err(|_| LayerError::NoCompiler { compiler: compiler.to_owned() })?;
     if output.status.success() {

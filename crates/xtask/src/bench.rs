@@ -28,6 +28,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     let record = args.contains(&"--record");
     let args: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--record").collect();
     let measures_the_tool = [
+        "campaigns",
         "confirm",
         "determinism",
         "discipline",

@@ -26,7 +26,7 @@ usage: cargo xtask TASK
   bless [NAME…]  run the tests that have snapshots, and accept what they show now
   bench NAME … [--record]
                  measure one of: trace, races, programs, tsan, confirm, rust, noninterference, determinism,
-                 atomicity, discipline, ndseq, specs, spmd;
+                 atomicity, discipline, ndseq, specs, spmd, campaigns;
                  --record writes what it prints into docs/benchmarks.md
   instructions [--record]
                  count the instructions of small kernels, and compare with the record or write it

@@ -1,13 +1,16 @@
 //! Commands that run a program under control.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
 use selvedge_explore::strategies::pct;
 use selvedge_explore::{Plan, registry};
+use serde::{Deserialize, Serialize};
 
 use super::{NdseqOptions, Output, duration};
 use crate::control::linearity::SerialOptions;
@@ -52,6 +55,8 @@ pub(crate) struct Explore {
     pub(crate) across_builds: bool,
     #[command(flatten)]
     pub(crate) unmarked: Unmarked,
+    #[command(flatten)]
+    pub(crate) sharing: Sharing,
     #[command(flatten)]
     pub(crate) output: Output,
     /// The program and its arguments
@@ -106,6 +111,8 @@ pub(crate) struct Test {
     pub(crate) discipline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) budget: Budget,
+    #[command(flatten)]
+    pub(crate) sharing: Sharing,
     #[command(flatten)]
     pub(crate) output: Output,
     /// A file of findings not to report, in the format of ThreadSanitizer's suppression files
@@ -223,6 +230,49 @@ impl Globals {
     }
 }
 
+/// Which part of a campaign this process runs.
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct Sharing {
+    /// Run part K of N of the executions, from 0 to N-1, into a store of its own: for batch systems without MPI.
+    /// `selvedge merge` makes one report of all parts
+    #[arg(long, value_name = "K/N")]
+    pub(crate) shard: Option<Part>,
+    /// Where --shard keeps what it finds, instead of .selvedge/shards/PROGRAM-K-of-N
+    #[arg(long, value_name = "DIR", requires = "shard")]
+    pub(crate) store: Option<PathBuf>,
+}
+
+/// One of several parts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) struct Part {
+    pub(crate) number: u32,
+    pub(crate) of: u32,
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Part, String> {
+        let wrong = || format!("`{text}` is not K/N, such as 0/4: part K of N, counted from 0");
+        let (number, of) = text.split_once('/').ok_or_else(wrong)?;
+        let [number, of] = [number, of].map(|n| n.parse().map_err(|_| wrong()));
+        let part = Part { number: number?, of: of? };
+        match part.of {
+            0 => Err("there are no parts to run of 0".to_owned()),
+            of if part.number >= of => {
+                Err(format!("there is no part {} of {of}: they are 0 to {}", part.number, of - 1))
+            }
+            _ => Ok(part),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
 /// How much to try.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Budget {
@@ -254,6 +304,11 @@ impl Budget {
     pub(crate) fn engine(&self, attempts: u64) -> selvedge_engine::Budget {
         let (seed, schedules, jobs) = (self.seed, self.schedules, self.jobs());
         selvedge_engine::Budget { seed, schedules, jobs, attempts }
+    }
+
+    /// One execution at a time, unless the user said something else.
+    pub(crate) fn one_by_one(&mut self) {
+        self.jobs.get_or_insert(NonZero::<usize>::MIN);
     }
 
     /// How many executions may run at the same time.

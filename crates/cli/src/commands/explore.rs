@@ -5,6 +5,7 @@ use std::sync::Arc;
 use selvedge_analyses::registry::{self, Purpose, Settings};
 use selvedge_engine::campaign::{Problem, Undirected};
 use selvedge_engine::observe::observe;
+use selvedge_engine::ranks::Crew;
 use selvedge_engine::search::NewStrategy;
 use selvedge_engine::shards::Halt;
 use selvedge_engine::{
@@ -25,8 +26,11 @@ use crate::control::host::Watcher;
 use crate::control::linearity;
 use crate::control::meeting::Meeting;
 use crate::control::program::{ControlledProgram, Native};
+use crate::crew::Team;
+use crate::crew::log::Preamble;
 use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, unless_interrupted};
+use crate::program::claims::Claims;
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::{self, Journal};
@@ -40,10 +44,24 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
     if is_launcher(&args.command[0], None) {
         return Err(Failure::RanksNotControlled("explore"));
     }
-    let program = ControlledProgram::find(&args.command, args.budget.patience())?;
+    together(args, &mut Team::join(&args.sharing)?)
+}
+
+/// Explores, together with other processes if there are any.
+pub(crate) fn together(args: &Explore, team: &mut Team) -> Result<Exit, Failure> {
+    if team.is_member() {
+        return team.serve(|team| work(args, team));
+    }
+    let explored = lead(args, team);
+    team.end(explored.as_ref().is_ok_and(|exit| *exit != Exit::Interrupted));
+    explored
+}
+
+fn lead(args: &Explore, team: &mut Team) -> Result<Exit, Failure> {
+    let program = program(args, team)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = begin(&program);
-    let (report, answer) = match explore(args, &program, &deadline, &mut journal) {
+    let (report, answer) = match explore(args, (&program, team), &deadline, &mut journal) {
         Ok(explored) => explored,
         Err(failure) => {
             journal.finish("could not be controlled", &Stats::default());
@@ -53,6 +71,11 @@ pub(crate) fn run(args: &Explore) -> Result<Exit, Failure> {
     let ending = deadline.stopped().map_or("explored".to_owned(), words::stopped);
     journal.finish(&ending, &report.stats);
     conclude((&report, answer), &args.output, &program, &deadline)
+}
+
+fn program(args: &Explore, team: &Team) -> Result<ControlledProgram, Failure> {
+    let program = ControlledProgram::find(&args.command, args.budget.patience())?;
+    Ok(program.hiding(team.hidden()))
 }
 
 /// Begins the stored run of a controlled program.
@@ -107,13 +130,21 @@ pub(crate) fn endless(program: &ControlledProgram) -> Failure {
     }
 }
 
-fn explore(
+/// What is known before the search.
+struct Prepared {
+    observation: Option<Observation<Controlled>>,
+    claims: Claims,
+    meeting: Option<Meeting>,
+    campaign: Campaign<Native>,
+}
+
+/// Observes the program.
+fn prepare(
     args: &Explore,
-    program: &ControlledProgram,
+    (program, team): (&ControlledProgram, &mut Team),
     deadline: &Deadline,
-    journal: &mut Journal,
-) -> Result<(Report, Answer), Failure> {
-    let plan = args.strategy.unwrap_or_default().or_argument(&pct::ENTRY, args.pct_depth);
+) -> Result<Prepared, Failure> {
+    team.preamble(program, deadline, || Ok(Preamble::default()))?;
     let claims = args.unmarked.claims();
     let native = Native::new(program, deadline).claiming(claims.clone());
     let native = Arc::new(native.with_globals(args.unmarked.depth()));
@@ -123,26 +154,71 @@ fn explore(
     };
     let known = observation.as_ref();
     let meeting = meeting(args, known)?;
-    let mut campaign = Campaign::new(Arc::clone(&native), args.budget.engine(0));
+    let mut budget = args.budget.clone();
+    if team.is_rank() {
+        budget.one_by_one();
+    }
+    let mut campaign = Campaign::new(native, budget.engine(0));
     campaign.besides = known.map_or(0, |o| o.runs.len() as u64);
-    campaign.determinism = determinism::blocks(program, args.across_builds);
-    let points = match &meeting {
+    if !team.is_member() {
+        campaign.determinism = determinism::blocks(program, args.across_builds);
+    }
+    if let Some((left, _)) = known.and_then(|o| o.baseline.as_ref()) {
+        campaign.linearity.know(&left.blocks);
+    }
+    campaign.crew = team.crew();
+    let flips = known.map_or(&[][..], |o| &o.flips);
+    campaign.identity = identity(program, &stops(known, meeting.as_ref()), flips);
+    Ok(Prepared { observation, claims, meeting, campaign })
+}
+
+/// The accesses that are scheduling points.
+fn stops(known: Option<&Observation<Controlled>>, meeting: Option<&Meeting>) -> WatchList {
+    match meeting {
         Some(meeting) => meeting.points.clone(),
         None => known.map(Observation::racing).unwrap_or_default(),
-    };
-    let mut remarks: Vec<Remark> = limits(&points).into_iter().collect();
-    let search = Search {
-        strategy: match &meeting {
+    }
+}
+
+/// How to search.
+fn plan(args: &Explore, prepared: &Prepared) -> Search<WatchList> {
+    let Prepared { observation, meeting, campaign, .. } = prepared;
+    let known = observation.as_ref();
+    let plan = args.strategy.unwrap_or_default().or_argument(&pct::ENTRY, args.pct_depth);
+    Search {
+        strategy: match meeting {
             Some(meeting) => meeting.strategy(),
             None => knowing(plan, known.map_or(&[], |o| &o.flips)),
         },
         systematic: plan.is_systematic() && meeting.is_none(),
         witness: Some(args.serial.criterion()),
-        ..search(&campaign, points, known.is_some_and(|o| o.releases))
-    };
-    if let Some((left, _)) = known.and_then(|o| o.baseline.as_ref()) {
-        campaign.linearity.know(&left.blocks);
+        ..search(campaign, stops(known, meeting.as_ref()), known.is_some_and(|o| o.releases))
     }
+}
+
+/// Runs the part of this process, and reports nothing.
+fn work(args: &Explore, team: &mut Team) -> Result<Deadline, Failure> {
+    let program = program(args, team)?;
+    let deadline = Deadline::new(Some(args.budget.time))?;
+    let mut prepared = prepare(args, (&program, team), &deadline)?;
+    let search = plan(args, &prepared);
+    let chosen = args.strategy.is_some() || prepared.meeting.is_some();
+    let served = serve(&mut prepared.campaign, None, (search, chosen), &deadline);
+    team.searched(std::mem::take(&mut prepared.campaign.crew));
+    served.map(|()| deadline)
+}
+
+fn explore(
+    args: &Explore,
+    (program, team): (&ControlledProgram, &mut Team),
+    deadline: &Deadline,
+    journal: &mut Journal,
+) -> Result<(Report, Answer), Failure> {
+    let prepared = prepare(args, (program, team), deadline)?;
+    let search = plan(args, &prepared);
+    let Prepared { observation, claims, meeting, mut campaign } = prepared;
+    let known = observation.as_ref();
+    let mut remarks: Vec<Remark> = limits(&search.points).into_iter().collect();
     let suppressions = Suppressions::default();
     let mut watcher = Watcher {
         deadline,
@@ -156,6 +232,7 @@ fn explore(
     let chosen = args.strategy.is_some() || meeting.is_some();
     let how = (!args.keep_going, chosen);
     let coverage = undirected(&mut campaign, search, how, &mut watcher)?;
+    team.searched(std::mem::take(&mut campaign.crew));
     watcher.progress.clear();
     remarks.extend(meeting.as_ref().map(Meeting::remark));
     let mut report = Report::default();
@@ -257,6 +334,51 @@ pub(crate) fn hunt(
     Ok(())
 }
 
+/// Runs this process's part of the searches that another process makes with [`hunt`] or [`undirected`].
+pub(crate) fn serve(
+    campaign: &mut Campaign<Native>,
+    aims: Option<Aims<NameTable, WatchList>>,
+    (search, chosen): (Search<WatchList>, bool),
+    deadline: &Deadline,
+) -> Result<(), Failure> {
+    let stop = || deadline.ends_exploring();
+    let halves = !chosen && campaign.linearity.observed.is_some();
+    let Crew::Member(member) = &mut campaign.crew else { return Ok(()) };
+    if halves && !member.is_linked() {
+        let why = "the program observes atomic blocks, and how the second half of its executions is made depends on the first: --shard cannot divide them; mpirun can, and so can `explore --strategy`";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    let first = if halves { interrupting(&search) } else { search.clone() };
+    let Some(schedules) = member.next(first.schedules, stop) else { return Ok(()) };
+    served(campaign.serve(aims, Search { schedules, ..first }, stop))?;
+    loop {
+        let Crew::Member(member) = &mut campaign.crew else { return Ok(()) };
+        let Some(schedules) = member.next(0, stop) else { return Ok(()) };
+        served(campaign.serve(None, Search { schedules, ..search.clone() }, stop))?;
+    }
+}
+
+fn served(outcome: Result<(), Halt<selvedge_runtime::Error>>) -> Result<(), Failure> {
+    finished(outcome.map(|()| Coverage::default()).map_err(Problem::Halt)).map(drop)
+}
+
+/// What must be the same in all processes that share a campaign, besides the predictions.
+pub(crate) fn identity(
+    program: &ControlledProgram,
+    points: &WatchList,
+    learnt: &[Flip<Site>],
+) -> String {
+    let points: Vec<_> =
+        points.list().iter().map(|w| (&w.code.module, w.code.offset, w.site.to_string())).collect();
+    let place = |site: &Option<Site>| site.as_ref().map(Site::to_string);
+    let pair = |f: &Flip<Site>| {
+        let places = (f.read.to_string(), place(&f.write), place(&f.began));
+        (places, f.seen, f.tried, f.times)
+    };
+    let learnt: Vec<_> = learnt.iter().map(pair).collect();
+    serde_json::to_string(&(&program.setup.build, points, learnt)).unwrap_or_default()
+}
+
 /// The first half of a search where something is observed.
 fn interrupting(search: &Search<WatchList>) -> Search<WatchList> {
     let plan = Plan::new(&interrupt::ENTRY, None);
@@ -264,9 +386,7 @@ fn interrupting(search: &Search<WatchList>) -> Search<WatchList> {
         strategy: Arc::new(move |_, _| plan.strategy()),
         systematic: plan.is_systematic(),
         schedules: search.schedules.div_ceil(2),
-        points: search.points.clone(),
-        witness: search.witness.clone(),
-        ..*search
+        ..search.clone()
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod history;
 pub(crate) mod infer;
 pub(crate) mod manual;
 pub(crate) mod mcp;
+pub(crate) mod merge;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;

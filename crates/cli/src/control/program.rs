@@ -37,6 +37,8 @@ pub(crate) struct ControlledProgram {
     /// The command as it was given, for people.
     pub(crate) words: Vec<String>,
     program: Program,
+    /// Variables of our environment that the program does not get.
+    pub(crate) hidden: Vec<OsString>,
     /// What of its output must be the same in every execution.
     written: Vec<Written>,
     /// Calls the predicates that are functions of the program.
@@ -90,8 +92,18 @@ impl ControlledProgram {
         let libraries = Toolbox::unpack()?.libraries;
         let written = Vec::new();
         let judges = Judges::new(Duration::from_millis(setup.patience));
-        let program =
-            ControlledProgram { setup, form, root, libraries, words, program, written, judges };
+        let hidden = Vec::new();
+        let program = ControlledProgram {
+            setup,
+            form,
+            root,
+            libraries,
+            words,
+            program,
+            hidden,
+            written,
+            judges,
+        };
         let ensured = program.setup.ensure.clone();
         program.ensuring(&ensured)
     }
@@ -111,6 +123,11 @@ impl ControlledProgram {
         self.written = output.iter().map(written).collect::<Result<_, _>>()?;
         self.setup.ensure = output.to_vec();
         Ok(self)
+    }
+
+    /// The program without these variables of our environment.
+    pub(crate) fn hiding(self, hidden: Vec<OsString>) -> ControlledProgram {
+        ControlledProgram { hidden, ..self }
     }
 
     /// Whether two executions at the same time would write one file.
@@ -247,6 +264,7 @@ impl Factory for Native {
             function_regions: !self.claims.is_empty(),
             directory: Some(setup.directory.clone()),
             focus: self.flow.clone().unwrap_or_default(),
+            hidden: self.program.hidden.clone(),
             judges: self.program.judges.clone(),
             interrupts: self.stop.iter().chain([&self.interrupt]).cloned().collect(),
             ..Settings::default()

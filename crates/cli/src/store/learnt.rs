@@ -20,7 +20,8 @@ const RUNS: usize = 20;
 const AGAIN: usize = 8;
 
 /// What tests of one build have taught.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(into = "Body", from = "Body")]
 pub(crate) struct Learnt {
     /// How many executions there were.
     pub(crate) executions: u64,
@@ -67,6 +68,12 @@ impl From<Body> for Learnt {
             flips: body.pairs.into_iter().map(flip).collect(),
             attempts: body.attempts.into_iter().map(past).collect(),
         }
+    }
+}
+
+impl From<Learnt> for Body {
+    fn from(learnt: Learnt) -> Body {
+        Body::from(&learnt)
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod led;
 mod margins;
+mod ranks;
 mod simulated;
 #[path = "../../../explore/tests/strategies/system.rs"]
 #[allow(dead_code)] // The strategies' own tests use more of it.
@@ -18,6 +19,7 @@ use selvedge_analyses::registry::{self, Settings};
 use selvedge_engine::campaign::{Problem, Settled, Undirected, explain};
 use selvedge_engine::determinism;
 use selvedge_engine::observe::observe;
+use selvedge_engine::ranks::Crew;
 use selvedge_engine::{
     Aims, Ask, Attempted, Before, Budget, Campaign, Cause, Confirmed, Confirmer, Effort, Found,
     Harm, Heartbeat, Host, Key, Left, Prediction, Run, Search, Sought, causes, executor::Factory,
@@ -81,8 +83,30 @@ fn campaign(program: &Program, seed: u64, jobs: usize) -> Told {
 
 /// The campaign on a program that ensures the value of a variable at its end.
 fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) -> Told {
+    headed(begun(program, variable, seed, jobs)).0
+}
+
+/// A campaign before its search.
+struct Begun {
+    campaign: Campaign<Programs>,
+    executor: Simulated,
+    aims: Aims<Trivial, ()>,
+    undirected: Undirected<()>,
+}
+
+fn begun(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) -> Begun {
+    begun_with(program, variable, (seed, 160), jobs)
+}
+
+/// The same with a budget.
+fn begun_with(
+    program: &Program,
+    variable: Option<u64>,
+    (seed, schedules): (u64, u64),
+    jobs: usize,
+) -> Begun {
     let factory = Arc::new(Programs(Arc::new(program.clone()), variable));
-    let budget = Budget { seed, schedules: 160, jobs, attempts: 12 };
+    let budget = Budget { seed, schedules, jobs, attempts: 12 };
     let mut campaign = Campaign::new(Arc::clone(&factory), budget);
     let mut executor = campaign.executor().expect("a simulation");
     let analyses = registry::select(&["hybrid", "deadlocks", "reduction"]).expect("they exist");
@@ -118,11 +142,21 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
         until_failure: false,
         known: Vec::new(),
     };
-    let aims = Aims { predictions: Arc::clone(&predictions), confirmer, past: Vec::new() };
+    let aims = Aims { predictions, confirmer, past: Vec::new() };
+    Begun { campaign, executor, aims, undirected }
+}
+
+/// The results of a campaign that this process holds.
+fn headed(begun: Begun) -> (Told, Crew) {
+    let Begun { mut campaign, mut executor, aims, undirected } = begun;
+    let predictions = Arc::clone(&aims.predictions);
     let mut attempted = Vec::new();
     match campaign.hunt(aims, &mut attempted, undirected, &mut Quiet) {
         Ok(_) | Err(Problem::Endless) => {}
         Err(Problem::Halt(halt)) => panic!("{halt:?}"),
+    }
+    if let Crew::Head(head) = &mut campaign.crew {
+        head.end();
     }
     for (prediction, attempted) in predictions.iter().zip(&attempted) {
         if let Some(confirmed) = &attempted.confirmed {
@@ -135,7 +169,7 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
         assert!(matches!(settled, Settled::Shown(_)), "{failure:?} does not replay");
     }
     let violations = violations(&campaign, &mut executor);
-    Told {
+    let told = Told {
         violations,
         predictions: predictions.iter().map(|p| (p.id, p.kind)).collect(),
         attempted: attempted
@@ -151,7 +185,8 @@ fn ensuring(program: &Program, variable: Option<u64>, seed: u64, jobs: usize) ->
             .map(|f| (f.id, f.times.first, f.times.count, f.times.schedule.to_string()))
             .collect(),
         executions: campaign.executions(),
-    }
+    };
+    (told, campaign.crew)
 }
 
 /// What the violations differ in, and what they come from. Each of them replays.

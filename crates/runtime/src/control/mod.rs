@@ -97,6 +97,8 @@ pub struct Settings {
     pub ensured: Vec<Written>,
     /// The directory in which the program runs; that of this process if there is none.
     pub directory: Option<PathBuf>,
+    /// Variables of our environment that the program does not get.
+    pub hidden: Vec<OsString>,
     /// Calls the predicates that are functions of the program.
     pub judges: Judges,
     /// An execution ends early, with [`Error::Interrupted`], once one of these is true.
@@ -119,6 +121,7 @@ impl Default for Settings {
             debugger: None,
             ensured: Vec::new(),
             directory: None,
+            hidden: Vec::new(),
             judges: Judges::default(),
             interrupts: Vec::new(),
         }
@@ -442,6 +445,9 @@ impl Controlled {
                 let (name, value) = wire::TUNABLES;
                 if std::env::var_os(name).is_none() {
                     command.env(name, value);
+                }
+                for name in &self.settings.hidden {
+                    command.env_remove(name);
                 }
                 command
             }

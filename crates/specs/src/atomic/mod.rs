@@ -25,7 +25,9 @@ use crate::predicate::Judge;
 
 /// What recognises a block in another execution: its thread, its name, and how many of that name came before in the
 /// thread.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(
+    Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize,
+)]
 pub struct BlockName {
     /// The thread.
     pub thread: ThreadName,
@@ -36,7 +38,7 @@ pub struct BlockName {
 }
 
 /// An access that the user calls distinguished: its order among others tells the order of their blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Distinguished {
     /// When.
     pub at: u32,
@@ -47,7 +49,7 @@ pub struct Distinguished {
 }
 
 /// A top-level atomic block.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AtomicBlock<S = SiteId> {
     /// What recognises it.
     pub id: BlockName,
@@ -82,7 +84,7 @@ impl<S> AtomicBlock<S> {
 }
 
 /// The atomic blocks of an execution, and what it observed.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct AtomicBlocks<S = SiteId> {
     /// The top-level blocks that ended, in the order of their first steps.
     pub blocks: Vec<AtomicBlock<S>>,
@@ -154,7 +156,7 @@ impl<S> AtomicBlocks<S> {
 }
 
 /// A serial order that was tried, to find an execution that observes the same.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Tried<S = SiteId> {
     /// The blocks in the order in which they were to be executed.
     pub blocks: Vec<BlockName>,
@@ -163,7 +165,7 @@ pub struct Tried<S = SiteId> {
 }
 
 /// Why an order of blocks could not be executed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Unable {
     /// The block has to wait for another thread.
     Waits(BlockName),

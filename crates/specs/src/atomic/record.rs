@@ -13,7 +13,7 @@ use crate::block::{Call, Kept, Key, Said, ThreadName};
 const OUTSIDE: usize = 100_000;
 
 /// Wrong use of atomic blocks. Never a verdict: the program has to be mended.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error, serde::Serialize, serde::Deserialize)]
 pub enum Misuse<S> {
     /// A linearization point outside of every atomic block.
     #[error("a linearization point is reached outside of every atomic block")]

@@ -29,7 +29,7 @@ pub enum Comparison<S> {
 }
 
 /// A call whose values are not the same, or that only one execution made.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Difference<S> {
     /// The call.
     pub key: Key,
@@ -57,6 +57,7 @@ impl<S: Clone> Difference<S> {
 /// A predicate could not judge a call. That is no verdict.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[error("{}: {unfit}", key.name)]
+#[derive(serde::Serialize, serde::Deserialize)]
 pub struct Trouble<S> {
     /// The call.
     pub key: Key,

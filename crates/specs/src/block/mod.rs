@@ -51,11 +51,12 @@ pub struct Key {
 }
 
 /// A value, or its digest if that is enough.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Kept {
     /// The digest of the value.
     pub digest: Digest,
     /// The value itself, where it was kept.
+    #[serde(with = "crate::value::stored::perhaps")]
     pub value: Option<Value>,
 }
 
@@ -73,7 +74,7 @@ impl From<Value> for Kept {
 }
 
 /// One call of `assume`, `ensure` or `state`. `S` is a place in the source, as in [`Target`](selvedge_model::Target).
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Call<S = SiteId> {
     /// What it is paired by.
     pub key: Key,
@@ -86,7 +87,7 @@ pub struct Call<S = SiteId> {
 }
 
 /// One execution of a block, from its begin to its end.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct BlockExecution<S = SiteId> {
     /// The name of the block.
     pub block: Box<str>,

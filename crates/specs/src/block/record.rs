@@ -14,7 +14,7 @@ use crate::block::{BlockExecution, Call, Kept, Key, ThreadName, Word};
 use crate::{Predicate, Value};
 
 /// Wrong use of blocks. Never a verdict: the program has to be mended.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Error, serde::Serialize, serde::Deserialize)]
 pub enum Misuse<S> {
     /// An `assume` after the first `ensure` of its block.
     #[error(
@@ -87,7 +87,7 @@ impl<S> Misuse<S> {
 }
 
 /// A block that was begun and not ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Unclosed<S> {
     /// The block.
     pub block: Box<str>,

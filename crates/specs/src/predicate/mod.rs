@@ -65,8 +65,11 @@ impl<J: Judge + ?Sized> Judge for &mut J {
     }
 }
 
+/// The name of a kind of values. By this name serde does not take it for a text that it borrows.
+type KindName = &'static str;
+
 /// A predicate cannot judge two values.
-#[derive(Clone, PartialEq, Debug, Error)]
+#[derive(Clone, PartialEq, Debug, Error, serde::Serialize, serde::Deserialize)]
 pub enum Unfit {
     /// The predicate is about other kinds of values.
     #[error("the predicate {predicate} does not apply to a value of kind {kind}")]
@@ -74,7 +77,8 @@ pub enum Unfit {
         /// The predicate.
         predicate: Predicate,
         /// What the value is.
-        kind: &'static str,
+        #[serde(deserialize_with = "crate::value::stored::kind")]
+        kind: KindName,
     },
     /// A value was kept as a digest only, and the predicate needs the value itself.
     #[error("the predicate {predicate} needs values in full, but only a digest was kept")]
@@ -98,6 +102,7 @@ pub enum Unfit {
         /// The callback.
         callback: Box<str>,
         /// The value.
+        #[serde(with = "crate::value::stored")]
         value: Value,
     },
     /// A callback depends on the order of its arguments.
@@ -108,8 +113,10 @@ pub enum Unfit {
         /// The callback.
         callback: Box<str>,
         /// One value.
+        #[serde(with = "crate::value::stored")]
         a: Value,
         /// The other.
+        #[serde(with = "crate::value::stored")]
         b: Value,
     },
     /// A callback gave no answer.

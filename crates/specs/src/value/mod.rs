@@ -13,6 +13,7 @@ mod de;
 mod encoded;
 mod json;
 mod ser;
+pub(crate) mod stored;
 
 use std::cmp::Ordering;
 use std::fmt;

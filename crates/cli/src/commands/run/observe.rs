@@ -45,6 +45,9 @@ pub(crate) fn observe_run(
     let setup = &program.setup;
     let mut command = Command::new(&setup.program);
     command.args(&setup.arguments).current_dir(&setup.directory);
+    for name in &program.hidden {
+        command.env_remove(name);
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let session = Session::start(command, program.form, program.libraries(), options)?;
     let pid = i32::try_from(session.pid()).ok().and_then(Pid::from_raw);

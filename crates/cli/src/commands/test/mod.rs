@@ -29,8 +29,11 @@ use crate::control::determinism;
 use crate::control::host::{Keeper, Watcher};
 use crate::control::linearity;
 use crate::control::program::{ControlledProgram, Native};
+use crate::crew::log::Preamble;
+use crate::crew::{self, Team};
 use crate::deadline::Deadline;
 use crate::exit::{Exit, Failure, unless_interrupted};
+use crate::program::claims::Claims;
 use crate::program::suppress::Suppressions;
 use crate::progress::Schedules;
 use crate::store::Journal;
@@ -39,85 +42,199 @@ use past::Known;
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     if is_launcher(&args.command[0], args.launcher.as_deref()) {
+        crew::refuse(&args.sharing, "a test of ranks")?;
         return ranks::run(args);
     }
     if args.ndseq.ndseq {
+        crew::refuse(&args.sharing, "a test with --ndseq")?;
         return ndseq::run(args);
     }
+    together(args, &mut Team::join(&args.sharing)?)
+}
+
+/// Tests the program, together with other processes if there are any.
+pub(crate) fn together(args: &Test, team: &mut Team) -> Result<Exit, Failure> {
+    if team.is_member() {
+        return team.serve(|team| serve(args, team));
+    }
+    let tested = lead(args, team);
+    team.end(tested.as_ref().is_ok_and(|exit| *exit != Exit::Interrupted));
+    tested
+}
+
+fn lead(args: &Test, team: &mut Team) -> Result<Exit, Failure> {
     let suppressions = Suppressions::load(&args.suppressions)?;
-    let program = ControlledProgram::find(&args.command, args.budget.patience())?;
-    let program = program.ensuring(&args.ensure)?;
+    let program = program(args, team)?;
     let deadline = Deadline::new(Some(args.budget.time))?;
     let mut journal = explore::begin(&program);
-    let (report, answer) = match test(args, &program, &deadline, &suppressions, &mut journal) {
-        Ok(tested) => tested,
-        Err(failure) => {
-            journal.finish("could not be controlled", &Stats::default());
-            return Err(failure);
-        }
-    };
+    let (report, answer) =
+        match test(args, (&program, team), &deadline, &suppressions, &mut journal) {
+            Ok(tested) => tested,
+            Err(failure) => {
+                journal.finish("could not be controlled", &Stats::default());
+                return Err(failure);
+            }
+        };
     let ending = deadline.stopped().map_or("tested".to_owned(), words::stopped);
     journal.finish(&ending, &report.stats);
     explore::conclude((&report, answer), &args.output, &program, &deadline)
 }
 
-fn test(
+fn program(args: &Test, team: &Team) -> Result<ControlledProgram, Failure> {
+    let program = ControlledProgram::find(&args.command, args.budget.patience())?;
+    program.hiding(team.hidden()).ensuring(&args.ensure)
+}
+
+/// What a test knows before its search.
+struct Prepared {
+    native: Arc<Native>,
+    claims: Claims,
+    known: Known,
+    observation: Observation<Controlled>,
+    predicted: Vec<Predicted>,
+}
+
+impl Prepared {
+    /// Whether no execution had anything to choose, a thread or a number for the program, and nothing is predicted.
+    fn has_one_schedule(&self) -> bool {
+        let mut runs = self.observation.runs.iter();
+        self.predicted.is_empty()
+            && self.observation.threads <= 1
+            && runs.all(|(run, _)| run.schedule.numbers.is_empty())
+    }
+}
+
+/// Observes the program, or hears of another process what it observed.
+fn prepare(
     args: &Test,
-    program: &ControlledProgram,
+    (program, team): (&ControlledProgram, &mut Team),
     deadline: &Deadline,
     suppressions: &Suppressions,
-    journal: &mut Journal,
-) -> Result<(Report, explore::Answer), Failure> {
+    journal: &Journal,
+) -> Result<(Prepared, Campaign<Native>, Report), Failure> {
+    let preamble = team.preamble(program, deadline, || {
+        let native = predict::native(program, args, suppressions, deadline)?;
+        let (learnt, failed) = match args.fresh {
+            true => Default::default(),
+            false => journal.past(&program.setup),
+        };
+        Ok(Preamble { native, learnt, failed })
+    })?;
+    let known = Known::new(preamble.learnt, preamble.failed);
     let claims = args.regions.claims();
-    let native =
-        Native::new(program, deadline).claiming(claims.clone()).with_globals(args.globals.depth());
-    let native = Arc::new(native);
-    let known = Known::load(program, journal, args.fresh);
-    let (observation, predicted, mut report) =
-        predict::predict(program, &native, args, suppressions, deadline, &known.before())?;
-    report.cases.iter().for_each(|case| journal.add(case));
-    let mut budget = args.budget.engine(args.attempts);
+    let native = Native::new(program, deadline).claiming(claims.clone());
+    let native = Arc::new(native.with_globals(args.globals.depth()));
+    let seen = (args, preamble.native);
+    let (observation, predicted, report) =
+        predict::predict(program, &native, seen, suppressions, deadline, &known.before())?;
+    let mut budget = args.budget.clone();
+    if team.is_rank() || program.writes_files() {
+        budget.one_by_one();
+    }
+    let mut budget = budget.engine(args.attempts);
     if program.writes_files() {
         budget.jobs = 1;
     }
     let mut campaign = Campaign::new(Arc::clone(&native), budget);
-    campaign.determinism = determinism::blocks(program, args.across_builds);
+    if !team.is_member() {
+        campaign.determinism = determinism::blocks(program, args.across_builds);
+    }
     campaign.count_observed(&observation);
     campaign.learnt = known.before().flips;
     learn(&mut campaign.learnt, observation.flips_since(&known.before()));
-    let conflicts = observation.conflicts + observation.serial_conflicts.len() as u64;
-    let points = observation.racing();
-    let mut remarks: Vec<Remark> =
-        explore::limits(&points).into_iter().chain(known.remark()).collect();
+    campaign.crew = team.crew();
+    campaign.identity = explore::identity(program, &observation.racing(), &campaign.learnt);
+    Ok((Prepared { native, claims, known, observation, predicted }, campaign, report))
+}
+
+/// What to aim at, and how to search for more.
+fn plan(
+    args: &Test,
+    prepared: &Prepared,
+    campaign: &Campaign<Native>,
+) -> (Aims<NameTable, WatchList>, Search<WatchList>) {
+    let Prepared { known, observation, predicted, .. } = prepared;
+    let predictions = Arc::new(predicted.iter().map(|p| p.prediction.clone()).collect());
+    let confirmer = confirmer(args, observation);
+    let aims = Aims { predictions, confirmer, past: known.attempts(predicted) };
+    let search = explore::search(campaign, observation.racing(), observation.releases);
+    let search = Search {
+        schedules: if prepared.has_one_schedule() { 0 } else { search.schedules },
+        strategy: explore::knowing(Plan::default(), &campaign.learnt),
+        seed: known.seed(args.budget.seed),
+        witness: Some(args.serial.criterion()),
+        repeat: false,
+        ..search
+    };
+    (aims, search)
+}
+
+/// Runs the part of this process, and reports nothing.
+fn serve(args: &Test, team: &mut Team) -> Result<Deadline, Failure> {
+    let suppressions = Suppressions::load(&args.suppressions)?;
+    let program = program(args, team)?;
+    let deadline = Deadline::new(Some(args.budget.time))?;
+    let mut journal = Journal::default();
+    let (prepared, mut campaign, _) =
+        prepare(args, (&program, team), &deadline, &suppressions, &journal)?;
+    let earlier = prepared.known.schedules(&prepared.observation);
+    let mut watcher = Watcher {
+        deadline: &deadline,
+        journal: &mut journal,
+        progress: Schedules::new("test", args.budget.schedules),
+        predicted: &[],
+        suppressions: &suppressions,
+        by: "schedules",
+        keeper: None,
+    };
+    let followed = follow_again(&mut campaign, &earlier, &mut watcher);
+    watcher.progress.clear();
+    let (aims, search) = plan(args, &prepared, &campaign);
+    let served = followed
+        .and_then(|()| explore::serve(&mut campaign, Some(aims), (search, false), &deadline));
+    team.searched(std::mem::take(&mut campaign.crew));
+    served.map(|()| deadline)
+}
+
+fn test(
+    args: &Test,
+    (program, team): (&ControlledProgram, &mut Team),
+    deadline: &Deadline,
+    suppressions: &Suppressions,
+    journal: &mut Journal,
+) -> Result<(Report, explore::Answer), Failure> {
+    let (prepared, mut campaign, mut report) =
+        prepare(args, (program, team), deadline, suppressions, journal)?;
+    report.cases.iter().for_each(|case| journal.add(case));
     let store = |so_far: &SoFar<'_>, journal: &mut Journal| {
-        known.store(program, so_far, &predicted, journal);
+        prepared.known.store(program, so_far, &prepared.predicted, journal);
     };
     let mut watcher = Watcher {
         deadline,
         journal,
         progress: Schedules::new("test", args.budget.schedules),
-        predicted: &predicted,
+        predicted: &prepared.predicted,
         suppressions,
         by: "schedules",
         keeper: Some(Keeper::new(&store)),
     };
-    let predictions = Arc::new(predicted.iter().map(|p| p.prediction.clone()).collect());
-    let confirmer = confirmer(args, &observation);
-    let aims = Aims { predictions, confirmer, past: known.attempts(&predicted) };
-    follow_again(&mut campaign, &known.schedules(&observation), &mut watcher)?;
-    let alone = has_one_schedule(&observation) && predicted.is_empty();
-    remarks.extend(alone.then_some(Remark::OneThread));
-    let seed = known.seed(args.budget.seed);
-    let search = undirected(args, &campaign, (points, observation.releases), (seed, alone));
-    let attempted = hunt(&mut campaign, aims, (search, args.until_failure), &mut watcher)?;
+    let earlier = prepared.known.schedules(&prepared.observation);
+    follow_again(&mut campaign, &earlier, &mut watcher)?;
+    let (aims, search) = plan(args, &prepared, &campaign);
+    let attempted = hunt(&mut campaign, aims, (search, args.until_failure), team, &mut watcher)?;
     let (executions, learnt) = (campaign.executions(), &campaign.learnt[..]);
     store(&SoFar { executions, learnt, attempted: &attempted }, watcher.journal);
-    let cases = settled(&native, &predicted, &attempted, deadline, watcher.journal)?;
+    watcher.progress.clear();
+    let alone = prepared.has_one_schedule();
+    let Prepared { native, claims, known, observation, predicted } = prepared;
+    let remarks = explore::limits(&observation.racing()).into_iter().chain(known.remark());
+    let mut remarks: Vec<Remark> = remarks.collect();
+    remarks.extend(alone.then_some(Remark::OneThread));
+    let cases = settled(&native, &predicted, &attempted, deadline, journal)?;
     let confirmed = |(_, case): &(_, &Case)| case.status == Status::Confirmed;
     let settled = predicted.iter().zip(&cases).filter(confirmed);
     let known: Vec<FindingId> = settled.map(|(p, _)| p.prediction.id).collect();
     report.cases = cases.into_iter().filter(Case::is_finding).chain(report.cases).collect();
-    watcher.progress.clear();
     let differences = differences(&mut campaign, args, deadline, journal)?;
     let differences = suppressions.pass_all(differences, &mut report.stats);
     differences.into_iter().for_each(|case| report.add(case));
@@ -128,6 +245,7 @@ fn test(
     for failure in suppressions.pass_all(failures, &mut report.stats) {
         journal.add(report.merge(failure, Keep::Second));
     }
+    let conflicts = observation.conflicts + observation.serial_conflicts.len() as u64;
     report.stats.traces = usize::try_from(campaign.executions()).unwrap_or(usize::MAX);
     report.stats.bounds.extend(claims.unmatched());
     report.stats.conflicts = conflicts + campaign.determinism.conflicts;
@@ -135,30 +253,6 @@ fn test(
     report.stats.control = Some(explore::effort(&campaign, deadline, alone, remarks));
     let answer = explore::Answer { ended: campaign.has_ended(), undecided: is_undecided };
     Ok((report, answer))
-}
-
-/// The search beside the attempts.
-fn undirected(
-    args: &Test,
-    campaign: &Campaign<Native>,
-    (points, releases): (WatchList, bool),
-    (seed, alone): (u64, bool),
-) -> Search<WatchList> {
-    let search = explore::search(campaign, points, releases);
-    Search {
-        schedules: if alone { 0 } else { search.schedules },
-        strategy: explore::knowing(Plan::default(), &campaign.learnt),
-        seed,
-        witness: Some(args.serial.criterion()),
-        repeat: false,
-        ..search
-    }
-}
-
-/// Whether no execution had anything to choose: a thread, or a number for the program.
-fn has_one_schedule(observation: &Observation<Controlled>) -> bool {
-    observation.threads <= 1
-        && observation.runs.iter().all(|(run, _)| run.schedule.numbers.is_empty())
 }
 
 /// How predictions are attempted.
@@ -178,6 +272,7 @@ fn hunt(
     campaign: &mut Campaign<Native>,
     aims: Aims<NameTable, WatchList>,
     (search, until_failure): (Search<WatchList>, bool),
+    team: &mut Team,
     watcher: &mut Watcher<'_>,
 ) -> Result<Vec<Attempted>, Failure> {
     let again = Search {
@@ -191,6 +286,7 @@ fn hunt(
     if search.schedules > 0 && watcher.deadline.stopped().is_none() {
         explore::hunt(campaign, (aims, &mut attempted), (search, until_failure), watcher)?;
     }
+    team.searched(std::mem::take(&mut campaign.crew));
     if watcher.deadline.stopped().is_none() {
         unless_interrupted(campaign.check_repeats(&again).map_err(Failure::from))?;
     }

@@ -23,12 +23,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// What the store has; nothing if the user wants to start afresh.
-    pub(super) fn load(program: &ControlledProgram, journal: &Journal, fresh: bool) -> Known {
-        let (learnt, failed) = match fresh {
-            true => Default::default(),
-            false => journal.past(&program.setup),
-        };
+    /// What a campaign begins with.
+    pub(super) fn new(learnt: Learnt, failed: Vec<Case>) -> Known {
         Known { learnt, failed }
     }
 

@@ -21,15 +21,13 @@ use crate::progress::Schedules;
 /// The number of controlled executions to observe.
 const OBSERVED: u64 = 2;
 
-/// Observes the program. Findings with a target become predictions; the others go into the report.
-pub(super) fn predict(
+/// Observes native runs of the program.
+pub(super) fn native(
     program: &ControlledProgram,
-    native: &Native,
     args: &Test,
     suppressions: &Suppressions,
     deadline: &Deadline,
-    before: &Before,
-) -> Result<(Observation<Controlled>, Vec<Predicted>, Report), Failure> {
+) -> Result<Report, Failure> {
     let mut seen = Report::default();
     let mut progress = Schedules::new("observe", args.observe + OBSERVED);
     for number in 0..args.observe {
@@ -42,6 +40,22 @@ pub(super) fn predict(
         one.stats.suppressed.into_iter().for_each(|s| seen.stats.suppress(s));
         one.cases.into_iter().for_each(|case| seen.add(case));
     }
+    progress.clear();
+    Ok(seen)
+}
+
+/// Observes the program under control, after native runs. Findings with a target become predictions; the others go into
+/// the report.
+pub(super) fn predict(
+    program: &ControlledProgram,
+    native: &Native,
+    (args, seen): (&Test, Report),
+    suppressions: &Suppressions,
+    deadline: &Deadline,
+    before: &Before,
+) -> Result<(Observation<Controlled>, Vec<Predicted>, Report), Failure> {
+    let mut progress = Schedules::new("observe", args.observe + OBSERVED);
+    progress.advance(args.observe, seen.cases.len(), deadline);
     let mut analyses = registry::defaults(Purpose::Test);
     analyses.extend(args.regions.checked_by(&analyses));
     let settings = Settings { lock_regions: args.regions.lock_regions, ..Settings::default() };
