@@ -5,6 +5,7 @@ mod history;
 mod infer;
 mod mcp;
 mod ndseq;
+mod ranks;
 mod report;
 mod run;
 mod states;
@@ -30,6 +31,7 @@ pub(crate) use infer::{
 };
 pub(crate) use mcp::Mcp;
 pub(crate) use ndseq::NdseqOptions;
+pub(crate) use ranks::RankOptions;
 pub(crate) use report::{Report, ReportFailOn};
 pub(crate) use run::{Run, RunOptions};
 pub(crate) use states::{States, StatesCommand};

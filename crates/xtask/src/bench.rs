@@ -39,7 +39,12 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     cargo(&["build", "--release", "--package", package])?;
     let command = [&["run", "--quiet", "--release", "--package", package, "--"], rest].concat();
     match args.first().filter(|_| record) {
-        Some(name) => recorded(name, &args, &command)?,
+        Some(name) => {
+            // `spmd --growth` and `spmd --store` measure other things than `spmd`.
+            let flags = args.iter().filter(|arg| arg.starts_with("--"));
+            let names: Vec<&str> = [name].into_iter().chain(flags).copied().collect();
+            recorded(&names.join(" "), &args, &command)?;
+        }
         None => cargo(&command)?,
     }
     // The same of structures that others wrote.
