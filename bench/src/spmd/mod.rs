@@ -42,7 +42,8 @@ const TABLE: [Row; 14] = [
     row("knapsack", 40_000, (2, 2), (1.149, Some(1.018))),
     row("laplace", 400, (0, 0), (1.163, None)),
     row("mcop", 20, (0, 0), (1.007, None)),
-    row("psearch", 6, (3, 2), (1.018, Some(1.038))),
+    // Memory and time of a phase grow with every lock in it: with a scale of 6 it did not end within five minutes.
+    row("psearch", 1, (3, 2), (1.018, Some(1.038))),
     row("ft_lock", 3_000, (2, 2), (1.061, Some(1.048))),
     row("cg", 500, (0, 0), (1.005, None)),
     row("ep", 5_000, (0, 0), (1.009, None)),
@@ -162,7 +163,9 @@ impl Built {
     fn count(&self, place: &Place) -> Result<Counted, String> {
         let mut command = Command::new(&place.selvedge);
         command.args(["test", "--format", "json", "--seed", "1", "--attempts", "8"]);
-        command.args(["--time", "10m", "--", "mpirun", "--oversubscribe", "-n"]);
+        // On a busy machine an execution may take longer than the usual patience.
+        command.args(["--time", "20m", "--patience", "5m"]);
+        command.args(["--", "mpirun", "--oversubscribe", "-n"]);
         surround(command.arg(RANKS.to_string()).arg(&self.ours));
         let output = command.output().map_err(|e| e.to_string())?;
         let report: Value = serde_json::from_slice(&output.stdout)
