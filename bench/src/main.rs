@@ -46,7 +46,7 @@ fn main() -> std::process::ExitCode {
                 "usage: cargo xtask bench trace [EVENTS] | races [ROUNDS] [KERNEL…] | programs [ROUNDS] [NAME…] | tsan [RUNS] | confirm [--quick] [PROGRAM…] | campaigns [KILLS] [ROUNDS] | real [NAME…] |"
             );
             eprintln!(
-                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | spmd [ROUNDS] [KERNEL…] | discipline [ROUNDS] | determinism [PROGRAM…] | ndseq [PROGRAM…] | ndseq recording [KERNEL…] | ndseq growth [MILLIONS]"
+                "       noninterference [ROUNDS] [KERNEL…] | noninterference passes [MILLIONS] | specs | spmd [ROUNDS] [KERNEL…] | spmd [ROUNDS] --sampling [KERNEL…] | spmd --growth | spmd --store | discipline [ROUNDS] | determinism [PROGRAM…] | ndseq [PROGRAM…] | ndseq recording [KERNEL…] | ndseq growth [MILLIONS]"
             );
             std::process::ExitCode::from(2)
         }

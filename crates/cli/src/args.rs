@@ -6,6 +6,7 @@ mod infer;
 mod mcp;
 mod merge;
 mod ndseq;
+mod ranks;
 mod report;
 mod run;
 mod states;
@@ -32,6 +33,7 @@ pub(crate) use infer::{
 pub(crate) use mcp::Mcp;
 pub(crate) use merge::Merge;
 pub(crate) use ndseq::NdseqOptions;
+pub(crate) use ranks::RankOptions;
 pub(crate) use report::{Report, ReportFailOn};
 pub(crate) use run::{Run, RunOptions};
 pub(crate) use states::{States, StatesCommand};

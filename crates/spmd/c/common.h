@@ -59,10 +59,16 @@ void sv_await_posted(const struct window *w);
 void sv_set_up(void);
 void sv_tear_down(void);
 
+/* `list` is NULL as long as all are in `few`, as with nearly all calls. */
 struct pieces {
     struct sv_piece *list;
     size_t count, room;
+    struct sv_piece few[2];
 };
+
+static inline const struct sv_piece *sv_list(const struct pieces *pieces) {
+    return pieces->list ? pieces->list : pieces->few;
+}
 
 void sv_flatten(struct pieces *into, int64_t at, int count, MPI_Datatype type);
 

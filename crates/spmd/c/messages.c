@@ -8,7 +8,7 @@ static void buffer(const char *call, uint64_t request, const void *at, int count
     if (at == MPI_IN_PLACE)
         return;
     sv_flatten(&pieces, (int64_t)(uintptr_t)at, count, type);
-    sv_buffer(call, request, pieces.list, pieces.count);
+    sv_buffer(call, request, sv_list(&pieces), pieces.count);
     free(pieces.list);
 }
 
@@ -18,7 +18,7 @@ static void before(const char *call, const void *at, int count, MPI_Datatype typ
     if (!sv_testing || at == MPI_IN_PLACE)
         return;
     sv_flatten(&pieces, (int64_t)(uintptr_t)at, count, type);
-    sv_before_buffer(call, pieces.list, pieces.count);
+    sv_before_buffer(call, sv_list(&pieces), pieces.count);
     free(pieces.list);
 }
 

@@ -23,7 +23,7 @@ static int tell(int before, const char *name, struct window *w, int target, MPI_
                 struct memory m, uint64_t request, int no_op) {
     int turn = 0;
     sv_flatten(&m.remote, (int64_t)disp * unit_of(w, target), count, type);
-    const struct sv_piece *const lists[3] = {m.remote.list, m.origin.list, m.result.list};
+    const struct sv_piece *const lists[3] = {sv_list(&m.remote), sv_list(&m.origin), sv_list(&m.result)};
     const size_t counts[3] = {m.remote.count, m.origin.count, m.result.count};
     uint32_t rank = sv_world_of(w->comm, target);
     if (before)

@@ -1,6 +1,7 @@
 /* Derived types as pieces of memory of basic types. */
 #include "common.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* Types of one class and size are one type to the rules: MPI_INT is MPI_INT32_T, and neither is MPI_FLOAT. */
 enum { SIGNED = 1, UNSIGNED, FLOATING, CHARACTER, COMPLEX, LOGICAL, OTHER };
@@ -27,17 +28,27 @@ static void add(struct pieces *into, int64_t at, uint64_t len, uint64_t basic) {
     if (len == 0)
         return;
     if (into->count) {
-        struct sv_piece *last = &into->list[into->count - 1];
+        struct sv_piece *last = (into->list ? into->list : into->few) + into->count - 1;
         if (last->basic == basic && last->start + last->len == (uint64_t)at) {
             last->len += len;
             return;
         }
     }
-    if (into->count == into->room) {
-        into->room = into->room ? 2 * into->room : 8;
+    const size_t few = sizeof into->few / sizeof *into->few;
+    const struct sv_piece piece = {(uint64_t)at, len, basic};
+    if (!into->list && into->count < few) {
+        into->few[into->count++] = piece;
+        return;
+    }
+    if (!into->list) {
+        into->room = 8;
+        into->list = malloc(into->room * sizeof *into->list);
+        memcpy(into->list, into->few, sizeof into->few);
+    } else if (into->count == into->room) {
+        into->room *= 2;
         into->list = realloc(into->list, into->room * sizeof *into->list);
     }
-    into->list[into->count++] = (struct sv_piece){(uint64_t)at, len, basic};
+    into->list[into->count++] = piece;
 }
 
 static int is_named(MPI_Datatype type) {

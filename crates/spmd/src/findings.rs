@@ -168,8 +168,11 @@ pub struct Side {
     pub side: Memory,
     pub writes: bool,
     pub place: Place,
+    /// When it began and ended, among everything that the rank did; of several accesses that are alike the first.
     pub began: u64,
     pub ended: u64,
+    /// When the last of them began.
+    pub last: u64,
     /// It was in flight when the race was found.
     pub open: bool,
     /// It was completed at the origin, and only there.
@@ -285,7 +288,8 @@ fn demote(races: &mut [Race]) {
         [(x, y), (y, x)].into_iter().any(|(x, y)| {
             x.rank == from.rank && y.rank == to.rank && x.writes && !y.writes
                 // Only what has ended can be passed on, and only what had not begun can have waited for it.
-                && !from.open && from.ended < x.began && y.began < to.began
+                // Of accesses that are alike one of the first may have passed it on to one of the last.
+                && !from.open && from.ended < x.last && y.began < to.last
         })
     };
     for race in races.iter_mut() {
@@ -315,6 +319,7 @@ mod tests {
             place,
             began,
             ended: began + 1,
+            last: began,
             open: false,
             local_only: false,
             barrier: None,
@@ -354,6 +359,7 @@ mod tests {
             window: 7,
             began: 3,
             ended: 4,
+            last: 3,
             local_only: true,
             barrier: Some(at(32)),
         };

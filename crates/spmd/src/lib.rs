@@ -8,6 +8,7 @@
 
 pub use selvedge_spmd_rank::confirm::Plan;
 pub use selvedge_spmd_rank::owner::Place;
+pub use selvedge_spmd_rank::sampling::Sampling;
 
 pub mod findings;
 pub mod launcher;

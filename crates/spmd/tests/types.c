@@ -99,8 +99,8 @@ int main(int argc, char **argv) {
         MPI_Pack(memory + MIDDLE, count, type, packed, MEMORY, &size, MPI_COMM_SELF);
         sv_flatten(&pieces, MIDDLE, count, type);
         for (size_t p = 0; p < pieces.count; p++) {
-            memcpy(ours + at, memory + pieces.list[p].start, pieces.list[p].len);
-            at += (int)pieces.list[p].len;
+            memcpy(ours + at, memory + sv_list(&pieces)[p].start, sv_list(&pieces)[p].len);
+            at += (int)sv_list(&pieces)[p].len;
         }
         pieces_seen += (long)pieces.count;
         if (at != size || memcmp(ours, packed, (size_t)size)) {

@@ -60,7 +60,12 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         command.extend(["--svg", path]);
     }
     match args.first().filter(|_| record) {
-        Some(name) => recorded(name, &args, &command)?,
+        Some(name) => {
+            // `spmd --growth` and `spmd --store` measure other things than `spmd`.
+            let flags = args.iter().filter(|arg| arg.starts_with("--"));
+            let names: Vec<&str> = [name].into_iter().chain(flags).copied().collect();
+            recorded(&names.join(" "), &args, &command)?;
+        }
         None => cargo(&command)?,
     }
     // The same of structures that others wrote.

@@ -12,7 +12,7 @@ use selvedge_explore::strategies::pct;
 use selvedge_explore::{Plan, registry};
 use serde::{Deserialize, Serialize};
 
-use super::{NdseqOptions, Output, duration};
+use super::{NdseqOptions, Output, RankOptions, duration};
 use crate::control::linearity::SerialOptions;
 use crate::program::claims::{Claims, RegionOptions};
 use crate::store::{Ensured, RunId};
@@ -88,9 +88,8 @@ pub(crate) struct Test {
     /// How long a rank of an MPI program waits for another one; doubled with each attempt, up to 16 times
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = duration)]
     pub(crate) pause: Duration,
-    /// A command that starts the ranks of an MPI program, besides mpirun, mpiexec, oshrun and srun
-    #[arg(long, value_name = "NAME")]
-    pub(crate) launcher: Option<String>,
+    #[command(flatten)]
+    pub(crate) ranks: RankOptions,
     /// The program is one deterministic block that ensures this output, byte by byte: `stdout` or
     /// `file:PATH`; can be repeated
     #[arg(long, value_name = "OUTPUT", value_parser = Ensured::parse)]

@@ -8,7 +8,7 @@ use clap::Args;
 use selvedge_analyses::registry::Purpose;
 use selvedge_report::{FORMATS, Format};
 
-use super::{FailOn, duration, format};
+use super::{FailOn, RankOptions, duration, format};
 use crate::catalogue;
 use crate::program::claims::RegionOptions;
 
@@ -20,9 +20,8 @@ not be run or observed, and otherwise the program's own exit code.")]
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) options: RunOptions,
-    /// A command that starts the ranks of an MPI program, besides mpirun, mpiexec, oshrun and srun
-    #[arg(long, value_name = "NAME")]
-    pub(crate) launcher: Option<String>,
+    #[command(flatten)]
+    pub(crate) ranks: RankOptions,
     /// Write everything that happens into this file, for `selvedge check`: .svt is binary, anything else is text
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

@@ -19,6 +19,7 @@ use selvedge_spmd::findings::{self, Told};
 use selvedge_spmd::layer::{self, Interface};
 use selvedge_spmd::{Plan, launcher};
 
+use crate::args::RankOptions;
 use crate::control::program::build;
 use crate::exit::{Failure, ProgramError};
 use crate::program::compiler::mpi::{mpicc, oshcc};
@@ -35,6 +36,8 @@ pub(crate) struct Job {
     store: PathBuf,
     library: PathBuf,
     toolbox: Toolbox,
+    /// What ranks look at, in the environment's words.
+    sampling: Vec<(&'static str, String)>,
 }
 
 /// How an execution of a job ended, and what its ranks told.
@@ -60,13 +63,24 @@ impl Job {
             false => layer::library(&toolbox::cache(), &mpicc(), Interface::Mpi),
         };
         let library = library.map_err(Failure::Mpi)?;
-        Ok(Job { launcher, arguments, directory, store, library, toolbox })
+        let sampling = Vec::new();
+        Ok(Job { launcher, arguments, directory, store, library, toolbox, sampling })
+    }
+
+    /// The same job, in which ranks look at as much as these options say, except where races are tested.
+    pub(crate) fn sampled(mut self, options: &RankOptions) -> Job {
+        self.sampling.push(("SELVEDGE_SPMD_SAMPLE", options.sample.to_string()));
+        if options.alias_once {
+            self.sampling.push(("SELVEDGE_SPMD_ALIAS_ONCE", "1".to_owned()));
+        }
+        self
     }
 
     fn command(&self, lines: &Lines) -> Command {
         let mut command = Command::new(&self.launcher);
         command.args(&self.arguments).current_dir(&self.directory);
         prepare(&mut command, &self.library, &self.toolbox, lines);
+        command.envs(self.sampling.iter().map(|(name, value)| (name, value)));
         command
     }
 

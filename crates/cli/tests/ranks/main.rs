@@ -15,6 +15,7 @@
 
 mod faults;
 mod kernels;
+mod sampled;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         flattened().map_err(Failed::from)
     }));
     trials.extend(faults::trials());
+    trials.extend(sampled::trials());
     trials.extend(kernels::trials(asked.is_some()));
     libtest_mimic::run(&args, trials).exit_code()
 }

@@ -37,6 +37,7 @@ use crate::shadow::{
     self, ATOMIC, BEYOND, Cell, EPOCH, FREED, Granule, PC_SHIFT, granule, is_only_atomic,
     is_private, is_racy, is_set,
 };
+use crate::spmd;
 use crate::thread::{Busy, Change, Thread};
 use crate::wire::AccessKind;
 pub use sweeps::sweep;
@@ -124,6 +125,9 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         control::access(addr, len, false, pc);
         return used_controlled(t, (addr, len), AccessKind::Read, pc);
     }
+    if spmd::is_on() && spmd::passes_by(t, g, addr, bytes, false, pc) {
+        return;
+    }
     // A handler of a signal would change what is remembered while it is looked at.
     let _busy = Busy::new(t);
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
@@ -166,6 +170,9 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         let len = bytes.count_ones() as usize;
         control::access(addr, len, true, pc);
         return used_controlled(t, (addr, len), AccessKind::Write, pc);
+    }
+    if spmd::is_on() && spmd::passes_by(t, g, addr, bytes, true, pc) {
+        return;
     }
     // A handler of a signal would change what is remembered while it is looked at.
     let _busy = Busy::new(t);

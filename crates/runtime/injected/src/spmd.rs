@@ -10,6 +10,9 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::places;
+use crate::sampling;
+use crate::shadow::{ATOMIC, EPOCH, FREED, Granule};
 use crate::thread::{self, Thread};
 
 type Hook = unsafe extern "C" fn(usize, usize, c_int, usize);
@@ -33,25 +36,81 @@ pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
     if hook == 0 {
         return;
     }
+    if is_watched(addr, len) {
+        // SAFETY: set by `attach` to a function of this type, which is never unloaded.
+        let hook = unsafe { core::mem::transmute::<usize, Hook>(hook) };
+        // SAFETY: the hook takes any address and does not use it.
+        unsafe { hook(addr, len, c_int::from(write), pc) };
+    }
+}
+
+#[inline]
+fn is_watched(addr: usize, len: usize) -> bool {
     for (start, end) in &WATCHED {
         let end = end.load(Ordering::Acquire);
         if end == 0 {
-            return;
+            return false;
         }
         if addr < end && addr + len > start.load(Ordering::Acquire) {
-            // SAFETY: set by `attach` to a function of this type, which is never unloaded.
-            let hook = unsafe { core::mem::transmute::<usize, Hook>(hook) };
-            // SAFETY: the hook takes any address and does not use it.
-            return unsafe { hook(addr, len, c_int::from(write), pc) };
+            return true;
         }
     }
+    false
+}
+
+/// Whether an access that the filter has let pass is of no interest: its memory is private, or it is not among those
+/// that are sampled. Private memory is remembered in the shadow, so that the filter stops what comes again in this
+/// epoch; what is watched changes only in calls of MPI, and these begin epochs. What was freed is left to the race
+/// check.
+#[inline]
+pub fn passes_by(
+    t: &mut Thread,
+    g: &Granule,
+    addr: usize,
+    bytes: u64,
+    write: bool,
+    pc: usize,
+) -> bool {
+    if t.ignore != 0 || g.read.load(Ordering::Relaxed) == FREED {
+        return false;
+    }
+    let start = (addr & !7) + bytes.trailing_zeros() as usize;
+    if is_watched(start, bytes.count_ones() as usize) {
+        return sampling::is_on() && !sampling::wants(t, pc);
+    }
+    if sampling::is_on() {
+        sampling::private(pc);
+    }
+    let cell = t.epoch | bytes | places::field(t, pc);
+    let word = if write { &g.write } else { &g.read };
+    let old = word.load(Ordering::Relaxed);
+    let is_of_now = (old ^ cell) & (EPOCH | ATOMIC) == 0;
+    word.store(if is_of_now { old | bytes } else { cell }, Ordering::Relaxed);
+    true
 }
 
 /// Raised when a function of this module changes its type or meaning. The library that calls them may be of another
 /// version than the program was built by.
 #[cfg_attr(selvedge_injected, unsafe(no_mangle))]
 pub extern "C" fn selvedge_spmd_version() -> u32 {
-    1
+    2
+}
+
+/// From now on only some loads and stores are passed on: see [`sampling`].
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub extern "C" fn selvedge_spmd_sample(
+    instruction: u64,
+    function: u64,
+    alias_once: c_int,
+    seed: u64,
+) {
+    sampling::begin(instruction, function, alias_once != 0, seed);
+}
+
+/// A statement has raced: its loads and stores are not passed on any more, if not all are.
+#[cfg_attr(selvedge_injected, unsafe(no_mangle))]
+pub extern "C" fn selvedge_spmd_settle(pc: usize) {
+    sampling::settle(pc);
 }
 
 /// Begins to pass accesses on.

@@ -11,16 +11,17 @@
 
 #![allow(missing_docs, clippy::missing_safety_doc)] // The names are the interface's own; rule 2 is their contract.
 
+mod memory;
 mod misused;
+mod outside;
+mod sampled;
 mod symmetric;
 mod tested;
 
+use crate::hash::Map;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use crate::findings::{self, Seen};
 use crate::gather::{Made, Space, Window};
@@ -28,7 +29,9 @@ use crate::order::Key;
 use crate::owner::Place;
 use crate::rank::{Rank, World};
 use crate::rules::{self, Bytes, COMPLETIONS, Side};
+use crate::sampling::Sampler;
 use crate::segments::{BLOCKING, Now, SPLIT};
+use outside::Outside;
 
 /// Functions of the C layer that carry bytes between ranks.
 #[repr(C)]
@@ -66,15 +69,6 @@ pub struct Part {
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn dladdr(address: *const c_void, info: *mut Info) -> c_int;
-}
-
-#[repr(C)]
-struct Info {
-    file: *const c_char,
-    base: *mut c_void,
-    symbol: *const c_char,
-    at: *mut c_void,
 }
 
 /// What the injected runtime offers, if it is in the program (`crates/runtime/injected/src/spmd.rs`).
@@ -84,22 +78,52 @@ struct Runtime {
     leave: unsafe extern "C" fn(),
     now: unsafe extern "C" fn(*mut u32, usize) -> usize,
     watch: unsafe extern "C" fn(*const [u64; 2], usize),
+    sample: unsafe extern "C" fn(u64, u64, c_int, u64),
+    settle: unsafe extern "C" fn(usize),
 }
 
 /// The version of the runtime's functions that this library calls: that of `crates/runtime/injected/src/spmd.rs`.
-const RUNTIME_VERSION: u32 = 1;
+const RUNTIME_VERSION: u32 = 2;
 
 static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
 thread_local! {
-    static HERE: RefCell<Here> = const { RefCell::new(Here { pc: 0, clock: Vec::new() }) };
+    static HERE: RefCell<Here> = const { RefCell::new(Here { pc: 0, clock: Clock { words: Vec::new(), len: 0 } }) };
 }
 
-/// The current call of a thread. The clock begins with slot and tick.
+/// The current call of a thread.
 struct Here {
     pc: u64,
-    clock: Vec<u32>,
+    clock: Clock,
+}
+
+/// Slot, tick and clock of a thread, as the runtime has written them.
+struct Clock {
+    // invariant: it has `SLOTS` words, or none yet.
+    words: Vec<u32>,
+    len: usize,
+}
+
+impl Clock {
+    fn as_slice(&self) -> &[u32] {
+        &self.words[..self.len]
+    }
+
+    fn slot(&self) -> Option<u32> {
+        self.as_slice().first().copied()
+    }
+
+    /// Reads it. A thread that the runtime does not know, such as a helper of the MPI library, is the first one.
+    fn read(&mut self, read: Option<unsafe extern "C" fn(*mut u32, usize) -> usize>) {
+        self.words.resize(SLOTS, 0);
+        // SAFETY: the buffer has that many words.
+        self.len = read.map_or(0, |read| unsafe { read(self.words.as_mut_ptr(), SLOTS) });
+        if self.len < 3 {
+            self.words[..3].copy_from_slice(&[0, 1, 1]);
+            self.len = 3;
+        }
+    }
 }
 
 struct State {
@@ -109,76 +133,11 @@ struct State {
     table: Table,
     outside: Outside,
     /// How many ticks of each slot were ours.
-    ticks: HashMap<u32, u32>,
+    ticks: Map<u32, u32>,
     watch: bool,
     /// Calls that phase II has looked at.
     calls: u64,
-}
-
-/// Where findings go, and the names of modules.
-#[derive(Default)]
-struct Outside {
-    directory: Option<PathBuf>,
-    /// Where they go if the first place is full.
-    elsewhere: Option<PathBuf>,
-    /// What the names of files end with: nothing, or the number of a job that another one has spawned.
-    job: String,
-    rank: u32,
-    names: HashMap<usize, Arc<str>>,
-}
-
-impl Outside {
-    /// Writes a line about the whole job.
-    fn tell_of_job(&self, line: &str) {
-        self.append(&format!("job{}.jsonl", self.job), line);
-    }
-
-    /// Writes a line about this rank.
-    fn tell_of_rank(&self, line: &str) {
-        self.append(&format!("rank{}-{}.jsonl", self.job, self.rank), line);
-    }
-
-    fn append(&self, file: &str, line: &str) {
-        let write = |directory: &PathBuf| {
-            let path = directory.join(file);
-            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
-            file.write_all(format!("{line}\n").as_bytes())
-        };
-        let Some(directory) = &self.directory else { return };
-        let Err(error) = write(directory) else { return };
-        if self.elsewhere.as_ref().is_none_or(|elsewhere| write(elsewhere).is_err()) {
-            let rank = self.rank;
-            eprintln!(
-                "selvedge: rank {rank} cannot tell what it has found: {}: {error}",
-                directory.display()
-            );
-        }
-    }
-
-    fn place(&mut self, address: u64) -> Place {
-        let mut info = Info {
-            file: std::ptr::null(),
-            base: std::ptr::null_mut(),
-            symbol: std::ptr::null(),
-            at: std::ptr::null_mut(),
-        };
-        // SAFETY: the loader looks the address up and does not use it; the result is ours.
-        let found = unsafe { dladdr(address as *const c_void, &raw mut info) } != 0;
-        if !found || info.file.is_null() {
-            return Place { module: "".into(), offset: address };
-        }
-        let base = info.base as usize;
-        let name = self.names.entry(base).or_insert_with(|| {
-            // SAFETY: the loader's name of a module, which is loaded.
-            let file = unsafe { CStr::from_ptr(info.file) }.to_string_lossy().into_owned();
-            if file.starts_with('/') {
-                return file.into();
-            }
-            // The program itself, by the name that it was called by.
-            std::env::current_exe().map_or(file, |p| p.to_string_lossy().into_owned()).into()
-        });
-        Place { module: name.clone(), offset: address.wrapping_sub(base as u64) }
-    }
+    sampler: Sampler,
 }
 
 struct Around<'a> {
@@ -238,6 +197,10 @@ impl World for Around<'_> {
     fn tell(&mut self, line: &str) {
         self.outside.tell_of_rank(line);
     }
+
+    fn raced(&mut self, place: &Place) {
+        self.outside.race(place);
+    }
 }
 
 fn find(name: &CStr) -> *mut c_void {
@@ -266,9 +229,11 @@ fn runtime() -> Option<Runtime> {
             c"selvedge_spmd_leave",
             c"selvedge_spmd_now",
             c"selvedge_spmd_watch",
+            c"selvedge_spmd_sample",
+            c"selvedge_spmd_settle",
         ];
-        let [attach, enter, leave, now, watch] = names.map(find);
-        if [attach, enter, leave, now, watch].iter().any(|f| f.is_null())
+        let [attach, enter, leave, now, watch, sample, settle] = names.map(find);
+        if [attach, enter, leave, now, watch, sample, settle].iter().any(|f| f.is_null())
             || runtime_version() != Some(RUNTIME_VERSION)
         {
             return None;
@@ -291,6 +256,11 @@ fn runtime() -> Option<Runtime> {
                     *mut c_void,
                     unsafe extern "C" fn(*const [u64; 2], usize),
                 >(watch),
+                sample: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(u64, u64, c_int, u64),
+                >(sample),
+                settle: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(usize)>(settle),
             })
         }
     })
@@ -302,24 +272,6 @@ fn state() -> MutexGuard<'static, Option<State>> {
 
 /// The most components of a clock that are looked at.
 const SLOTS: usize = 1026;
-
-/// Reads slot, tick and clock into `here`.
-fn read_clock(here: &mut Vec<u32>, read: Option<unsafe extern "C" fn(*mut u32, usize) -> usize>) {
-    let Some(read) = read else {
-        here.clear();
-        here.extend([0, 1, 1]);
-        return;
-    };
-    here.resize(SLOTS, 0);
-    // SAFETY: the buffer has that many words.
-    let len = unsafe { read(here.as_mut_ptr(), SLOTS) };
-    here.truncate(len);
-    if len < 3 {
-        // A thread that the runtime does not know, such as a helper of the MPI library.
-        here.clear();
-        here.extend([0, 1, 1]);
-    }
-}
 
 /// Does something with the state and the current point of the thread.
 fn with<R: Default>(f: impl FnOnce(&mut State, Now<'_>, u64) -> R) -> R {
@@ -335,7 +287,7 @@ fn with<R: Default>(f: impl FnOnce(&mut State, Now<'_>, u64) -> R) -> R {
 
 /// A load or a store of instrumented code to memory that is watched.
 unsafe extern "C" fn hook(address: usize, len: usize, writes: c_int, pc: usize) {
-    HERE.with_borrow_mut(|here| read_clock(&mut here.clock, runtime().map(|r| r.now)));
+    HERE.with_borrow_mut(|here| here.clock.read(runtime().map(|r| r.now)));
     with(|state, now, _| {
         let bytes = Bytes { start: address as u64, len: len as u64 };
         state.rank.gather.local(now, pc as u64, writes != 0, bytes);
@@ -348,6 +300,7 @@ fn tell_own_pairs(state: &mut State) {
     if !state.rank.gather.pairs.is_empty() {
         let mut around = Around { table: state.table, outside: &mut state.outside };
         state.rank.tell_own_pairs(&mut around);
+        sampled::settle(state);
     }
 }
 
@@ -379,14 +332,7 @@ fn seen_by_all(table: &Table) -> Seen {
 /// `job` is 0, or the number of a job that another one has spawned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_start(rank: c_int, size: c_int, table: *const Table, job: u64) {
-    let path = |variable| std::env::var_os(variable).map(PathBuf::from);
-    let outside = Outside {
-        directory: path("SELVEDGE_SPMD_DIR"),
-        elsewhere: path("SELVEDGE_SPMD_ELSEWHERE"),
-        job: if job == 0 { String::new() } else { format!("-of-{job}") },
-        rank: rank as u32,
-        names: HashMap::new(),
-    };
+    let outside = Outside::new(rank as u32, job);
     // SAFETY: rule 2; the table is static in the C layer.
     let table = unsafe { *table };
     let seen = seen_by_all(&table);
@@ -394,6 +340,7 @@ pub unsafe extern "C" fn sv_start(rank: c_int, size: c_int, table: *const Table,
         outside.tell_of_job(&findings::job(size as u32, seen, None));
     }
     tested::start(rank as u32);
+    let sampler = sampled::start(rank as u32);
     let rank = Rank::new(rank as u32);
     let new = State {
         rank,
@@ -401,9 +348,10 @@ pub unsafe extern "C" fn sv_start(rank: c_int, size: c_int, table: *const Table,
         seen,
         table,
         outside,
-        ticks: HashMap::new(),
+        ticks: Map::default(),
         watch: true,
         calls: 0,
+        sampler,
     };
     *state() = Some(new);
 }
@@ -418,6 +366,11 @@ pub unsafe extern "C" fn sv_finish() {
         if dropped > 0 {
             state.outside.tell_of_rank(&findings::dropped(dropped));
         }
+        if std::env::var_os("SELVEDGE_SPMD_FIGURES").is_some() {
+            let (rank, gather) = (&state.rank, &state.rank.gather);
+            let line = gather.figures.line(gather.rank, rank.exchanges(), memory::most());
+            state.outside.tell_of_rank(&line);
+        }
         if state.rank.gather.rank == 0 {
             let done = Some(state.rank.exchanges());
             state.outside.tell_of_job(&findings::job(state.size, state.seen, done));
@@ -430,10 +383,10 @@ pub unsafe extern "C" fn sv_finish() {
 pub unsafe extern "C" fn sv_enter(pc: usize) {
     HERE.with_borrow_mut(|here| {
         here.pc = pc as u64;
-        read_clock(&mut here.clock, runtime().map(|r| r.enter));
+        here.clock.read(runtime().map(|r| r.enter));
         let mut guard = state();
-        if let (Some(state), Some(&slot), true) =
-            (guard.as_mut(), here.clock.first(), runtime().is_some())
+        if let (Some(state), Some(slot), true) =
+            (guard.as_mut(), here.clock.slot(), runtime().is_some())
         {
             *state.ticks.entry(slot).or_default() += 1;
         }
@@ -462,14 +415,14 @@ pub unsafe extern "C" fn sv_leave() {
 }
 
 /// At most `most` ranges that contain the given ones, which are sorted: the smallest gaps are closed.
-fn hulls(ranges: Vec<(u64, u64)>, most: usize) -> Vec<[u64; 2]> {
-    let mut hulls: Vec<[u64; 2]> = Vec::new();
-    for (start, end) in ranges {
-        match hulls.last_mut() {
-            Some(last) if start <= last[1] => last[1] = last[1].max(end),
-            _ => hulls.push([start, end]),
+fn hulls(mut hulls: Vec<[u64; 2]>, most: usize) -> Vec<[u64; 2]> {
+    hulls.dedup_by(|next, last| {
+        let touches = next[0] <= last[1];
+        if touches {
+            last[1] = last[1].max(next[1]);
         }
-    }
+        touches
+    });
     while hulls.len() > most {
         let gap = |i: usize| hulls[i + 1][0] - hulls[i][1];
         let Some(at) = (0..hulls.len() - 1).min_by_key(|&i| gap(i)) else { break };
@@ -485,6 +438,7 @@ pub unsafe extern "C" fn sv_exchange() {
     if let Some(state) = guard.as_mut() {
         let mut around = Around { table: state.table, outside: &mut state.outside };
         state.rank.exchange(&mut around);
+        sampled::settle(state);
         state.watch = true;
     }
 }
@@ -492,6 +446,12 @@ pub unsafe extern "C" fn sv_exchange() {
 unsafe fn text(name: *const c_char) -> String {
     // SAFETY: rule 2.
     unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+}
+
+/// The number of a call, whose name is one of those in `rules`.
+unsafe fn numbered(name: *const c_char) -> Option<u8> {
+    // SAFETY: rule 2.
+    unsafe { CStr::from_ptr(name) }.to_str().ok().and_then(rules::number)
 }
 
 unsafe fn slice<'a, T>(at: *const T, len: usize) -> &'a [T] {
@@ -559,9 +519,10 @@ pub unsafe extern "C" fn sv_rma(
     counts: *const usize,
 ) {
     // SAFETY: rule 2; three lists and three counts.
-    let (name, lists, counts) = unsafe { (text(name), slice(lists, 3), slice(counts, 3)) };
-    let Some(call) = rules::number(&name) else { return };
+    let (call, lists, counts) = unsafe { (numbered(name), slice(lists, 3), slice(counts, 3)) };
+    let Some(call) = call else { return };
     let made = with(|state, now, pc| {
+        let is_wanted = state.sampler.wants(pc);
         let gather = &mut state.rank.gather;
         let made = Made { call, pc, window, target, request, no_op: no_op != 0 };
         let local = Space { owner: gather.rank, window: None };
@@ -579,17 +540,23 @@ pub unsafe extern "C" fn sv_rma(
             } else {
                 local
             };
-            let pieces: Vec<(Bytes, u32)> = pieces
-                .iter()
-                .map(|p| (Bytes { start: p.start.wrapping_add(shift), len: p.len }, p.basic as u32))
-                .collect();
             if remote
                 && rules::CALLS[call as usize].is_atomic()
-                && let Some(&(first, basic)) = pieces.first()
+                && let Some(first) = pieces.first()
             {
-                gather.atomic(now, window, target, first.start.wrapping_sub(shift), basic);
+                gather.atomic(now, window, target, first.start, first.basic as u32);
             }
-            gather.access(now, made, side, space, &pieces);
+            if !is_wanted {
+                continue;
+            }
+            let shifted = |p: &Piece| Bytes { start: p.start.wrapping_add(shift), len: p.len };
+            gather.access(
+                now,
+                made,
+                side,
+                space,
+                pieces.iter().map(|p| (shifted(p), p.basic as u32)),
+            );
         }
         state.watch = true;
         Some(made)
@@ -609,15 +576,16 @@ pub unsafe extern "C" fn sv_buffer(
     count: usize,
 ) {
     // SAFETY: rule 2.
-    let (name, pieces) = unsafe { (text(name), slice(pieces, count)) };
-    let Some(call) = rules::number(&name) else { return };
+    let (call, pieces) = unsafe { (numbered(name), slice(pieces, count)) };
+    let Some(call) = call else { return };
     let pieces: Vec<(Bytes, u32)> =
         pieces.iter().map(|p| (Bytes { start: p.start, len: p.len }, p.basic as u32)).collect();
     let made = with(|state, now, pc| {
         let gather = &mut state.rank.gather;
         let rank = gather.rank;
         let made = Made { call, pc, window: 0, target: rank, request, no_op: false };
-        gather.access(now, made, Side::Origin, Space { owner: rank, window: None }, &pieces);
+        let local = Space { owner: rank, window: None };
+        gather.access(now, made, Side::Origin, local, pieces.iter().copied());
         state.watch |= request != 0;
         Some(made)
     });

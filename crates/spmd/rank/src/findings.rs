@@ -143,7 +143,7 @@ fn side(record: &Record) -> String {
     };
     let locks: Vec<String> = record.locks.iter().map(lock).collect();
     format!(
-        "{{\"rank\":{},\"slot\":{},\"call\":{},\"side\":\"{which}\",\"writes\":{},\"place\":{},\"began\":{},\"ended\":{},\"open\":{},\"local_only\":{},\"barrier\":{},\"locks\":[{}]}}",
+        "{{\"rank\":{},\"slot\":{},\"call\":{},\"side\":\"{which}\",\"writes\":{},\"place\":{},\"began\":{},\"ended\":{},\"last\":{},\"open\":{},\"local_only\":{},\"barrier\":{},\"locks\":[{}]}}",
         record.rank,
         record.slot,
         quoted(CALLS[record.call as usize].name),
@@ -151,6 +151,7 @@ fn side(record: &Record) -> String {
         place(Some(&record.place)),
         record.began,
         record.ended,
+        record.last,
         record.end.is_none(),
         record.local_only,
         place(record.barrier.as_ref()),

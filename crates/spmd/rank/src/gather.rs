@@ -6,20 +6,27 @@
 //! is not kept. Two accesses of one thread conflict only if the earlier one is still in flight when the later one
 //! begins: such pairs are found here, at once. All other pairs are found by the owner ([`owner`](crate::owner)).
 
+mod compact;
 pub mod epochs;
 mod sync;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::figures::Figures;
+use crate::hash::{Map, Set};
 use crate::order::{Event, Key};
 use crate::rules::{self, Act, Basic, Bytes, CALLS, Completion, Reach, Side};
 use crate::segments::{Now, Segments};
 use crate::store::Store;
+use compact::Compacted;
 use epochs::Epochs;
 
 /// At most this many accesses are remembered in a phase; more are counted and dropped.
 const MOST: usize = 1 << 20;
+
+/// So many accesses that are alike keep entries of their own, with their exact times.
+const EXACT: usize = 4;
 
 /// At most this many atomic accesses are logged in a phase, so that a phase of atomic accesses stays small.
 const ATOMICS: usize = 4096;
@@ -70,9 +77,11 @@ pub struct Attributes {
     pub locks: Arc<[Lock]>,
     pub window: u64,
     pub target: u32,
-    /// When the first of them began and the last of them ended, among everything that this rank did.
+    /// When the first of them began and ended, among everything that this rank did,
     pub began: u64,
     pub ended: u64,
+    /// and when the last of them began, as far as they had entries of their own.
+    pub last: u64,
     /// It was completed at the origin, and only there.
     pub local_only: bool,
     /// The call of the first barrier that was entered while it was in flight; 0 if there was none.
@@ -83,14 +92,8 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// How far the elements of an atomic access are shifted against multiples of their size.
     fn phase(&self) -> u64 {
-        match self.act {
-            Act::AtomicRead(basic) | Act::AtomicWrite(basic) => {
-                self.from % u64::from(basic.size.max(1))
-            }
-            Act::Read | Act::Write => 0,
-        }
+        rules::phase(self.act, self.from)
     }
 }
 
@@ -175,12 +178,14 @@ pub struct Gather {
     pub attributes: Vec<Attributes>,
     /// Where they are.
     pub stores: BTreeMap<Space, Store>,
-    alike: HashMap<Alike, u32>,
-    in_flight: HashMap<(u64, u32), Vec<u32>>,
-    requests: HashMap<u64, Request>,
+    alike: Map<Alike, u32>,
+    in_flight: Map<(u64, u32), Vec<u32>>,
+    requests: Map<u64, Request>,
     /// The buffers of calls that are in flight, by entry: first byte, and first byte after them.
-    buffers: HashMap<u32, (u64, u64)>,
-    held: Vec<Lock>,
+    buffers: Map<u32, (u64, u64)>,
+    held: Arc<[Lock]>,
+    // invariant: the number of attributes that are open.
+    open: usize,
     /// Access epochs that are not locks.
     pub epochs: Epochs,
     acquisitions: u32,
@@ -190,25 +195,30 @@ pub struct Gather {
     mapped: BTreeMap<u64, (u64, u32, u64, u64)>,
     /// The synchronization of this phase.
     pub log: Vec<Event>,
-    atomics: HashSet<(u32, Key)>,
+    atomics: Set<(u32, Key)>,
     /// The rank synchronized in a way that the log does not have: what looks unordered may be ordered.
     pub unfollowed: bool,
-    counts: HashMap<Key, u32>,
+    counts: Map<Key, u32>,
     /// The segments in which this rank waited for access epochs: by window, origin and number.
-    pub waited: HashMap<(u64, u32, u32), u32>,
+    pub waited: Map<(u64, u32, u32), u32>,
     /// Pairs of one thread that were found.
     pub pairs: Vec<SelfPair>,
     /// Accesses that others make redundant are kept as well, for a test.
     pub keeps_all: bool,
+    /// How many accesses that are alike keep entries of their own.
+    pub exact: usize,
+    compacted: Compacted,
     /// The number of accesses that were dropped.
     pub dropped: u64,
+    /// What was counted.
+    pub figures: Figures,
     serial: u64,
 }
 
 impl Gather {
     /// Of a rank that has done nothing.
     pub fn new(rank: u32) -> Gather {
-        Gather { rank, ..Gather::default() }
+        Gather { rank, exact: EXACT, ..Gather::default() }
     }
 
     /// A window exists from now on; `parts` are address, length, owner and offset of memory of other ranks that
@@ -232,15 +242,15 @@ impl Gather {
     pub fn close_window(&mut self, now: Now<'_>, number: u64) {
         self.complete(now, Completion::Free, number, None);
         self.mapped.retain(|_, part| part.2 != number);
-        self.held.retain(|lock| lock.window != number);
+        self.release(|lock| lock.window == number);
         self.epochs.close(number);
     }
 
     /// Ranges of memory that loads and stores are wanted of.
-    pub fn watched(&self) -> Vec<(u64, u64)> {
-        let mut ranges: Vec<(u64, u64)> =
-            self.mapped.iter().map(|(&s, part)| (s, part.0)).collect();
-        ranges.extend(self.buffers.values());
+    pub fn watched(&self) -> Vec<[u64; 2]> {
+        let mut ranges = Vec::with_capacity(self.mapped.len() + self.buffers.len());
+        ranges.extend(self.mapped.iter().map(|(&start, part)| [start, part.0]));
+        ranges.extend(self.buffers.values().map(|&(start, end)| [start, end]));
         ranges.sort_unstable();
         ranges
     }
@@ -252,6 +262,10 @@ impl Gather {
     /// The locks that this rank holds.
     pub fn locks(&self) -> &[Lock] {
         &self.held
+    }
+
+    fn release(&mut self, given_back: impl Fn(&Lock) -> bool) {
+        self.held = self.held.iter().filter(|lock| !given_back(lock)).copied().collect();
     }
 
     /// The part of a window that contains an address: its first byte, and the rest as in `mapped`.
@@ -268,7 +282,11 @@ impl Gather {
 
     /// Whose memory is at an address, and the same bytes in its terms.
     pub fn owned(&self, bytes: Bytes) -> (Space, Bytes) {
-        match self.part(bytes.start) {
+        self.owned_by(self.part(bytes.start), bytes)
+    }
+
+    fn owned_by(&self, part: Option<(u64, (u64, u32, u64, u64))>, bytes: Bytes) -> (Space, Bytes) {
+        match part {
             Some((start, (_, owner, window, offset))) if owner != self.rank => {
                 let bytes = Bytes { start: bytes.start - start + offset, ..bytes };
                 (Space { owner, window: Some(window) }, bytes)
@@ -289,11 +307,14 @@ impl Gather {
             request: 0,
             no_op: false,
         };
-        let (space, bytes) = self.owned(bytes);
+        let (space, bytes) = self.owned_by(part, bytes);
         if part.is_some() {
-            return self.access(now, made, Side::Origin, space, &[(bytes, 0)]);
+            return self.access(now, made, Side::Origin, space, [(bytes, 0)]);
         }
         // Private memory matters only while a call uses it.
+        if self.open == 0 {
+            return;
+        }
         self.serial += 1;
         let attributes = self.describe(now, made, Side::Origin, bytes.start, NO_TYPE);
         self.find_pairs(space, bytes, &attributes);
@@ -306,19 +327,40 @@ impl Gather {
         made: Made,
         side: Side,
         space: Space,
-        pieces: &[(Bytes, u32)],
+        pieces: impl IntoIterator<Item = (Bytes, u32)>,
     ) {
         self.serial += 1;
         let call = self.serial;
-        for &(bytes, basic) in pieces {
+        for (bytes, basic) in pieces {
             let basic = Basic { number: (basic >> 16) as u8, size: (basic & 0xffff) as u16 };
-            if CALLS[made.call as usize].act(side, basic, made.no_op).is_none() || bytes.len == 0 {
+            let Some(act) = CALLS[made.call as usize].act(side, basic, made.no_op) else {
+                continue;
+            };
+            if bytes.len == 0 {
                 continue;
             }
-            let mut attributes = self.describe(now, made, side, bytes.start, basic);
-            attributes.call_number = call;
-            self.find_pairs(space, bytes, &attributes);
-            let Some(id) = self.entry(space, made.request, attributes) else { continue };
+            self.figures.accesses += 1;
+            if side == Side::Target && space.owner != self.rank {
+                let (calls, all) = self.figures.calls.entry(space.owner).or_default();
+                (*calls, *all) = (*calls + 1, *all + bytes.len);
+            }
+            let begin = self.segments.current(now);
+            if self.open > 0 {
+                let mut attributes = self.describe(now, made, side, bytes.start, basic);
+                attributes.call_number = call;
+                self.find_pairs(space, bytes, &attributes);
+            }
+            let Made { call: name, pc, window, .. } = made;
+            let phase = rules::phase(act, bytes.start);
+            let alike = Alike { call: name, side, act, phase, pc, begin, space, window };
+            let known = self.alike_entry(&alike, made);
+            let Some(id) = known.or_else(|| {
+                let attributes = self.describe(now, made, side, bytes.start, basic);
+                self.entry(alike, made.request, attributes)
+            }) else {
+                continue;
+            };
+            self.attributes[id as usize].call_number = call;
             if side != Side::Target && self.is_open(id) {
                 let hull = self.buffers.entry(id).or_insert((bytes.start, bytes.end()));
                 *hull = (hull.0.min(bytes.start), hull.1.max(bytes.end()));
@@ -327,7 +369,8 @@ impl Gather {
             let keeps_all = self.keeps_all;
             let covers =
                 |old: u32, new: u32| !keeps_all && covers(&all[old as usize], &all[new as usize]);
-            self.stores.entry(space).or_default().insert(bytes, id, covers);
+            let most = self.stores.entry(space).or_default().insert(bytes, id, covers);
+            self.compact_if_worth_while(most);
         }
     }
 
@@ -350,11 +393,12 @@ impl Gather {
             pc: made.pc,
             begin,
             end: if at_once { End::At(begin) } else { End::Open },
-            locks: self.held.as_slice().into(),
+            locks: self.held.clone(),
             window: made.window,
             target: made.target,
             began: self.serial,
             ended: self.serial,
+            last: self.serial,
             local_only: false,
             barrier: 0,
             fenced: None,
@@ -362,24 +406,27 @@ impl Gather {
         }
     }
 
-    /// The entry for accesses like this one.
-    fn entry(&mut self, space: Space, request: u64, attributes: Attributes) -> Option<u32> {
-        let Attributes { call, side, act, pc, begin, window, .. } = attributes;
-        let alike = Alike { call, side, act, phase: attributes.phase(), pc, begin, space, window };
-        if request == 0
-            && let Some(&id) = self.alike.get(&alike)
-            && self.attributes[id as usize].fenced.is_none()
-            && (self.is_open(id) || attributes.end != End::Open)
-        {
-            self.attributes[id as usize].call_number = attributes.call_number;
-            return Some(id);
+    /// The entry that an access like others shares with them.
+    fn alike_entry(&self, alike: &Alike, made: Made) -> Option<u32> {
+        let id = *self.alike.get(alike).filter(|_| made.request == 0)?;
+        let entry = &self.attributes[id as usize];
+        let at_once = CALLS[made.call as usize].ends_at_once(alike.side);
+        (entry.fenced.is_none() && (entry.end == End::Open || at_once)).then_some(id)
+    }
+
+    /// A new entry.
+    fn entry(&mut self, alike: Alike, request: u64, attributes: Attributes) -> Option<u32> {
+        if self.attributes.len() >= MOST {
+            self.compact_if_paid();
         }
         if self.attributes.len() >= MOST {
             self.dropped += 1;
             return None;
         }
         let id = self.attributes.len() as u32;
-        if attributes.end == End::Open && CALLS[call as usize].is_remote() {
+        let is_open = attributes.end == End::Open;
+        self.open += usize::from(is_open);
+        if is_open && CALLS[attributes.call as usize].is_remote() {
             self.in_flight.entry((attributes.window, attributes.target)).or_default().push(id);
         }
         if request == 0 {
@@ -419,18 +466,19 @@ impl Gather {
     pub fn complete(&mut self, now: Now<'_>, what: Completion, window: u64, target: Option<u32>) {
         let here = self.segments.current(now);
         self.serial += 1;
+        if let Some(target) = target {
+            return self.end_all((window, target), what, here, 0);
+        }
         let keys: Vec<(u64, u32)> =
             self.in_flight.keys().copied().filter(|k| k.0 == window).collect();
-        for key in keys.into_iter().filter(|k| target.is_none_or(|t| t == k.1)) {
-            self.end_all(key, what, here, 0);
-        }
+        keys.into_iter().for_each(|key| self.end_all(key, what, here, 0));
     }
 
     fn end_all(&mut self, key: (u64, u32), what: Completion, here: u32, k: u32) {
-        let ids = self.in_flight.remove(&key).unwrap_or_default();
-        let open: Vec<u32> = ids.into_iter().filter(|&id| !self.end(id, what, here, k)).collect();
-        if !open.is_empty() {
-            self.in_flight.insert(key, open);
+        let Some(mut ids) = self.in_flight.remove(&key) else { return };
+        ids.retain(|&id| !self.end(id, what, here, k));
+        if !ids.is_empty() {
+            self.in_flight.insert(key, ids);
         }
     }
 
@@ -449,17 +497,19 @@ impl Gather {
             Reach::WhenTargetWaits => access.end = End::Waits(k),
         }
         access.ended = self.serial;
+        self.open -= 1;
         self.buffers.remove(&id);
-        let still: Vec<Lock> =
-            access.locks.iter().filter(|lock| self.held.contains(lock)).copied().collect();
-        access.locks = still.into();
+        if !access.locks.iter().all(|lock| self.held.contains(lock)) {
+            let still = access.locks.iter().filter(|lock| self.held.contains(lock));
+            access.locks = still.copied().collect();
+        }
         true
     }
 
     /// Everything is with its owner now: forgets all that cannot race with what follows.
     pub fn distributed(&mut self) {
         let mut open = Vec::new();
-        let mut renamed: HashMap<u32, u32> = HashMap::new();
+        let mut renamed: Map<u32, u32> = Map::default();
         for (id, access) in (0..).zip(std::mem::take(&mut self.attributes)) {
             let entered = self.segments.spans(access.begin, end_of(&access));
             let is_done = entered.iter().any(|s| s.entered != crate::phases::NEVER);
@@ -468,21 +518,11 @@ impl Gather {
                 open.push(access);
             }
         }
-        let new = |id: &u32| renamed.get(id).copied();
-        self.stores.retain(|_, store| {
-            store.retain(|id| new(&id));
-            !store.is_empty()
-        });
-        for ids in
-            self.in_flight.values_mut().chain(self.requests.values_mut().map(|r| &mut r.accesses))
-        {
-            *ids = ids.iter().filter_map(new).collect();
-        }
-        self.in_flight.retain(|_, ids| !ids.is_empty());
-        let buffers = std::mem::take(&mut self.buffers);
-        self.buffers = buffers.into_iter().filter_map(|(id, b)| Some((new(&id)?, b))).collect();
         self.alike.clear();
+        self.rename(|id| renamed.get(&id).copied());
+        self.compacted = Compacted::default();
         let oldest = open.iter().map(|a| a.begin).min().unwrap_or(u32::MAX);
+        self.open = open.iter().filter(|a| a.end == End::Open).count();
         self.attributes = open;
         self.log.clear();
         self.atomics.clear();

@@ -11,7 +11,9 @@
 //! | [`owner`] | pairs of accesses to the memory of this rank |
 //! | [`wire`] | what ranks send each other |
 //! | [`board`], [`confirm`] | two accesses that were predicted to race are made to happen at once |
+//! | [`sampling`] | which accesses are looked at |
 //! | [`findings`] | what the `selvedge` process reads |
+//! | [`figures`] | what the analysis itself costs |
 //! | [`rank`] | all of these together |
 //! | `ffi` | the interface to C, to the injected runtime and to the loader; all unsafe code is there |
 //!
@@ -25,13 +27,16 @@ pub mod confirm;
 #[cfg(selvedge_rank)]
 #[allow(unsafe_code)]
 pub mod ffi;
+pub mod figures;
 pub mod findings;
 pub mod gather;
+pub mod hash;
 pub mod order;
 pub mod owner;
 pub mod phases;
 pub mod rank;
 pub mod rules;
+pub mod sampling;
 pub mod segments;
 pub mod store;
 pub mod wire;

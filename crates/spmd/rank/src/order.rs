@@ -13,7 +13,7 @@
 //! Guarantee: [`Graph::reaches`] is happens-before of the events that the logs have (a test compares it with
 //! vector clocks). Cost: linear in the events that the search passes.
 
-use std::collections::HashMap;
+use crate::hash::Map;
 
 /// What an event gives and another one takes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -86,11 +86,11 @@ pub struct Point {
 /// The logs of all ranks.
 #[derive(Debug, Default)]
 pub struct Graph {
-    threads: HashMap<(u32, u32), Thread>,
-    takers: HashMap<Key, Vec<(u32, u32, u32)>>,
+    threads: Map<(u32, u32), Thread>,
+    takers: Map<Key, Vec<(u32, u32, u32)>>,
     /// The first event that raises a flag to a value, or `None` if several ranks do: then it is open which of them was
     /// waited for.
-    raised: HashMap<Key, Option<(u32, u32)>>,
+    raised: Map<Key, Option<(u32, u32)>>,
 }
 
 #[derive(Debug, Default)]
@@ -142,7 +142,7 @@ impl Graph {
 
     /// Whether what ends in the segment of `from` comes before what begins in the segment of `to`.
     pub fn reaches(&self, from: Point, to: Point, strength: Strength) -> bool {
-        let mut reached: HashMap<(u32, u32), Reached> = HashMap::new();
+        let mut reached: Map<(u32, u32), Reached> = Map::default();
         let start = Reached { all_of: from.segment + 1, end_of: from.segment };
         let mut work = vec![((from.rank, from.slot), start)];
         while let Some((thread, news)) = work.pop() {
@@ -307,7 +307,7 @@ mod tests {
         segment: Vec<u32>,
         next: Vec<u32>,
         in_flight: Vec<(Key, Vec<u32>)>,
-        sent: HashMap<(usize, usize, i32), u32>,
+        sent: Map<(usize, usize, i32), u32>,
         accesses: Vec<(Point, usize, Vec<u32>)>,
         collectives: u32,
     }

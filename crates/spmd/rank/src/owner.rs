@@ -10,10 +10,10 @@
 //! accesses beyond the bounds of [`gather`](crate::gather), and a thread of a rank that falls two barriers behind
 //! another one.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::gather::{Gather, Lock, Space, end_of};
+use crate::hash::{Map, Set};
 use crate::order::{Graph, Point, Strength};
 use crate::phases::{NEVER, Span};
 use crate::rules::{self, Act, Bytes, Side};
@@ -51,6 +51,8 @@ pub struct Record {
     pub window: u64,
     pub began: u64,
     pub ended: u64,
+    /// Of several, when the last one began.
+    pub last: u64,
     pub local_only: bool,
     pub barrier: Option<Place>,
 }
@@ -72,6 +74,7 @@ impl Record {
 #[derive(Clone, PartialEq, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Bucket {
+    pub rank: u32,
     pub records: Vec<Record>,
     /// Window (or address, if there is none), bytes, and indices of records.
     pub pieces: Vec<(Option<u64>, Bytes, Vec<u32>)>,
@@ -80,11 +83,12 @@ pub struct Bucket {
 }
 
 /// The buckets of a rank, by owner. `place` finds the place of a program counter.
-pub fn buckets(gather: &Gather, mut place: impl FnMut(u64) -> Place) -> HashMap<u32, Bucket> {
-    let mut buckets: HashMap<u32, Bucket> = HashMap::new();
-    let mut renamed: HashMap<(u32, u32), u32> = HashMap::new();
+pub fn buckets(gather: &Gather, mut place: impl FnMut(u64) -> Place) -> Map<u32, Bucket> {
+    let mut buckets: Map<u32, Bucket> = Map::default();
+    let mut renamed: Map<(u32, u32), u32> = Map::default();
     for (&Space { owner, window }, store) in &gather.stores {
         let bucket = buckets.entry(owner).or_default();
+        bucket.rank = gather.rank;
         bucket.threaded = gather.segments.is_threaded();
         for (bytes, ids) in store.iter() {
             let ids = ids.iter().map(|&id| {
@@ -137,6 +141,7 @@ pub fn described(
         window: access.window,
         began: access.began,
         ended: access.ended,
+        last: access.last,
         local_only: access.local_only,
         barrier: (access.barrier != 0).then(|| place(access.barrier)),
     }
@@ -167,7 +172,7 @@ pub enum Verdict {
 pub struct Owner {
     /// Pieces of the last phase that accesses of the next phase may meet.
     kept: Vec<(Bytes, Record)>,
-    reported: HashSet<(Place, Place)>,
+    reported: Set<(Place, Place)>,
 }
 
 /// At most this many open pairs of two places are looked at in a phase: more of the same say nothing new.
@@ -182,22 +187,13 @@ impl Owner {
             phase.add(bytes, record);
         }
         let old = phase.records.len();
-        let mut open = Vec::new();
-        let mut counts: HashMap<(Place, Place), usize> = HashMap::new();
         for bucket in buckets {
             for (bytes, id) in phase.take(gather, bucket) {
-                for pair in phase.meets(bytes, id) {
-                    let places = sites(&pair.a, &pair.b);
-                    if !self.reported.contains(&places)
-                        && *counts.entry(places).and_modify(|n| *n += 1).or_insert(1)
-                            <= PAIRS_OF_PLACES
-                    {
-                        open.push(pair);
-                    }
-                }
+                phase.meet(bytes, id, &self.reported);
                 phase.store.insert(bytes, id, |_, _| false);
             }
         }
+        let open = std::mem::take(&mut phase.open);
         let Phase { records, pieces, .. } = phase;
         let new = pieces.into_iter().filter(|&(_, id)| {
             // What was kept before is kept no longer, unless this rank still has to wait for it.
@@ -226,15 +222,54 @@ struct Phase {
     records: Vec<Record>,
     pieces: Vec<(Bytes, u32)>,
     store: Store,
-    compared: HashSet<(u32, u32)>,
+    /// Records of one class stand alike to all others, as far as barriers and locks tell.
+    classes: Vec<u32>,
+    numbers: Map<Class, u32>,
+    /// Pairs of classes, and the number of their places among `counts` if they may race.
+    stand: Map<(u32, u32), Option<usize>>,
+    places: Map<(Place, Place), usize>,
+    /// How many pairs of two places were found.
+    counts: Vec<usize>,
+    compared: Set<(u32, u32)>,
+    open: Vec<Pair>,
+}
+
+/// What [`may_race`] looks at, and the place.
+#[derive(PartialEq, Eq, Hash)]
+struct Class {
+    thread: (u32, u32),
+    act: Act,
+    phase: u64,
+    place: Place,
+    spans: [Span; SEQUENCES],
+    locks: Vec<(u64, Option<u32>, bool)>,
+}
+
+impl Class {
+    fn of(record: &Record) -> Class {
+        Class {
+            thread: (record.rank, record.slot),
+            act: record.act,
+            phase: rules::phase(record.act, record.from),
+            place: record.place.clone(),
+            spans: record.spans,
+            locks: record.locks.iter().map(|l| (l.window, l.target, l.exclusive)).collect(),
+        }
+    }
 }
 
 impl Phase {
     fn add(&mut self, bytes: Bytes, record: Record) {
         let id = self.records.len() as u32;
+        self.classify(&record);
         self.records.push(record);
         self.pieces.push((bytes, id));
         self.store.insert(bytes, id, |_, _| false);
+    }
+
+    fn classify(&mut self, record: &Record) {
+        let next = self.numbers.len() as u32;
+        self.classes.push(*self.numbers.entry(Class::of(record)).or_insert(next));
     }
 
     /// Takes the records of a bucket, and returns its pieces by address.
@@ -242,7 +277,7 @@ impl Phase {
         let first = self.records.len();
         self.records.extend(bucket.records);
         self.records[first..].iter_mut().for_each(|record| wait(gather, record));
-        let mut shifted = HashSet::new();
+        let mut shifted = Set::default();
         let mut pieces = Vec::new();
         for (window, bytes, ids) in bucket.pieces {
             let base = window.map_or(Some(0), |w| gather.windows.get(&w).map(|w| w.base));
@@ -257,21 +292,39 @@ impl Phase {
             }
         }
         self.pieces.extend(&pieces);
+        for i in first..self.records.len() {
+            let record = self.records[i].clone();
+            self.classify(&record);
+        }
         pieces
     }
 
-    /// The accesses to these bytes so far that may race with one.
-    fn meets(&mut self, bytes: Bytes, id: u32) -> Vec<Pair> {
-        let mut pairs = Vec::new();
+    /// Finds the accesses to these bytes so far that may race with one, at places that were not reported.
+    fn meet(&mut self, bytes: Bytes, id: u32, reported: &Set<(Place, Place)>) {
+        let class = self.classes[id as usize];
         for (common, others) in self.store.touching(bytes) {
             for &other in others.iter().filter(|&&other| other != id) {
                 let (a, b) = (&self.records[other as usize], &self.records[id as usize]);
-                if self.compared.insert((other, id)) && may_race(a, b) {
-                    pairs.push(Pair { bytes: common, a: a.clone(), b: b.clone() });
+                let (places, counts) = (&mut self.places, &mut self.counts);
+                let stand = self.stand.entry((self.classes[other as usize], class));
+                let number = *stand.or_insert_with(|| {
+                    let sites = sites(a, b);
+                    (may_race(a, b) && !reported.contains(&sites)).then(|| {
+                        *places.entry(sites).or_insert_with(|| {
+                            counts.push(0);
+                            counts.len() - 1
+                        })
+                    })
+                });
+                let Some(number) = number.filter(|&n| counts[n] < PAIRS_OF_PLACES) else {
+                    continue;
+                };
+                if self.compared.insert((other, id)) {
+                    counts[number] += 1;
+                    self.open.push(Pair { bytes: common, a: a.clone(), b: b.clone() });
                 }
             }
         }
-        pairs
     }
 }
 
@@ -323,5 +376,75 @@ pub fn judge(graph: &Graph, owner: u32, a: &Record, b: &Record) -> Verdict {
         Verdict::Predicted
     } else {
         Verdict::Observed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::NEVER;
+    use crate::rules::Basic;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn record() -> impl Strategy<Value = Record> {
+        let kind = (0u32..3, 0u64..4, 0usize..4, 0u64..3);
+        let order = (0u32..3, prop::option::of(0u32..3), prop::option::of(any::<bool>()));
+        (kind, order).prop_map(|((rank, place, act, from), (left, entered, lock))| {
+            let basic = Basic { number: 1, size: 2 };
+            let acts = [Act::Read, Act::Write, Act::AtomicRead(basic), Act::AtomicWrite(basic)];
+            let entered = entered.map_or(NEVER, |after| left + after);
+            let locks =
+                lock.map(|exclusive| Lock { window: 1, target: None, exclusive, acquired: 0 });
+            Record {
+                rank,
+                slot: 0,
+                call: 0,
+                side: Side::Target,
+                act: acts[act],
+                from,
+                place: Place { module: "".into(), offset: place },
+                begin: 0,
+                end: None,
+                waits: None,
+                fenced: None,
+                spans: [Span { left, entered }, Span { left: 0, entered: NEVER }],
+                locks: locks.into_iter().collect(),
+                window: 0,
+                began: 0,
+                ended: 0,
+                last: 0,
+                local_only: false,
+                barrier: None,
+            }
+        })
+    }
+
+    proptest! {
+        /// Against all records with all others, byte by byte.
+        #[test]
+        fn pairs_are_those_of_brute_force(
+            all in prop::collection::vec((record(), 0u64..12, 1u64..5), 0..24),
+        ) {
+            let mut expected = BTreeSet::new();
+            for (i, (a, at, len)) in all.iter().enumerate() {
+                for (b, other, its) in &all[i + 1..] {
+                    if (*at..at + len).any(|byte| (*other..other + its).contains(&byte)) && may_race(a, b) {
+                        expected.insert(sites(a, b));
+                    }
+                }
+            }
+            let bucket = |rank: u32| {
+                let of_rank = all.iter().filter(|(r, ..)| r.rank == rank);
+                let pieces = (0..).zip(of_rank.clone()).map(|(id, (_, start, len))| {
+                    (None, Bytes { start: *start, len: *len }, vec![id])
+                });
+                let pieces = pieces.collect();
+                Bucket { rank, records: of_rank.map(|(r, ..)| r.clone()).collect(), pieces, threaded: false }
+            };
+            let open = Owner::default().pairs(&Gather::new(0), (0..3).map(bucket).collect());
+            let found: BTreeSet<(Place, Place)> = open.iter().map(|p| sites(&p.a, &p.b)).collect();
+            prop_assert_eq!(found, expected);
+        }
     }
 }

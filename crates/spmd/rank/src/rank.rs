@@ -1,15 +1,16 @@
 //! One rank: gathers, distributes at barriers, and computes for its own memory.
 //!
 //! Everything that is sent is sent in [`Rank::exchange`], which all ranks call after the same barriers: buckets from
-//! each rank to the owners of the memory that it accessed, two bits from all to all (does any owner have open pairs, does any rank have threads?),
-//! and, only then, the logs.
+//! each rank to the owners of the memory that it accessed, two bits from all to all (does any owner have open pairs, does
+//! any rank have threads?), and, only if there are open pairs, the logs.
 
 use crate::findings::{self, Object};
 use crate::gather::{Attributes, Gather, Space};
+use crate::hash::Map;
 use crate::order::{Graph, Log};
 use crate::owner::{self, Bucket, Owner, Pair, Place, Record, Verdict};
 use crate::rules::Bytes;
-use crate::wire;
+use crate::wire::{self, Names};
 
 /// What a rank needs of the world around it.
 pub trait World {
@@ -23,6 +24,8 @@ pub trait World {
     fn place(&mut self, address: u64) -> Place;
     /// Writes a line for the `selvedge` process.
     fn tell(&mut self, line: &str);
+    /// A statement of this rank was found to race.
+    fn raced(&mut self, _place: &Place) {}
 }
 
 /// A rank has open pairs.
@@ -37,6 +40,9 @@ pub struct Rank {
     pub gather: Gather,
     owner: Owner,
     exchanges: u32,
+    /// The names that each rank knows from this one, and this one from others.
+    told: Map<u32, Names>,
+    known: Map<u32, Names>,
 }
 
 impl Rank {
@@ -55,49 +61,78 @@ impl Rank {
     pub fn exchange(&mut self, world: &mut impl World) {
         self.exchanges += 1;
         self.tell_own_pairs(world);
-        let mut buckets = owner::buckets(&self.gather, |pc| world.place(pc));
-        let mut mine: Vec<Bucket> = buckets.remove(&self.gather.rank).into_iter().collect();
-        let mut out: Vec<(u32, Vec<u8>)> =
-            buckets.iter().map(|(&to, bucket)| (to, wire::bucket_to_bytes(bucket))).collect();
-        out.sort_unstable_by_key(|(to, _)| *to);
-        let mut got: Vec<Bucket> =
-            world.sparse(out).iter().filter_map(|bytes| wire::bucket_from_bytes(bytes)).collect();
-        // In the order of ranks, so that the same execution gives the same findings.
-        got.sort_by_key(|b| b.records.first().map(|r| r.rank));
-        mine.append(&mut got);
+        let mine = self.distribute(world);
         let open = self.owner.pairs(&self.gather, mine);
         let threaded = self.gather.segments.is_threaded();
         let bits = if open.is_empty() { 0 } else { OPEN } | if threaded { THREADED } else { 0 };
         let bits = world.any(bits);
         self.owner.keep(bits & THREADED != 0);
         if bits & OPEN != 0 {
-            let log = Log {
-                events: self.gather.log.clone(),
-                known: self.gather.segments.known(),
-                unfollowed: self.gather.unfollowed,
-            };
-            let logs = world.all(&wire::log_to_bytes(&log));
-            let logs: Vec<Log> =
-                logs.iter().map(|l| wire::log_from_bytes(l).unwrap_or_default()).collect();
-            let unfollowed = logs.iter().any(|log| log.unfollowed);
-            let graph = Graph::new(logs);
-            let judged = open
-                .into_iter()
-                .map(|pair| (owner::judge(&graph, self.gather.rank, &pair.a, &pair.b), pair));
-            let mut races: Vec<(Verdict, Pair)> =
-                judged.filter(|(verdict, _)| *verdict != Verdict::Ordered).collect();
-            // Of several pairs of the same places the surest is told.
-            races.sort_by_key(|(verdict, _)| *verdict != Verdict::Observed);
-            for (verdict, pair) in races {
-                let is_sure = verdict == Verdict::Observed && !unfollowed;
-                let status = if is_sure { "observed" } else { "predicted" };
-                if self.owner.is_new(&pair.a, &pair.b) {
-                    let space = Space { owner: self.gather.rank, window: None };
-                    self.tell(world, status, space, pair.bytes, [&pair.a, &pair.b]);
-                }
-            }
+            self.judge(world, open);
         }
         self.gather.distributed();
+    }
+
+    /// Sends the accesses of the phase to the owners of the memory; returns what this rank owns of all.
+    fn distribute(&mut self, world: &mut impl World) -> Vec<Bucket> {
+        self.gather.compact();
+        let mut buckets = owner::buckets(&self.gather, |pc| world.place(pc));
+        let figures = &mut self.gather.figures;
+        let entries =
+            |bucket: &Bucket| bucket.pieces.iter().map(|(.., ids)| ids.len()).sum::<usize>();
+        figures.distributed += buckets.values().map(|b| entries(b) as u64).sum::<u64>();
+        let mut mine: Vec<Bucket> = buckets.remove(&self.gather.rank).into_iter().collect();
+        let to_bytes =
+            |(to, bucket)| (to, wire::bucket_to_bytes(&bucket, self.told.entry(to).or_default()));
+        let mut out: Vec<(u32, Vec<u8>)> = buckets.into_iter().map(to_bytes).collect();
+        out.sort_unstable_by_key(|(to, _)| *to);
+        let bytes = |all: &mut dyn Iterator<Item = usize>| all.sum::<usize>() as u64;
+        let sent = bytes(&mut out.iter().map(|(_, bytes)| bytes.len()));
+        figures.messages += out.len() as u64;
+        figures.sent += sent;
+        figures.most_sent = figures.most_sent.max(sent);
+        let got = world.sparse(out);
+        figures.received_messages += got.len() as u64;
+        figures.received += bytes(&mut got.iter().map(Vec::len));
+        let got = got.iter().filter_map(|bytes| wire::bucket_from_bytes(bytes, &mut self.known));
+        mine.extend(got);
+        // In the order of ranks, so that the same execution gives the same findings; one's own are the first.
+        mine.sort_by_key(|b| (b.rank != self.gather.rank, b.rank));
+        mine
+    }
+
+    /// Exchanges the logs, and tells the pairs that these leave unordered.
+    fn judge(&mut self, world: &mut impl World, open: Vec<Pair>) {
+        let log = Log {
+            events: self.gather.log.clone(),
+            known: self.gather.segments.known(),
+            unfollowed: self.gather.unfollowed,
+        };
+        let log = wire::log_to_bytes(&log);
+        let logs = world.all(&log);
+        let figures = &mut self.gather.figures;
+        figures.logs += 1;
+        figures.logs_sent += log.len() as u64;
+        figures.logs_received += logs.iter().map(Vec::len).sum::<usize>() as u64;
+        let logs: Vec<Log> =
+            logs.iter().map(|l| wire::log_from_bytes(l).unwrap_or_default()).collect();
+        let unfollowed = logs.iter().any(|log| log.unfollowed);
+        let graph = Graph::new(logs);
+        let judged = open
+            .into_iter()
+            .map(|pair| (owner::judge(&graph, self.gather.rank, &pair.a, &pair.b), pair));
+        let mut races: Vec<(Verdict, Pair)> =
+            judged.filter(|(verdict, _)| *verdict != Verdict::Ordered).collect();
+        // Of several pairs of the same places the surest is told.
+        races.sort_by_key(|(verdict, _)| *verdict != Verdict::Observed);
+        for (verdict, pair) in races {
+            let is_sure = verdict == Verdict::Observed && !unfollowed;
+            let status = if is_sure { "observed" } else { "predicted" };
+            if self.owner.is_new(&pair.a, &pair.b) {
+                let space = Space { owner: self.gather.rank, window: None };
+                self.tell(world, status, space, pair.bytes, [&pair.a, &pair.b]);
+            }
+        }
     }
 
     /// Tells pairs of one thread. They are told when they are found, before their rank can crash.
@@ -122,6 +157,7 @@ impl Rank {
     ) {
         let object = self.object(world, space, bytes, sides);
         world.tell(&findings::race(status, self.exchanges, &object, sides));
+        sides.iter().filter(|s| s.rank == self.gather.rank).for_each(|s| world.raced(&s.place));
     }
 
     /// The memory of a race. Windows may overlap: one that an access used is named.

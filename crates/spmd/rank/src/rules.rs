@@ -89,6 +89,14 @@ pub fn conflict(a: Act, a_from: u64, b: Act, b_from: u64) -> bool {
     }
 }
 
+/// How far the elements of an atomic access are shifted against multiples of their size.
+pub fn phase(act: Act, from: u64) -> u64 {
+    match act {
+        Act::AtomicRead(basic) | Act::AtomicWrite(basic) => from % u64::from(basic.size.max(1)),
+        Act::Read | Act::Write => 0,
+    }
+}
+
 /// Which memory of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]

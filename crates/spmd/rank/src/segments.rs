@@ -1,9 +1,9 @@
 //! The threads of a rank and their segments (see [`order`](crate::order)): which part of a thread's execution an
 //! access belongs to, and which barriers that part lies between.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::hash::Map;
 use crate::order::Known;
 use crate::phases::{NEVER, Span};
 
@@ -44,7 +44,7 @@ pub struct Segments {
     /// The number of the first in the list: the others are forgotten.
     first: u32,
     /// The current segment of each slot.
-    current: HashMap<u32, u32>,
+    current: Map<u32, u32>,
     /// The number of barriers entered so far.
     entered: [u32; SEQUENCES],
 }

@@ -25,11 +25,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Adds an access. `covers(old, new)` says that `old` makes `new` redundant where both touch memory.
-    pub fn insert(&mut self, bytes: Bytes, id: u32, covers: impl Fn(u32, u32) -> bool) {
-        if bytes.len == 0 {
-            return;
+    /// Adds an access; returns the most accesses that touch one of its bytes, if it had to be compared with them.
+    /// `covers(old, new)` says that `old` makes `new` redundant where both touch memory.
+    pub fn insert(&mut self, bytes: Bytes, id: u32, covers: impl Fn(u32, u32) -> bool) -> usize {
+        if bytes.len == 0 || self.insert_quickly(bytes, id, &covers) {
+            return 0;
         }
+        let mut most = 0;
         self.split(bytes.start);
         self.split(bytes.end());
         let mut at = bytes.start;
@@ -39,6 +41,7 @@ impl Store {
                 Some((&start, fragment)) if start == at => {
                     let end = fragment.end;
                     add(&mut fragment.ids, id, &covers);
+                    most = most.max(fragment.ids.len());
                     self.join(at);
                     at = end;
                 }
@@ -51,6 +54,34 @@ impl Store {
             }
         }
         self.join(bytes.end());
+        most
+    }
+
+    /// The usual cases: the bytes lie in one fragment that has the access or makes it redundant, or they are behind one
+    /// that has no other access, as in a loop over an array. Returns whether it is one of these.
+    fn insert_quickly(
+        &mut self,
+        bytes: Bytes,
+        id: u32,
+        covers: &impl Fn(u32, u32) -> bool,
+    ) -> bool {
+        let end = bytes.end();
+        let before = self.fragments.range_mut(..=bytes.start).next_back();
+        let Some((_, before)) = before else { return false };
+        if before.end >= end {
+            return before.ids.iter().any(|&old| old == id || covers(old, id));
+        }
+        if before.end != bytes.start || before.ids != [id] {
+            return false;
+        }
+        // What comes next must not touch the bytes, nor be joined with them.
+        if self.fragments.range(bytes.start..=end).next().is_some() {
+            return false;
+        }
+        if let Some((_, before)) = self.fragments.range_mut(..=bytes.start).next_back() {
+            before.end = end;
+        }
+        true
     }
 
     /// The accesses that touch any of the bytes, with the bytes that they share with them.
@@ -72,13 +103,41 @@ impl Store {
 
     /// Keeps only the accesses that `keep` names, under the id that it gives them.
     pub fn retain(&mut self, keep: impl Fn(u32) -> Option<u32>) {
-        self.fragments.retain(|_, fragment| {
-            let mut ids: Vec<u32> = fragment.ids.iter().filter_map(|&id| keep(id)).collect();
+        self.change(|ids| {
+            *ids = ids.iter().filter_map(|&id| keep(id)).collect();
             ids.sort_unstable();
             ids.dedup();
-            fragment.ids = ids;
-            !fragment.ids.is_empty()
         });
+    }
+
+    /// Drops accesses that others make redundant.
+    pub fn prune(&mut self, covers: impl Fn(u32, u32) -> bool) {
+        self.change(|ids| {
+            let mut kept = Vec::new();
+            ids.iter().for_each(|&id| add(&mut kept, id, &covers));
+            *ids = kept;
+        });
+    }
+
+    /// Changes the accesses of all fragments. Those without an access go, and neighbours that became alike are joined.
+    fn change(&mut self, change: impl Fn(&mut Vec<u32>)) {
+        let mut all: Vec<(u64, Fragment)> = Vec::with_capacity(self.fragments.len());
+        for (start, mut fragment) in std::mem::take(&mut self.fragments) {
+            change(&mut fragment.ids);
+            match all.last_mut() {
+                Some((_, last)) if last.end == start && last.ids == fragment.ids => {
+                    last.end = fragment.end;
+                }
+                _ if fragment.ids.is_empty() => {}
+                _ => all.push((start, fragment)),
+            }
+        }
+        self.fragments = all.into_iter().collect();
+    }
+
+    /// The most accesses that touch one byte.
+    pub fn most(&self) -> usize {
+        self.fragments.values().map(|fragment| fragment.ids.len()).max().unwrap_or(0)
     }
 
     /// How many fragments there are.

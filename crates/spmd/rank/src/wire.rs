@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::gather::Lock;
+use crate::hash::Map;
 use crate::order::{Event, Key, Known, Log, Point};
 use crate::owner::{Bucket, Place, Record};
 use crate::phases::Span;
@@ -10,16 +11,24 @@ use crate::rules::{Act, Basic, Bytes, CALLS, Side};
 use crate::segments::SEQUENCES;
 
 /// Ranks of one job must agree on this.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
-/// Writes numbers, and names only once.
-#[derive(Default)]
-struct Writer {
+/// The names of modules that one rank has sent to another one. Messages between two ranks are not lost and keep their
+/// order, so both have the same list, and a name is sent once.
+pub type Names = Vec<Arc<str>>;
+
+/// Writes numbers, and names and windows only once.
+struct Writer<'a> {
     bytes: Vec<u8>,
-    names: Vec<Arc<str>>,
+    names: &'a mut Names,
+    windows: Vec<u64>,
 }
 
-impl Writer {
+impl Writer<'_> {
+    fn new(names: &mut Names) -> Writer<'_> {
+        Writer { bytes: Vec::new(), names, windows: Vec::new() }
+    }
+
     fn number(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.bytes.push(value as u8 | 0x80);
@@ -45,12 +54,24 @@ impl Writer {
         }
         self.number(place.offset);
     }
+
+    /// The number of a window: its place among those of the message, which is shorter.
+    fn window(&mut self, window: u64) {
+        match self.windows.iter().position(|&w| w == window) {
+            Some(i) => self.number(i as u64 + 1),
+            None => {
+                self.numbers([0, window]);
+                self.windows.push(window);
+            }
+        }
+    }
 }
 
 /// Reads what a [`Writer`] wrote. After the first error everything is `None`.
 struct Reader<'a> {
     bytes: &'a [u8],
-    names: Vec<Arc<str>>,
+    names: &'a mut Names,
+    windows: Vec<u64>,
 }
 
 impl Reader<'_> {
@@ -93,21 +114,34 @@ impl Reader<'_> {
         Some(Place { module, offset: self.number()? })
     }
 
+    fn window(&mut self) -> Option<u64> {
+        match self.number()?.checked_sub(1) {
+            Some(i) => self.windows.get(usize::try_from(i).ok()?).copied(),
+            None => {
+                let window = self.number()?;
+                self.windows.push(window);
+                Some(window)
+            }
+        }
+    }
+
     fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let len = self.len()?;
         (0..len).map(|_| one(self)).collect()
     }
 }
 
-/// A bucket as bytes.
-pub fn bucket_to_bytes(bucket: &Bucket) -> Vec<u8> {
-    let mut w = Writer::default();
-    w.numbers([VERSION, u64::from(bucket.threaded), bucket.records.len() as u64]);
+/// A bucket as bytes, for a rank that knows these names.
+pub fn bucket_to_bytes(bucket: &Bucket, names: &mut Names) -> Vec<u8> {
+    let mut w = Writer::new(names);
+    w.numbers([VERSION, u64::from(bucket.rank), u64::from(bucket.threaded)]);
+    w.number(bucket.records.len() as u64);
     bucket.records.iter().for_each(|r| write_record(&mut w, r));
     w.number(bucket.pieces.len() as u64);
     let mut last = 0u64;
     for (window, bytes, ids) in &bucket.pieces {
-        w.number(window.map_or(0, |n| n + 1));
+        w.number(u64::from(window.is_some()));
+        window.iter().for_each(|&window| w.window(window));
         w.numbers([bytes.start.wrapping_sub(last), bytes.len, ids.len() as u64]);
         w.numbers(ids.iter().map(|&id| u64::from(id)));
         last = bytes.start;
@@ -115,44 +149,48 @@ pub fn bucket_to_bytes(bucket: &Bucket) -> Vec<u8> {
     w.bytes
 }
 
-/// The bucket in bytes; `None` if they are not one of this version.
-pub fn bucket_from_bytes(bytes: &[u8]) -> Option<Bucket> {
-    let mut r = Reader { bytes, names: Vec::new() };
+/// The bucket in bytes; `None` if they are not one of this version. `names` are those that ranks have sent.
+pub fn bucket_from_bytes(bytes: &[u8], names: &mut Map<u32, Names>) -> Option<Bucket> {
+    let mut none = Names::new();
+    let mut r = Reader { bytes, names: &mut none, windows: Vec::new() };
     if r.number()? != VERSION {
         return None;
     }
+    let rank = r.small()?;
+    let mut r = Reader { bytes: r.bytes, names: names.entry(rank).or_default(), ..r };
     let threaded = r.number()? != 0;
-    let records = r.list(read_record)?;
+    let records = r.list(|r| read_record(r, rank))?;
     let mut last = 0u64;
     let pieces = r.list(|r| {
-        let window = r.number()?.checked_sub(1);
+        let window = if r.number()? != 0 { Some(r.window()?) } else { None };
         let bytes = Bytes { start: last.wrapping_add(r.number()?), len: r.number()? };
         last = bytes.start;
         let ids = r.list(|r| r.small().filter(|&id| (id as usize) < records.len()))?;
         Some((window, bytes, ids))
     })?;
-    Some(Bucket { records, pieces, threaded })
+    Some(Bucket { rank, records, pieces, threaded })
 }
 
-fn write_record(w: &mut Writer, r: &Record) {
-    let side = match r.side {
-        Side::Target => 0,
-        Side::Origin => 1,
-        Side::Result => 2,
-    };
+const SIDES: [Side; 3] = [Side::Target, Side::Origin, Side::Result];
+
+fn write_record(w: &mut Writer<'_>, r: &Record) {
+    let side = SIDES.iter().position(|&side| side == r.side).unwrap_or(0) as u64;
     let (act, basic) = match r.act {
         Act::Read => (0, None),
         Act::Write => (1, None),
         Act::AtomicRead(basic) => (2, Some(basic)),
         Act::AtomicWrite(basic) => (3, Some(basic)),
     };
-    let basic = basic.map_or(0, |b| u64::from(b.number) << 16 | u64::from(b.size));
-    w.numbers([u64::from(r.rank), u64::from(r.slot), u64::from(r.call), side, act, basic, r.from]);
+    w.numbers([u64::from(r.slot), u64::from(r.call), side << 2 | act]);
+    // How the elements of other accesses are laid out does not matter.
+    if let Some(basic) = basic {
+        w.numbers([u64::from(basic.number), u64::from(basic.size), r.from]);
+    }
     w.place(&r.place);
     w.number(u64::from(r.begin));
     w.number(u64::from(r.end.is_some()));
     if let Some(end) = r.end {
-        w.numbers([u64::from(end.rank), u64::from(end.slot), u64::from(end.segment)]);
+        w.numbers([u64::from(end.slot), u64::from(end.segment.wrapping_sub(r.begin))]);
     }
     w.number(r.waits.map_or(0, |k| u64::from(k) + 1));
     w.number(r.fenced.map_or(0, |segment| u64::from(segment) + 1));
@@ -162,40 +200,41 @@ fn write_record(w: &mut Writer, r: &Record) {
     }
     w.number(r.locks.len() as u64);
     for lock in &r.locks {
-        w.numbers([
-            lock.window,
-            lock.target.map_or(0, |t| u64::from(t) + 1),
-            u64::from(lock.exclusive),
-        ]);
+        w.window(lock.window);
+        w.numbers([lock.target.map_or(0, |t| u64::from(t) + 1), u64::from(lock.exclusive)]);
         w.number(u64::from(lock.acquired));
     }
-    w.numbers([r.window, r.began, r.ended - r.began.min(r.ended), u64::from(r.local_only)]);
+    w.window(r.window);
+    w.numbers([r.began, r.ended - r.began.min(r.ended), r.last - r.began.min(r.last)]);
+    w.number(u64::from(r.local_only));
     w.number(u64::from(r.barrier.is_some()));
     if let Some(place) = &r.barrier {
         w.place(place);
     }
 }
 
-fn read_record(r: &mut Reader<'_>) -> Option<Record> {
-    let (rank, slot) = (r.small()?, r.small()?);
+fn read_record(r: &mut Reader<'_>, rank: u32) -> Option<Record> {
+    let slot = r.small()?;
     let call = u8::try_from(r.number()?).ok().filter(|&c| usize::from(c) < CALLS.len())?;
-    let side = [Side::Target, Side::Origin, Side::Result].get(r.number()? as usize).copied()?;
-    let act = r.number()?;
-    let basic = r.number()?;
-    let basic = Basic { number: (basic >> 16) as u8, size: basic as u16 };
-    let act = match act {
-        0 => Act::Read,
-        1 => Act::Write,
-        2 => Act::AtomicRead(basic),
-        3 => Act::AtomicWrite(basic),
-        _ => return None,
+    let kind = r.number()?;
+    let side = SIDES.get((kind >> 2) as usize).copied()?;
+    let (act, from) = match kind & 3 {
+        0 => (Act::Read, 0),
+        1 => (Act::Write, 0),
+        atomic => {
+            let number = u8::try_from(r.number()?).ok()?;
+            let basic = Basic { number, size: u16::try_from(r.number()?).ok()? };
+            (
+                if atomic == 2 { Act::AtomicRead(basic) } else { Act::AtomicWrite(basic) },
+                r.number()?,
+            )
+        }
     };
-    let from = r.number()?;
     let place = r.place()?;
     let begin = r.small()?;
     let end = match r.number()? {
         0 => None,
-        _ => Some(Point { rank: r.small()?, slot: r.small()?, segment: r.small()? }),
+        _ => Some(Point { rank, slot: r.small()?, segment: begin.wrapping_add(r.small()?) }),
     };
     let waits = r.small()?.checked_sub(1);
     let fenced = r.small()?.checked_sub(1);
@@ -205,14 +244,15 @@ fn read_record(r: &mut Reader<'_>) -> Option<Record> {
     }
     let locks = r.list(|r| {
         Some(Lock {
-            window: r.number()?,
+            window: r.window()?,
             target: r.small()?.checked_sub(1),
             exclusive: r.number()? != 0,
             acquired: r.small()?,
         })
     })?;
-    let (window, began) = (r.number()?, r.number()?);
+    let (window, began) = (r.window()?, r.number()?);
     let ended = began.wrapping_add(r.number()?);
+    let last = began.wrapping_add(r.number()?);
     let local_only = r.number()? != 0;
     let barrier = if r.number()? != 0 { Some(r.place()?) } else { None };
     Some(Record {
@@ -232,12 +272,13 @@ fn read_record(r: &mut Reader<'_>) -> Option<Record> {
         window,
         began,
         ended,
+        last,
         local_only,
         barrier,
     })
 }
 
-fn write_key(w: &mut Writer, key: Key) {
+fn write_key(w: &mut Writer<'_>, key: Key) {
     let n = u64::from;
     match key {
         Key::Message { comm, from, to, tag, k } => {
@@ -293,7 +334,8 @@ fn read_key(r: &mut Reader<'_>) -> Option<Key> {
 
 /// A log as bytes.
 pub fn log_to_bytes(log: &Log) -> Vec<u8> {
-    let mut w = Writer::default();
+    let mut names = Names::new();
+    let mut w = Writer::new(&mut names);
     w.numbers([VERSION, u64::from(log.unfollowed), log.events.len() as u64]);
     for event in &log.events {
         w.numbers([u64::from(event.slot), u64::from(event.segment), event.takes.len() as u64]);
@@ -312,7 +354,8 @@ pub fn log_to_bytes(log: &Log) -> Vec<u8> {
 
 /// The log in bytes; `None` if they are not one of this version.
 pub fn log_from_bytes(bytes: &[u8]) -> Option<Log> {
-    let mut r = Reader { bytes, names: Vec::new() };
+    let mut names = Names::new();
+    let mut r = Reader { bytes, names: &mut names, windows: Vec::new() };
     if r.number()? != VERSION {
         return None;
     }
@@ -359,6 +402,7 @@ mod tests {
             window: 9,
             began: 5,
             ended: 900,
+            last: 33,
             local_only: true,
             barrier: Some(Place { module: "/bin/prog".into(), offset: 5 }),
         }
@@ -371,12 +415,27 @@ mod tests {
             (None, Bytes { start: 16, len: 1 << 33 }, vec![1]),
         ];
         let mut plain = record();
-        (plain.end, plain.waits, plain.barrier, plain.act) = (None, None, None, Act::Read);
-        let bucket = Bucket { records: vec![record(), plain], pieces, threaded: true };
-        let bytes = bucket_to_bytes(&bucket);
-        assert_eq!(bucket_from_bytes(&bytes), Some(bucket));
-        (0..bytes.len())
-            .for_each(|cut| assert_eq!(bucket_from_bytes(&bytes[..cut]), None, "{cut}"));
+        (plain.end, plain.waits, plain.barrier) = (None, None, None);
+        (plain.act, plain.from) = (Act::Read, 0);
+        let bucket = Bucket { rank: 3, records: vec![record(), plain], pieces, threaded: true };
+        let bytes = bucket_to_bytes(&bucket, &mut Names::new());
+        let read = |bytes: &[u8]| bucket_from_bytes(bytes, &mut Map::default());
+        assert_eq!(read(&bytes), Some(bucket));
+        (0..bytes.len()).for_each(|cut| assert_eq!(read(&bytes[..cut]), None, "{cut}"));
+    }
+
+    #[test]
+    fn a_name_is_sent_once_to_a_rank() {
+        let bucket = Bucket { rank: 3, records: vec![record()], ..Bucket::default() };
+        let (mut known, mut told) = (Names::new(), Map::default());
+        let first = bucket_to_bytes(&bucket, &mut known);
+        let second = bucket_to_bytes(&bucket, &mut known);
+        assert_eq!(second.len() + "/bin/prog".len() + 1, first.len());
+        for bytes in [&first, &second] {
+            assert_eq!(bucket_from_bytes(bytes, &mut told).as_ref(), Some(&bucket));
+        }
+        let of_another_rank = bucket_to_bytes(&Bucket { rank: 4, ..bucket.clone() }, &mut known);
+        assert_eq!(bucket_from_bytes(&of_another_rank, &mut told), None, "its names are not known");
     }
 
     #[test]

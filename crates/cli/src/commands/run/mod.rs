@@ -43,7 +43,7 @@ use watch::Watch;
 
 /// Runs the program and reports. The exit code is 1 if there are findings, else the program's own.
 pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
-    if is_launcher(&args.command[0], args.launcher.as_deref()) {
+    if is_launcher(&args.command[0], args.ranks.launcher.as_deref()) {
         return ranks::run(args);
     }
     let analyses = catalogue::for_run(&args.options.analyses, &args.options.regions)?;

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, Failure> {
     let here = std::env::current_dir()?;
     let directory = store::directory(&here);
     let root = directory.parent().unwrap_or(&here).to_owned();
-    let job = Job::new(&args.command, here, directory.clone())?;
+    let job = Job::new(&args.command, here, directory.clone())?.sampled(&args.ranks);
     let sight = "calls of MPI, and loads and stores of instrumented code";
     let mut journal =
         Journal::begin(store::open(&directory), &words(&args.command), "ranks", sight);

@@ -41,7 +41,7 @@ use past::Known;
 
 /// Tests the program and reports.
 pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
-    if is_launcher(&args.command[0], args.launcher.as_deref()) {
+    if is_launcher(&args.command[0], args.ranks.launcher.as_deref()) {
         crew::refuse(&args.sharing, "a test of ranks")?;
         return ranks::run(args);
     }

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Test) -> Result<Exit, Failure> {
     let here = std::env::current_dir()?;
     let directory = store::directory(&here);
     let root = directory.parent().unwrap_or(&here).to_owned();
-    let job = Job::new(&args.command, here, directory.clone())?;
+    let job = Job::new(&args.command, here, directory.clone())?.sampled(&args.ranks);
     let words: Vec<String> =
         args.command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
     let sight = "calls of MPI, and loads and stores of instrumented code";

@@ -132,7 +132,8 @@ pub unsafe extern "C" fn sv_shmem_before(call: *const Call) -> c_int {
 pub unsafe extern "C" fn sv_shmem(call: *const Call) {
     // SAFETY: rule 2.
     let Some((call, made, memories, window, offset)) = (unsafe { made(call) }) else { return };
-    with(|state, now, _| {
+    with(|state, now, pc| {
+        let is_wanted = state.sampler.wants(pc);
         let gather = &mut state.rank.gather;
         let rules = &CALLS[made.call as usize];
         if rules.is_atomic() {
@@ -142,8 +143,8 @@ pub unsafe extern "C" fn sv_shmem(call: *const Call) {
             let value = (call.value.is == 1).then_some(call.value.bits);
             gather.raise(now, window, made.target, offset, value);
         }
-        for (side, space, pieces) in &memories {
-            gather.access(now, made, *side, *space, pieces);
+        for (side, space, pieces) in memories.iter().filter(|_| is_wanted) {
+            gather.access(now, made, *side, *space, pieces.iter().copied());
         }
         state.watch = true;
     });

@@ -109,7 +109,7 @@ fn seen(
 }
 
 fn thread() -> u32 {
-    HERE.with_borrow(|here| here.clock.first().copied().unwrap_or(0))
+    HERE.with_borrow(|here| here.clock.slot().unwrap_or(0))
 }
 
 /// The memories of a one-sided call.

@@ -6,9 +6,8 @@
 //! follows keeps its epoch open, whatever comes in between, so some wrong accesses are missed. Cost: a look-up or two
 //! for each call.
 
-use std::collections::{HashMap, HashSet};
-
 use super::{Gather, Lock};
+use crate::hash::{Map, Set};
 
 /// What is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -36,10 +35,10 @@ impl Wrong {
 #[derive(Debug, Default)]
 pub struct Epochs {
     /// Windows with a fence after which accesses may follow.
-    fenced: HashSet<u64>,
+    fenced: Set<u64>,
     /// Windows with `MPI_Win_start`, and the targets.
-    started: HashMap<u64, Vec<u32>>,
-    told: HashSet<(u64, Wrong)>,
+    started: Map<u64, Vec<u32>>,
+    told: Set<(u64, Wrong)>,
 }
 
 impl Epochs {

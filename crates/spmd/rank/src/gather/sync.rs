@@ -100,7 +100,8 @@ impl Gather {
     pub fn lock(&mut self, now: Now<'_>, window: u64, target: Option<u32>, exclusive: bool) {
         self.acquisitions += 1;
         let acquired = self.acquisitions;
-        self.held.push(Lock { window, target, exclusive, acquired });
+        let lock = Lock { window, target, exclusive, acquired };
+        self.held = self.held.iter().copied().chain([lock]).collect();
         // An exclusive acquisition waits for all releases, a shared one for exclusive releases.
         let key = |target, exclusive| Key::Lock { window, target, exclusive };
         let mut takes = vec![key(target, true)];
@@ -115,7 +116,7 @@ impl Gather {
         self.complete(now, Completion::Unlock, window, target);
         let is_this = |lock: &Lock| lock.window == window && lock.target == target;
         let exclusive = self.held.iter().any(|lock| is_this(lock) && lock.exclusive);
-        self.held.retain(|lock| !is_this(lock));
+        self.release(is_this);
         let key = |target| Key::Lock { window, target, exclusive };
         let mut gives = vec![key(target)];
         if exclusive {
