@@ -125,6 +125,8 @@ struct Outside {
     job: String,
     rank: u32,
     names: HashMap<usize, Arc<str>>,
+    /// Places that were looked up: the loader takes longer.
+    places: HashMap<u64, Place>,
 }
 
 impl Outside {
@@ -156,6 +158,15 @@ impl Outside {
     }
 
     fn place(&mut self, address: u64) -> Place {
+        if let Some(place) = self.places.get(&address) {
+            return place.clone();
+        }
+        let place = self.look_up(address);
+        self.places.insert(address, place.clone());
+        place
+    }
+
+    fn look_up(&mut self, address: u64) -> Place {
         let mut info = Info {
             file: std::ptr::null(),
             base: std::ptr::null_mut(),
@@ -381,6 +392,7 @@ fn seen_by_all(table: &Table) -> Seen {
 pub unsafe extern "C" fn sv_start(rank: c_int, size: c_int, table: *const Table, job: u64) {
     let path = |variable| std::env::var_os(variable).map(PathBuf::from);
     let outside = Outside {
+        places: HashMap::new(),
         directory: path("SELVEDGE_SPMD_DIR"),
         elsewhere: path("SELVEDGE_SPMD_ELSEWHERE"),
         job: if job == 0 { String::new() } else { format!("-of-{job}") },

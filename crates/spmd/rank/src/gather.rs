@@ -196,8 +196,9 @@ pub struct Gather {
     counts: HashMap<Key, u32>,
     /// The segments in which this rank waited for access epochs: by window, origin and number.
     pub waited: HashMap<(u64, u32, u32), u32>,
-    /// Pairs of one thread that were found.
+    /// Pairs of one thread that were found, and the program counters of all that ever were: once is enough.
     pub pairs: Vec<SelfPair>,
+    found: HashSet<(u64, u64)>,
     /// Accesses that others make redundant are kept as well, for a test.
     pub keeps_all: bool,
     /// The number of accesses that were dropped.
@@ -407,6 +408,7 @@ impl Gather {
                     && self.segments.slot(old.begin) == slot
                     && !(atomic(old.act) && atomic(new.act))
                     && rules::conflict(old.act, old.from, new.act, new.from)
+                    && self.found.insert((old.pc, new.pc))
                 {
                     let (first, second) = (old.clone(), new.clone());
                     self.pairs.push(SelfPair { space, bytes: common, first, second });

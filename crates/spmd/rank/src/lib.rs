@@ -13,7 +13,8 @@
 //! | [`board`], [`confirm`] | two accesses that were predicted to race are made to happen at once |
 //! | [`findings`] | what the `selvedge` process reads |
 //! | [`rank`] | all of these together |
-//! | `ffi` | the interface to C, to the injected runtime and to the loader; all unsafe code is there |
+//! | `ffi` | the interface to C, to the injected runtime and to the loader; unsafe code is only there and in [`heap`] |
+//! | [`heap`] | memory for all this, apart from the program's |
 //!
 //! It is compiled twice: as an ordinary crate, for tests and for the names that the host needs, and by `rustc` alone
 //! as the shared library that is preloaded into ranks. So it depends on nothing but the standard library.
@@ -27,6 +28,8 @@ pub mod confirm;
 pub mod ffi;
 pub mod findings;
 pub mod gather;
+#[allow(unsafe_code)]
+pub mod heap;
 pub mod order;
 pub mod owner;
 pub mod phases;

@@ -7,8 +7,10 @@
 //! pairs that the others leave open, because it needs the logs of all ranks.
 //!
 //! Guarantee: never reports accesses that are ordered or kept apart by synchronization that was seen. May miss:
-//! accesses beyond the bounds of [`gather`](crate::gather), and a thread of a rank that falls two barriers behind
-//! another one.
+//! accesses beyond the bounds of [`gather`](crate::gather), a thread of a rank that falls two barriers behind another
+//! one, and a race of two places of which 64 other pairs are open in the same phase and are all ordered by messages.
+//!
+//! Cost: a comparison for each two accesses to the same bytes, and 64 questions about messages for each two places.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -183,18 +185,9 @@ impl Owner {
         }
         let old = phase.records.len();
         let mut open = Vec::new();
-        let mut counts: HashMap<(Place, Place), usize> = HashMap::new();
         for bucket in buckets {
             for (bytes, id) in phase.take(gather, bucket) {
-                for pair in phase.meets(bytes, id) {
-                    let places = sites(&pair.a, &pair.b);
-                    if !self.reported.contains(&places)
-                        && *counts.entry(places).and_modify(|n| *n += 1).or_insert(1)
-                            <= PAIRS_OF_PLACES
-                    {
-                        open.push(pair);
-                    }
-                }
+                open.append(&mut phase.meets(bytes, id, &self.reported));
                 phase.store.insert(bytes, id, |_, _| false);
             }
         }
@@ -227,12 +220,18 @@ struct Phase {
     pieces: Vec<(Bytes, u32)>,
     store: Store,
     compared: HashSet<(u32, u32)>,
+    /// Numbers of places, and the number of each record's.
+    numbers: HashMap<Place, u32>,
+    places: Vec<u32>,
+    /// How many open pairs two places have so far.
+    open: HashMap<(u32, u32), usize>,
 }
 
 impl Phase {
     fn add(&mut self, bytes: Bytes, record: Record) {
         let id = self.records.len() as u32;
         self.records.push(record);
+        self.number_places();
         self.pieces.push((bytes, id));
         self.store.insert(bytes, id, |_, _| false);
     }
@@ -242,6 +241,7 @@ impl Phase {
         let first = self.records.len();
         self.records.extend(bucket.records);
         self.records[first..].iter_mut().for_each(|record| wait(gather, record));
+        self.number_places();
         let mut shifted = HashSet::new();
         let mut pieces = Vec::new();
         for (window, bytes, ids) in bucket.pieces {
@@ -260,13 +260,33 @@ impl Phase {
         pieces
     }
 
-    /// The accesses to these bytes so far that may race with one.
-    fn meets(&mut self, bytes: Bytes, id: u32) -> Vec<Pair> {
+    /// Numbers the places of the records that were added.
+    fn number_places(&mut self) {
+        for record in &self.records[self.places.len()..] {
+            let next = self.numbers.len() as u32;
+            let number = match self.numbers.get(&record.place) {
+                Some(&number) => number,
+                None => *self.numbers.entry(record.place.clone()).or_insert(next),
+            };
+            self.places.push(number);
+        }
+    }
+
+    /// The accesses to these bytes so far that may race with one, unless enough is known of their places.
+    fn meets(&mut self, bytes: Bytes, id: u32, reported: &HashSet<(Place, Place)>) -> Vec<Pair> {
         let mut pairs = Vec::new();
+        let b = &self.records[id as usize];
         for (common, others) in self.store.touching(bytes) {
             for &other in others.iter().filter(|&&other| other != id) {
-                let (a, b) = (&self.records[other as usize], &self.records[id as usize]);
-                if self.compared.insert((other, id)) && may_race(a, b) {
+                let a = &self.records[other as usize];
+                if !conflict(a, b) {
+                    continue;
+                }
+                let (x, y) = (self.places[other as usize], self.places[id as usize]);
+                let known = || if reported.contains(&sites(a, b)) { PAIRS_OF_PLACES } else { 0 };
+                let open = self.open.entry((x.min(y), x.max(y))).or_insert_with(known);
+                if *open < PAIRS_OF_PLACES && !a.is_apart(b) && self.compared.insert((other, id)) {
+                    *open += 1;
                     pairs.push(Pair { bytes: common, a: a.clone(), b: b.clone() });
                 }
             }
@@ -300,12 +320,9 @@ fn sites(a: &Record, b: &Record) -> (Place, Place) {
     if a <= b { (a, b) } else { (b, a) }
 }
 
-/// Whether two accesses to common bytes conflict, and barriers and locks leave them unordered. Accesses of one
-/// thread are compared where they are made.
-fn may_race(a: &Record, b: &Record) -> bool {
-    (a.rank, a.slot) != (b.rank, b.slot)
-        && rules::conflict(a.act, a.from, b.act, b.from)
-        && !a.is_apart(b)
+/// Whether two accesses to common bytes conflict. Accesses of one thread are compared where they are made.
+fn conflict(a: &Record, b: &Record) -> bool {
+    (a.rank, a.slot) != (b.rank, b.slot) && rules::conflict(a.act, a.from, b.act, b.from)
 }
 
 /// What the logs say of a pair.
