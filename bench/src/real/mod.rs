@@ -12,6 +12,7 @@ mod determinism;
 mod lincheck;
 mod memcached;
 mod ndseq;
+mod ranks;
 mod source;
 mod structures;
 mod suites;
@@ -199,6 +200,9 @@ fn tasks() -> Vec<Task> {
     list.push(("memcached discipline".into(), Box::new(memcached::discipline)));
     for suite in suites::SUITES {
         list.push((suite.name.into(), Box::new(move |w| suites::measure(w, suite))));
+    }
+    for suite in ranks::SUITES {
+        list.push((suite.name.into(), Box::new(move |w| ranks::measure(w, suite))));
     }
     for packer in determinism::PACKERS {
         let name = format!("{} output", packer.name);

@@ -75,17 +75,21 @@ impl With {
     }
 
     /// The compilers and the flags that go with them.
-    fn variables(self, workshop: &Workshop) -> [(&'static str, String); 3] {
+    fn variables(self, workshop: &Workshop) -> [(&'static str, String); 5] {
         let tool = workshop.selvedge.display();
         match self {
             With::Selvedge => [
                 ("CC", format!("{tool} cc")),
                 ("CXX", format!("{tool} c++")),
+                ("MPICC", format!("{tool} mpicc")),
+                ("OSHCC", format!("{tool} oshcc")),
                 ("SANITIZE", String::new()),
             ],
             With::Nothing | With::Tsan => [
                 ("CC", "gcc".into()),
                 ("CXX", "g++".into()),
+                ("MPICC", "mpicc".into()),
+                ("OSHCC", "oshcc".into()),
                 (
                     "SANITIZE",
                     if let With::Tsan = self { "-fsanitize=thread".into() } else { String::new() },
@@ -96,7 +100,7 @@ impl With {
 }
 
 /// A copy of a package's source, in which a shell script was run that builds it. The script finds
-/// compilers in `CC` and `CXX`, and flags in `SANITIZE`.
+/// compilers in `CC`, `CXX`, `MPICC` and `OSHCC`, and flags in `SANITIZE`.
 pub(super) fn build(
     workshop: &Workshop,
     package: &str,

@@ -408,6 +408,7 @@ impl Gather {
                     && self.segments.slot(old.begin) == slot
                     && !(atomic(old.act) && atomic(new.act))
                     && rules::conflict(old.act, old.from, new.act, new.from)
+                    && !self.may_have_been_waited_for(old)
                     && self.found.insert((old.pc, new.pc))
                 {
                     let (first, second) = (old.clone(), new.clone());
@@ -415,6 +416,16 @@ impl Gather {
                 }
             }
         }
+    }
+
+    /// Whether an access put a value into a flag, and this rank has since then learnt something of another one: that
+    /// may have waited for the value. Then a later access of this rank comes after it, as in a ring of flags.
+    fn may_have_been_waited_for(&self, access: &Attributes) -> bool {
+        let first = self.log.partition_point(|event| event.segment < access.begin);
+        let raises = |key: &Key| matches!(key, Key::Flag { target, at, .. } if (*target, *at) == (access.target, access.from));
+        let mut later = self.log[first..].iter();
+        later.any(|event| event.gives.iter().any(raises))
+            && later.any(|event| !event.takes.is_empty())
     }
 
     /// A call completes accesses in a window, at one target or at all.

@@ -325,13 +325,17 @@ fn conflict(a: &Record, b: &Record) -> bool {
     (a.rank, a.slot) != (b.rank, b.slot) && rules::conflict(a.act, a.from, b.act, b.from)
 }
 
-/// What the logs say of a pair.
-/// `owner` is the rank whose memory they access.
-pub fn judge(graph: &Graph, owner: u32, a: &Record, b: &Record) -> Verdict {
+/// What the logs say of a pair of accesses to the memory of this rank.
+pub fn judge(graph: &Graph, gather: &Gather, a: &Record, b: &Record) -> Verdict {
     let before = |a: &Record, b: &Record, strength| {
         let fence = a.fenced.map(|segment| Point { segment, ..a.begins() });
+        let flag = gather.offset(a.from).map(|(window, at)| (window, gather.rank, at));
         a.end.is_some_and(|end| graph.reaches(end, b.begins(), strength))
-            || fence.is_some_and(|at| graph.reaches_by_flags(at, owner, b.begins(), strength))
+            || fence.is_some_and(|at| graph.reaches_by_flags(at, gather.rank, b.begins(), strength))
+            || a.act.writes()
+                && flag.is_some_and(|f| {
+                    graph.reaches_by_its_value(a.begins(), f, b.begins(), strength)
+                })
     };
     let either = |strength| before(a, b, strength) || before(b, a, strength);
     if either(Strength::Strong) {
