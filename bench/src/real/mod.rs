@@ -13,6 +13,7 @@ mod lincheck;
 mod memcached;
 mod ndseq;
 pub(crate) mod programs;
+mod ranks;
 mod source;
 mod structures;
 mod suites;
@@ -200,6 +201,9 @@ fn tasks() -> Vec<Task> {
     list.push(("memcached discipline".into(), Box::new(memcached::discipline)));
     for suite in suites::SUITES {
         list.push((suite.name.into(), Box::new(move |w| suites::measure(w, suite))));
+    }
+    for suite in ranks::SUITES {
+        list.push((suite.name.into(), Box::new(move |w| ranks::measure(w, suite))));
     }
     for packer in determinism::PACKERS {
         let name = format!("{} output", packer.name);

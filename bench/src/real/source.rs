@@ -92,10 +92,21 @@ impl With {
     /// The compilers and the flags that go with them.
     fn variables(self, workshop: &Workshop) -> Vec<(&'static str, String)> {
         let compilers = |cc: &str, cxx: &str, flags: &str| {
-            vec![("CC", cc.to_owned()), ("CXX", cxx.to_owned()), ("SANITIZE", flags.to_owned())]
+            vec![
+                ("CC", cc.to_owned()),
+                ("CXX", cxx.to_owned()),
+                ("MPICC", "mpicc".to_owned()),
+                ("OSHCC", "oshcc".to_owned()),
+                ("SANITIZE", flags.to_owned()),
+            ]
         };
         let tool = workshop.selvedge.display();
-        let ours = || compilers(&format!("{tool} cc"), &format!("{tool} c++"), "");
+        let ours = || {
+            let mut all = compilers(&format!("{tool} cc"), &format!("{tool} c++"), "");
+            all.retain(|(name, _)| !matches!(*name, "MPICC" | "OSHCC"));
+            all.extend([("MPICC", format!("{tool} mpicc")), ("OSHCC", format!("{tool} oshcc"))]);
+            all
+        };
         let with_clang = |hooks: &str| {
             let mut all = ours();
             all.push(("SELVEDGE_CC", "clang-19".to_owned()));
@@ -116,7 +127,7 @@ impl With {
 }
 
 /// A copy of a package's source, in which a shell script was run that builds it. The script finds
-/// compilers in `CC` and `CXX`, and flags in `SANITIZE`.
+/// compilers in `CC`, `CXX`, `MPICC` and `OSHCC`, and flags in `SANITIZE`.
 pub(super) fn build(
     workshop: &Workshop,
     package: &str,

@@ -107,7 +107,7 @@ pub(crate) enum Command {
     /// Compile or link C with MPI: a drop-in for mpicc
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Mpicc {
-        /// The arguments of mpicc; SELVEDGE_MPICC names the compiler to call
+        /// The arguments of mpicc; SELVEDGE_MPICC names the compiler to call, and so does `selvedge mpicc.mpich`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },

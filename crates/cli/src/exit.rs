@@ -49,11 +49,16 @@ pub(crate) enum Failure {
     #[error("there is no compiler {name}; set {variable} to the compiler to use")]
     NoCompiler { name: String, variable: &'static str },
     #[error(
-        "there is no {0}; on Debian or Ubuntu: sudo apt-get install openmpi-bin libopenmpi-dev"
+        "there is no {0}; on Debian or Ubuntu: sudo apt-get install openmpi-bin libopenmpi-dev (or mpich libmpich-dev)"
     )]
     NoMpi(String),
     #[error("{0}")]
     Mpi(selvedge_spmd::layer::LayerError),
+    #[error(
+        "{} uses {theirs}, and {compiler} is of {ours}; to say which MPI it is: SELVEDGE_MPICC=… names the mpicc that built it",
+        program.display()
+    )]
+    OtherMpi { program: PathBuf, theirs: String, compiler: String, ours: String },
     #[error(
         "`selvedge {0}` cannot control the ranks of an MPI program; `selvedge run` observes them, and `selvedge test` confirms their races"
     )]
@@ -122,6 +127,7 @@ impl Failure {
             Failure::NoCompiler { .. }
             | Failure::NoMpi(_)
             | Failure::Mpi(_)
+            | Failure::OtherMpi { .. }
             | Failure::NoRanks(_)
             | Failure::NoExchange
             | Failure::NoHead

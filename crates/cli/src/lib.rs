@@ -110,10 +110,9 @@ fn driver(words: &[OsString]) -> Option<(Driver, Vec<OsString>)> {
 }
 
 /// Whether we are called as a compiler of MPI, and as which one.
-fn mpi_compiler(words: &[OsString]) -> Option<(&'static str, &[OsString])> {
+fn mpi_compiler(words: &[OsString]) -> Option<(&str, &[OsString])> {
     let name = words.get(1)?.to_str()?;
-    let known = program::compiler::mpi::COMPILERS.into_iter().find(|c| *c == name)?;
-    Some((known, &words[2..]))
+    program::compiler::mpi::is_compiler(name).then(|| (name, &words[2..]))
 }
 
 fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {

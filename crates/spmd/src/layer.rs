@@ -26,7 +26,7 @@ const SOURCES: [(&str, &str); 7] = [
 pub enum LayerError {
     /// The compiler of MPI is missing.
     #[error(
-        "there is no {compiler}, which compiles the part of Selvedge that runs inside ranks; on Debian or Ubuntu: sudo apt-get install openmpi-bin libopenmpi-dev"
+        "there is no {compiler}, which compiles the part of Selvedge that runs inside ranks; on Debian or Ubuntu: sudo apt-get install openmpi-bin libopenmpi-dev (or mpich libmpich-dev)"
     )]
     NoCompiler {
         /// Its name.

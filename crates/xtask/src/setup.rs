@@ -23,7 +23,7 @@ const NEEDED: [Needed; 12] = [
 ];
 
 /// What `cargo xtask real` looks at, and what it takes to build it; nothing else needs these.
-const REAL: [Needed; 17] = [
+const REAL: [Needed; 19] = [
     ("pbzip2", &["-V"], "pbzip2"),
     ("zstd", &["--version"], "zstd"),
     ("xz", &["--version"], "xz-utils"),
@@ -41,6 +41,8 @@ const REAL: [Needed; 17] = [
     ("test", &["-e", "/usr/include/gmock/gmock.h"], "libgmock-dev"),
     ("test", &["-e", "/usr/include/benchmark/benchmark.h"], "libbenchmark-dev"),
     ("test", &["-e", "/usr/include/x86_64-linux-gnu/curl/curl.h"], "libcurl4-gnutls-dev"),
+    ("test", &["-e", "/usr/include/fftw3.h"], "libfftw3-dev"),
+    ("test", &["-e", "/usr/lib/python3/dist-packages/mpi4py"], "python3-mpi4py"),
 ];
 
 /// What has no part in building and testing, but makes measurements complete: clang's own

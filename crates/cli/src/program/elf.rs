@@ -192,6 +192,13 @@ impl Symbols {
     }
 }
 
+/// The shared libraries that a program or a library is linked with; none if it is neither.
+pub(crate) fn libraries(path: &Path) -> Vec<String> {
+    let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
+    let elf = ElfFile::<FileHeader64<Endianness>>::parse(&*bytes);
+    elf.map(|elf| needed(&elf, &bytes)).unwrap_or_default()
+}
+
 /// The shared libraries that the program is linked with.
 fn needed(elf: &ElfFile<'_, FileHeader64<Endianness>>, bytes: &[u8]) -> Vec<String> {
     let endian = elf.endian();

@@ -22,8 +22,8 @@ use selvedge_spmd::{Plan, launcher};
 use crate::args::RankOptions;
 use crate::control::program::build;
 use crate::exit::{Failure, ProgramError};
-use crate::program::compiler::mpi::{mpicc, oshcc};
-use crate::program::elf::Program;
+use crate::program::compiler::mpi;
+use crate::program::elf::{self, Program};
 use crate::program::toolbox::{self, Toolbox};
 
 /// A job that can be executed many times.
@@ -58,11 +58,15 @@ impl Job {
         let launcher = find(Path::new(&command[0]))?;
         let toolbox = Toolbox::unpack()?;
         let arguments = command[1..].to_vec();
-        let library = match uses_shmem(&command[0], &arguments, &directory) {
-            true => layer::library(&toolbox::cache(), &oshcc(), Interface::Shmem),
-            false => layer::library(&toolbox::cache(), &mpicc(), Interface::Mpi),
+        let (kind, interface) = match uses_shmem(&command[0], &arguments, &directory) {
+            true => ("oshcc", Interface::Shmem),
+            false => ("mpicc", Interface::Mpi),
         };
-        let library = library.map_err(Failure::Mpi)?;
+        let compiler = mpi::for_launcher(&launcher, kind);
+        let library =
+            layer::library(&toolbox::cache(), &compiler, interface).map_err(Failure::Mpi)?;
+        let programs = arguments.iter().map(|argument| directory.join(argument));
+        programs.filter(|p| p.is_file()).try_for_each(|p| fits(p, &library, &compiler))?;
         let sampling = Vec::new();
         Ok(Job { launcher, arguments, directory, store, library, toolbox, sampling })
     }
@@ -137,6 +141,21 @@ impl Job {
         let told = lines.read()?;
         Ok(Executed { status, output, told })
     }
+}
+
+/// A program that was linked with one MPI cannot be observed with the layer for another one.
+fn fits(program: PathBuf, layer: &Path, compiler: &str) -> Result<(), Failure> {
+    let of = |path: &Path| -> Vec<String> {
+        let is_mpi =
+            |name: &String| name.starts_with("libmpi.so") || name.starts_with("libmpich.so");
+        elf::libraries(path).into_iter().filter(is_mpi).collect()
+    };
+    let (theirs, ours) = (of(&program), of(layer));
+    if theirs.is_empty() || ours.is_empty() || theirs.iter().any(|name| ours.contains(name)) {
+        return Ok(());
+    }
+    let (theirs, ours) = (theirs.join(", "), ours.join(", "));
+    Err(Failure::OtherMpi { program, theirs, compiler: compiler.to_owned(), ours })
 }
 
 /// Whether the program uses OpenSHMEM: the launcher is one for that, or the program needs its library.

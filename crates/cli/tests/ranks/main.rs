@@ -12,6 +12,8 @@
 //! flag soon stops waiting, and whether the put comes before that is chance. `put_load.c::unmet` runs the twin, and
 //! there every access waits for every other one: no two may be in flight at once. These take many executions, so only
 //! the programs in [`DIRECTED`] have them, and all have them if `CORPUS_RUNS` is set.
+//!
+//! Where Debian's MPICH is installed, the programs in [`SAMPLE`] are run under it as well.
 
 mod faults;
 mod kernels;
@@ -34,7 +36,12 @@ fn main() -> ExitCode {
     let args = Arguments::from_args();
     let asked = std::env::var("CORPUS_RUNS").ok();
     let runs = asked.as_ref().and_then(|n| n.parse().ok()).unwrap_or(1);
-    let sources = [MPI, SHMEM].into_iter().flat_map(|of| sources(&of));
+    let mut corpora = vec![MPI, SHMEM];
+    match Command::new(MPICH.compiler).arg("-show").output() {
+        Ok(_) => corpora.push(MPICH),
+        Err(_) => eprintln!("there is no {}: MPICH is not tested", MPICH.compiler),
+    }
+    let sources = corpora.iter().flat_map(sources);
     let mut trials: Vec<Trial> = Vec::new();
     for (of, source) in sources {
         let file = source.file_name().unwrap_or_default().to_string_lossy();
@@ -45,7 +52,7 @@ fn main() -> ExitCode {
             let check = move || check(of, &source, fixed, runs).map_err(Failed::from);
             trials.push(Trial::test(format!("{name}::{twin}"), check));
         }
-        if asked.is_none() && !DIRECTED.contains(&&*name) {
+        if of.only.is_some() || asked.is_none() && !DIRECTED.contains(&&*name) {
             continue;
         }
         let buggy = source.clone();
@@ -79,6 +86,17 @@ const DIRECTED: [&str; 10] = [
     "shmem_two_locks.c",
 ];
 
+/// The programs that are run under MPICH, too: what implementations differ in (handles, types, shared and dynamic
+/// windows, requests).
+const SAMPLE: [&str; 6] = [
+    "accumulate_types.c",
+    "dynamic_window.c",
+    "pscw_wait.c",
+    "put_load.c",
+    "rput_wait.c",
+    "shared_window.c",
+];
+
 /// A corpus: how its programs are called, where they are, and what compiles and starts them.
 #[derive(Clone, Copy)]
 struct Corpus {
@@ -86,7 +104,11 @@ struct Corpus {
     directory: &'static str,
     compiler: &'static str,
     launcher: &'static str,
+    /// The launcher starts more ranks than there are processors.
+    options: &'static [&'static str],
     interface: Interface,
+    /// Its programs, if not all that are there.
+    only: Option<&'static [&'static str]>,
 }
 
 const MPI: Corpus = Corpus {
@@ -94,7 +116,18 @@ const MPI: Corpus = Corpus {
     directory: "../spmd/tests/corpus",
     compiler: "mpicc",
     launcher: "mpirun",
+    options: &["--oversubscribe"],
     interface: Interface::Mpi,
+    only: None,
+};
+
+const MPICH: Corpus = Corpus {
+    prefix: "mpich_",
+    compiler: "mpicc.mpich",
+    launcher: "mpirun.mpich",
+    options: &[],
+    only: Some(&SAMPLE),
+    ..MPI
 };
 
 const SHMEM: Corpus = Corpus {
@@ -103,6 +136,7 @@ const SHMEM: Corpus = Corpus {
     compiler: "oshcc",
     launcher: "oshrun",
     interface: Interface::Shmem,
+    ..MPI
 };
 
 fn sources(of: &Corpus) -> Vec<(Corpus, PathBuf)> {
@@ -111,6 +145,7 @@ fn sources(of: &Corpus) -> Vec<(Corpus, PathBuf)> {
     let mut sources: Vec<PathBuf> = files
         .map(|f| f.expect("a file").path())
         .filter(|p| p.extension().is_some_and(|e| e == "c"))
+        .filter(|p| of.only.is_none_or(|only| only.iter().any(|name| p.ends_with(name))))
         .collect();
     sources.sort();
     sources.into_iter().map(|source| (*of, source)).collect()
@@ -164,9 +199,8 @@ impl Place {
     }
 
     fn run(&self, of: Corpus, ranks: &str, delays: Option<usize>) -> Result<Output, String> {
-        let run = ["run", "--format", "json", "--", of.launcher, "--oversubscribe", "-n"];
-        let mut command = self.selvedge(&run);
-        command.arg(ranks).arg("./prog");
+        let mut command = self.selvedge(&["run", "--format", "json", "--", of.launcher]);
+        command.args(of.options).args(["-n", ranks, "./prog"]);
         if let Some(seed) = delays {
             command.env("CORPUS_DELAYS", seed.to_string());
         }
@@ -214,7 +248,7 @@ impl Place {
         let test =
             ["test", "--format", "json", "--seed", &seed, "--attempts", "8", "--time", "10m"];
         let mut command = self.selvedge(&test);
-        command.args(["--", of.launcher, "--oversubscribe", "-n", ranks, "./prog"]);
+        command.args(["--", of.launcher]).args(of.options).args(["-n", ranks, "./prog"]);
         command.output().map_err(|e| format!("{command:?}: {e}"))
     }
 }
@@ -276,7 +310,7 @@ fn unmet(of: Corpus, source: &Path, runs: usize) -> Result<(), String> {
         let lines = place.0.join(format!("lines-{seed}"));
         std::fs::create_dir(&lines).map_err(|e| e.to_string())?;
         let mut command = Command::new(of.launcher);
-        command.args(["--oversubscribe", "-n", &ranks_of(&text), "./prog"]).current_dir(&place.0);
+        command.args(of.options).args(["-n", &ranks_of(&text), "./prog"]).current_dir(&place.0);
         place.surround(&mut command);
         command.env("LD_PRELOAD", &library).env("OMPI_MCA_memory", "^patcher");
         command.env("SELVEDGE_SPMD_DIR", &lines).env("SELVEDGE_SPMD_PLAN", &file);

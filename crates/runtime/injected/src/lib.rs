@@ -23,6 +23,8 @@
 //! | [`custom`] | fibers, external objects and unaligned accesses that the program announces itself |
 //! | [`interpose`] | functions of the C library that synchronize, allocate or copy |
 //! | [`spmd`], [`sampling`] | loads and stores for the library for MPI programs |
+//! | [`run`] | an access to many bytes, told as one |
+//! | [`spmd`] | loads and stores for the library for MPI programs |
 //! | [`rings`], [`report`] | events and races on their way to the host |
 //! | [`init`], [`sys`], [`layout`] | start-up, system calls, addresses |
 
@@ -48,6 +50,7 @@ pub mod primitives;
 pub mod regions;
 pub mod report;
 pub mod rings;
+pub mod run;
 pub mod sampling;
 pub mod server;
 pub mod shadow;

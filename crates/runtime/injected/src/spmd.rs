@@ -4,6 +4,7 @@
 //! Ground rules:
 //! - The hook is called once for each access that the filter lets pass, while the runtime is busy: what the hook does
 //!   itself is not seen.
+//! - Parts of one access to many bytes are passed on as one (see [`Run`]), before the access is made.
 //! - A thread inside the MPI library is *outside*: what it locks, sends and receives there says nothing about the
 //!   order of the program's own threads.
 
@@ -11,9 +12,10 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::places;
+use crate::run::Run;
 use crate::sampling;
 use crate::shadow::{ATOMIC, EPOCH, FREED, Granule};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Busy, Thread};
 
 type Hook = unsafe extern "C" fn(usize, usize, c_int, usize);
 
@@ -29,9 +31,43 @@ pub fn is_on() -> bool {
     HOOK.load(Ordering::Relaxed) != 0
 }
 
-/// Passes an access on, if it is to memory that is watched.
+/// Passes all on that `look` sees, with neighbouring bytes together.
 #[inline]
-pub fn access(addr: usize, len: usize, write: bool, pc: usize) {
+pub fn together(t: &mut Thread, look: impl FnOnce(&mut Thread)) {
+    // A handler of a signal may run in the middle of the access: what it accesses has places of its own.
+    if !is_on() || t.run.is_open {
+        return look(t);
+    }
+    t.run.is_open = true;
+    look(t);
+    let _busy = Busy::new(t);
+    pass_on(&mut t.run);
+    t.run.is_open = false;
+}
+
+fn pass_on(run: &mut Run) {
+    if run.start < run.end {
+        watched(run.start, run.end - run.start, run.write, run.pc);
+    }
+    run.end = run.start;
+}
+
+/// Passes an access on, now or together with what follows it. The thread is busy.
+#[inline]
+pub fn access(t: &mut Thread, addr: usize, len: usize, write: bool, pc: usize) {
+    if !t.run.is_open {
+        return watched(addr, len, write, pc);
+    }
+    let run = &mut t.run;
+    if run.end != addr || run.start == run.end || run.write != write || run.pc != pc {
+        pass_on(run);
+        *run = Run { is_open: true, write, pc, start: addr, end: addr };
+    }
+    run.end = addr + len;
+}
+
+/// Passes an access on, if it is to memory that is watched.
+fn watched(addr: usize, len: usize, write: bool, pc: usize) {
     let hook = HOOK.load(Ordering::Acquire);
     if hook == 0 {
         return;
@@ -170,6 +206,9 @@ pub unsafe extern "C" fn selvedge_spmd_now(into: *mut u32, room: usize) -> usize
 pub unsafe extern "C" fn selvedge_spmd_enter(into: *mut u32, room: usize) -> usize {
     // SAFETY: null or the thread's own block.
     let Some(t) = (unsafe { thread::current().as_mut() }) else { return 0 };
+    // A handler of a signal that jumped out of an access to many bytes left it open.
+    pass_on(&mut t.run);
+    t.run.is_open = false;
     t.tick();
     t.outside += 1;
     now(t, into, room)
@@ -181,5 +220,44 @@ pub unsafe extern "C" fn selvedge_spmd_leave() {
     // SAFETY: null or the thread's own block.
     if let Some(t) = unsafe { thread::current().as_mut() } {
         t.outside = t.outside.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::fasttrack;
+    use crate::thread::create;
+
+    static PASSED: Mutex<Vec<(usize, usize, bool)>> = Mutex::new(Vec::new());
+    /// Nothing is ever stored there, only in its shadow.
+    const AT: usize = 0x0123_4777_8000;
+
+    unsafe extern "C" fn hook(addr: usize, len: usize, write: c_int, _pc: usize) {
+        PASSED.lock().expect("nobody panics with it").push((addr - AT, len, write != 0));
+    }
+
+    /// A rank searches what it knows for each access that it is told of, so `memset` must not be thousands of them.
+    #[test]
+    fn an_access_to_many_bytes_is_passed_on_as_one() {
+        let _alone = fasttrack::tests::prepare();
+        let t = create(&[]).expect("a block");
+        // SAFETY: one range, and a hook of the right type; both are taken back below.
+        unsafe {
+            selvedge_spmd_watch(&[AT as u64, AT as u64 + 4096], 1);
+            selvedge_spmd_attach(hook as *const () as usize);
+        }
+        t.set_record_accesses(true);
+        fasttrack::range(t, AT + 8, 4000, true, 0x5500_0000_1000);
+        // What this epoch has written already is not told again, and the rest is.
+        fasttrack::range(t, AT, 4096, true, 0x5500_0000_1000);
+        fasttrack::range(t, AT + 4096, 4096, true, 0x5500_0000_1000);
+        t.set_record_accesses(false);
+        HOOK.store(0, Ordering::Relaxed);
+        thread::RECORD_ALL.store(false, Ordering::Relaxed);
+        let passed = PASSED.lock().expect("nobody panics with it");
+        assert_eq!(*passed, [(8, 4000, true), (0, 8, true), (4008, 88, true)]);
     }
 }

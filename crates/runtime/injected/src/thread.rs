@@ -97,6 +97,8 @@ pub struct Thread {
     pub busy: u32,
     /// The thread is inside a library whose synchronization says nothing while this is not 0 (see `spmd`).
     pub outside: u32,
+    /// What the thread is telling a library of ranks.
+    pub run: crate::run::Run,
     /// What it knows of all threads.
     pub clock: ThreadClock,
     /// Its component.
@@ -629,6 +631,7 @@ pub fn create(known: &[u32]) -> Option<&'static mut Thread> {
     thread.regions.reset(false);
     thread.busy = 0;
     thread.outside = 0;
+    thread.run = Default::default();
     thread.controlled = 0;
     thread.joined_as = 0;
     thread.pending = 0;

@@ -201,8 +201,9 @@ pub struct Gather {
     counts: Map<Key, u32>,
     /// The segments in which this rank waited for access epochs: by window, origin and number.
     pub waited: Map<(u64, u32, u32), u32>,
-    /// Pairs of one thread that were found.
+    /// Pairs of one thread that were found, and the program counters of all that ever were: once is enough.
     pub pairs: Vec<SelfPair>,
+    found: Set<(u64, u64)>,
     /// Accesses that others make redundant are kept as well, for a test.
     pub keeps_all: bool,
     /// How many accesses that are alike keep entries of their own.
@@ -454,12 +455,24 @@ impl Gather {
                     && self.segments.slot(old.begin) == slot
                     && !(atomic(old.act) && atomic(new.act))
                     && rules::conflict(old.act, old.from, new.act, new.from)
+                    && !self.may_have_been_waited_for(old)
+                    && self.found.insert((old.pc, new.pc))
                 {
                     let (first, second) = (old.clone(), new.clone());
                     self.pairs.push(SelfPair { space, bytes: common, first, second });
                 }
             }
         }
+    }
+
+    /// Whether an access put a value into a flag, and this rank has since then learnt something of another one: that
+    /// may have waited for the value. Then a later access of this rank comes after it, as in a ring of flags.
+    fn may_have_been_waited_for(&self, access: &Attributes) -> bool {
+        let first = self.log.partition_point(|event| event.segment < access.begin);
+        let raises = |key: &Key| matches!(key, Key::Flag { target, at, .. } if (*target, *at) == (access.target, access.from));
+        let mut later = self.log[first..].iter();
+        later.any(|event| event.gives.iter().any(raises))
+            && later.any(|event| !event.takes.is_empty())
     }
 
     /// A call completes accesses in a window, at one target or at all.

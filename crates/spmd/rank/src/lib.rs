@@ -15,7 +15,8 @@
 //! | [`findings`] | what the `selvedge` process reads |
 //! | [`figures`] | what the analysis itself costs |
 //! | [`rank`] | all of these together |
-//! | `ffi` | the interface to C, to the injected runtime and to the loader; all unsafe code is there |
+//! | `ffi` | the interface to C, to the injected runtime and to the loader; unsafe code is only there and in [`heap`] |
+//! | [`heap`] | memory for all this, apart from the program's |
 //!
 //! It is compiled twice: as an ordinary crate, for tests and for the names that the host needs, and by `rustc` alone
 //! as the shared library that is preloaded into ranks. So it depends on nothing but the standard library.
@@ -31,6 +32,8 @@ pub mod figures;
 pub mod findings;
 pub mod gather;
 pub mod hash;
+#[allow(unsafe_code)]
+pub mod heap;
 pub mod order;
 pub mod owner;
 pub mod phases;

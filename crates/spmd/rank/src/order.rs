@@ -167,16 +167,52 @@ impl Graph {
         to: Point,
         strength: Strength,
     ) -> bool {
-        let Some(here) = self.threads.get(&(from.rank, from.slot)) else { return false };
-        let first = here.events.partition_point(|e| e.segment <= from.segment);
-        let flags =
-            here.events[first..].iter().flat_map(|e| e.gives.iter().map(move |key| (e, key)));
-        let raised = flags.filter(|(event, key)| {
-            matches!(key, Key::Flag { target: at, .. } if *at == target)
-                && (strength == Strength::Weak || !self.is_weak(key, (from.rank, event.segment)))
-        });
-        let takers = raised.flat_map(|(_, key)| self.takers.get(key).into_iter().flatten());
-        takers.into_iter().any(|&(rank, slot, segment)| {
+        let events = self.events_from(from.rank, from.slot, from.segment + 1).iter();
+        let flags = events.flat_map(|e| e.gives.iter().map(move |key| (e, key)));
+        flags
+            .filter(|(_, key)| matches!(key, Key::Flag { target: at, .. } if *at == target))
+            .any(|(event, key)| self.takes_before(event, key, from, to, strength))
+    }
+
+    /// Whether what put a value into a flag comes before `to`, because it was waited for there: `from` is that access,
+    /// and `flag` the window, the rank and the offset that it wrote to.
+    pub fn reaches_by_its_value(
+        &self,
+        from: Point,
+        flag: (u64, u32, u64),
+        to: Point,
+        strength: Strength,
+    ) -> bool {
+        // An access that raises a flag begins a segment.
+        let event = self.events_from(from.rank, from.slot, from.segment).first();
+        let Some(event) = event.filter(|event| event.segment == from.segment) else { return false };
+        let raises = |key: &&Key| matches!(key, Key::Flag { window, target, at, .. } if (*window, *target, *at) == flag);
+        event
+            .gives
+            .iter()
+            .filter(raises)
+            .any(|key| self.takes_before(event, key, from, to, strength))
+    }
+
+    /// The events of a thread from a segment on.
+    fn events_from(&self, rank: u32, slot: u32, segment: u32) -> &[Event] {
+        let Some(here) = self.threads.get(&(rank, slot)) else { return &[] };
+        &here.events[here.events.partition_point(|e| e.segment < segment)..]
+    }
+
+    /// Whether something that takes what an event of `from`'s thread gives comes before `to`.
+    fn takes_before(
+        &self,
+        event: &Event,
+        key: &Key,
+        from: Point,
+        to: Point,
+        strength: Strength,
+    ) -> bool {
+        if strength == Strength::Strong && self.is_weak(key, (from.rank, event.segment)) {
+            return false;
+        }
+        self.takers.get(key).into_iter().flatten().any(|&(rank, slot, segment)| {
             let from = Point { rank, slot, segment };
             from.rank == to.rank && from.slot == to.slot && segment <= to.segment
                 || self.reaches(from, to, strength)

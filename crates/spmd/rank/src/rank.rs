@@ -120,7 +120,7 @@ impl Rank {
         let graph = Graph::new(logs);
         let judged = open
             .into_iter()
-            .map(|pair| (owner::judge(&graph, self.gather.rank, &pair.a, &pair.b), pair));
+            .map(|pair| (owner::judge(&graph, &self.gather, &pair.a, &pair.b), pair));
         let mut races: Vec<(Verdict, Pair)> =
             judged.filter(|(verdict, _)| *verdict != Verdict::Ordered).collect();
         // Of several pairs of the same places the surest is told.

@@ -50,7 +50,7 @@ fn record(t: &mut Thread, here: &Here, stamped: bool) {
         let bytes = here.cell & 0xff;
         let start = (here.addr & !7) + bytes.trailing_zeros() as usize;
         let len = bytes.count_ones() as usize;
-        spmd::access(start, len, here.write, here.pc);
+        spmd::access(t, start, len, here.write, here.pc);
         rings::record_access(t, stamped, here.write, here.pc, start, len);
     }
 }

@@ -15,6 +15,7 @@ use crate::arch;
 use crate::control;
 use crate::places;
 use crate::shadow::{ATOMIC, EPOCH, Granule, PC_SHIFT, granule};
+use crate::spmd;
 use crate::thread::{SWEPT, Swept, Thread};
 
 /// All of a sweep but its start, if it is small enough to be remembered. Never 0.
@@ -78,11 +79,10 @@ pub fn granules(
         for i in 0..count {
             range(t, all.address(i), 8, is_write, pc);
         }
-    } else if is_write {
-        written(t, all, pc);
-    } else {
-        were_read(t, all, pc);
+        return;
     }
+    let look = if is_write { written } else { were_read };
+    spmd::together(t, |t| look(t, all, pc));
 }
 
 /// Granules at equal distances.

@@ -1,9 +1,11 @@
 //! How much memory the analysis has: what it has allocated itself, which is not the program's.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The system's allocator, with what is allocated counted.
+use crate::heap::Heap;
+
+/// Our heap, with what is allocated counted.
 struct Counted;
 
 #[global_allocator]
@@ -25,30 +27,30 @@ fn grows(by: usize) {
     }
 }
 
-// SAFETY: the system's allocator does all of it.
+// SAFETY: the heap does all of it.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grows(layout.size());
         // SAFETY: the caller's contract.
-        unsafe { System.alloc(layout) }
+        unsafe { Heap.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         grows(layout.size());
         // SAFETY: the caller's contract.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { Heap.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         NOW.fetch_sub(layout.size(), Relaxed);
         grows(size);
         // SAFETY: the caller's contract.
-        unsafe { System.realloc(at, layout, size) }
+        unsafe { Heap.realloc(at, layout, size) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Relaxed);
         // SAFETY: the caller's contract.
-        unsafe { System.dealloc(at, layout) }
+        unsafe { Heap.dealloc(at, layout) }
     }
 }

@@ -327,6 +327,25 @@ fn accumulates_race_with_puts_and_not_with_each_other() {
     assert_eq!(job.races(), ["observed [10, 12]", "observed [11, 12]"]);
 }
 
+/// Many accesses in one phase that may race are soon enough known: of two places, 64 pairs are looked at.
+#[test]
+fn of_two_places_a_few_pairs_are_looked_at() {
+    let mut job = Job::new(2);
+    for i in 0..200 {
+        job.rma(0, "MPI_Fetch_and_op", 1, 1, 0, 4);
+        job.flush(0, 1);
+        job.local(1, 2, i % 2 == 0, 0, 4);
+        // Each of them is in a segment of its own.
+        job.ranks.iter_mut().for_each(|rank| _ = rank.gather.segments.begin(NOW));
+    }
+    let rank = &job.ranks[0];
+    let buckets = owner::buckets(&rank.gather, |at| Place { module: "".into(), offset: at });
+    let own = owner::buckets(&job.ranks[1].gather, |at| Place { module: "".into(), offset: at });
+    let all = buckets.into_values().chain(own.into_values()).collect();
+    let pairs = Owner::default().pairs(&job.ranks[1].gather, all);
+    assert_eq!(pairs.len(), 64);
+}
+
 #[test]
 fn a_store_into_a_buffer_of_a_send_that_is_not_complete_races() {
     let mut job = Job::new(2);
