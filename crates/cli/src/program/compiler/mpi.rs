@@ -26,11 +26,24 @@ fn variant<'a>(name: &'a str, known: &str) -> Option<&'a str> {
     name.strip_prefix(known).filter(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// The user's choice of a compiler of MPI (`mpicc`) or OpenSHMEM (`oshcc`).
+fn chosen(kind: &str) -> Option<String> {
+    match kind {
+        "mpicc" => std::env::var("SELVEDGE_MPICC").ok(),
+        "oshcc" => std::env::var("SELVEDGE_OSHCC").ok(),
+        _ => None,
+    }
+}
+
+/// The compiler of MPI where nothing is known of the launcher.
+pub(crate) fn mpicc() -> String {
+    chosen("mpicc").unwrap_or_else(|| "mpicc".to_owned())
+}
+
 /// The compiler that compiles the layer for the MPI of a launcher: the user's choice, or `mpicc` of the same variant,
 /// or the one that is beside the launcher, or the one on the path.
 pub(crate) fn for_launcher(launcher: &Path, kind: &str) -> String {
-    let chosen = if kind == "oshcc" { "SELVEDGE_OSHCC" } else { "SELVEDGE_MPICC" };
-    if let Ok(chosen) = std::env::var(chosen) {
+    if let Some(chosen) = chosen(kind) {
         return chosen;
     }
     let name = launcher.file_name().unwrap_or_default().to_string_lossy();
@@ -43,12 +56,7 @@ pub(crate) fn for_launcher(launcher: &Path, kind: &str) -> String {
 /// Compiles or links. The exit code is the compiler's own.
 pub(crate) fn run(name: &str, args: &[OsString]) -> Result<ExitCode, Failure> {
     let toolbox = Toolbox::unpack()?;
-    let chosen = match name {
-        "mpicc" => std::env::var("SELVEDGE_MPICC").ok(),
-        "oshcc" => std::env::var("SELVEDGE_OSHCC").ok(),
-        _ => None,
-    };
-    let program = chosen.unwrap_or_else(|| name.to_owned());
+    let program = chosen(name).unwrap_or_else(|| name.to_owned());
     let mut command = Command::new(&program);
     command.args(args);
     command.envs(C.map(|variable| (variable, &toolbox.cc)));
