@@ -81,14 +81,38 @@ pub(crate) fn write(
         .map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Takes `--svg FILE` out of the arguments.
-pub(crate) fn file<'a>(args: &[&'a str]) -> Result<(Vec<&'a str>, Option<&'a Path>), String> {
-    let Some(at) = args.iter().position(|arg| *arg == "--svg") else {
-        return Ok((args.to_vec(), None));
-    };
-    let file = args.get(at + 1).ok_or("--svg needs the name of a file")?;
-    let rest = args[..at].iter().chain(&args[at + 2..]).copied().collect();
-    Ok((rest, Some(Path::new(*file))))
+/// The arguments of a benchmark that draws: `[ROUNDS] [NAME…] [--svg FILE]`.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Arguments<'a> {
+    pub(crate) rounds: usize,
+    pub(crate) names: Vec<&'a str>,
+    pub(crate) svg: Option<&'a Path>,
+}
+
+impl<'a> Arguments<'a> {
+    pub(crate) fn parse(args: &[&'a str], rounds: usize) -> Result<Arguments<'a>, String> {
+        let mut names = args.to_vec();
+        let mut svg = None;
+        if let Some(at) = names.iter().position(|arg| *arg == "--svg") {
+            let file = names.get(at + 1).copied().ok_or("--svg needs the name of a file")?;
+            svg = Some(Path::new(file));
+            names.drain(at..at + 2);
+        }
+        let said = names.first().and_then(|first| first.parse().ok());
+        if said.is_some() {
+            names.remove(0);
+        }
+        let rounds = said.unwrap_or(rounds);
+        if rounds == 0 {
+            return Err("there must be at least one round".to_owned());
+        }
+        Ok(Arguments { rounds, names, svg })
+    }
+
+    /// Whether something with this name is wanted.
+    pub(crate) fn want(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|wanted| name.contains(wanted))
+    }
 }
 
 fn escaped(text: &str) -> String {
@@ -116,9 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_taken_out_of_the_arguments() {
-        assert_eq!(file(&["3", "--svg", "f", "x"]), Ok((vec!["3", "x"], Some(Path::new("f")))));
-        assert_eq!(file(&["3"]), Ok((vec!["3"], None)));
-        assert!(file(&["--svg"]).is_err());
+    fn rounds_names_and_a_file_are_told_apart() {
+        let parsed = Arguments::parse(&["3", "--svg", "f", "x"], 5).expect("they are right");
+        assert_eq!(parsed, Arguments { rounds: 3, names: vec!["x"], svg: Some(Path::new("f")) });
+        assert!(parsed.want("xz") && !parsed.want("zstd"));
+        let none = Arguments::parse(&[], 5).expect("none is needed");
+        assert!(none.rounds == 5 && none.want("zstd"));
+        assert!(Arguments::parse(&["--svg"], 5).is_err());
+        assert!(Arguments::parse(&["0"], 5).is_err());
     }
 }

@@ -46,29 +46,22 @@ const BUILDS: [(&str, Variant); 7] = [
 type Row = [Runs; BUILDS.len()];
 
 pub(crate) fn run(args: &[&str]) -> ExitCode {
-    let (args, svg) = match plot::file(args) {
+    let args = match plot::Arguments::parse(args, ROUNDS) {
         Ok(parsed) => parsed,
         Err(problem) => {
             eprintln!("{problem}");
             return ExitCode::from(2);
         }
     };
-    let (rounds, names) = match args.split_first() {
-        Some((first, rest)) if first.parse::<usize>().is_ok() => {
-            (first.parse().unwrap_or(ROUNDS), rest)
-        }
-        _ => (ROUNDS, &args[..]),
-    };
-    let kernels: Vec<&str> =
-        KERNELS.into_iter().filter(|k| names.is_empty() || names.contains(k)).collect();
-    if kernels.is_empty() || rounds == 0 {
+    let kernels: Vec<&str> = KERNELS.into_iter().filter(|kernel| args.want(kernel)).collect();
+    if kernels.is_empty() {
         eprintln!("kernels: {}", KERNELS.join(" "));
         return ExitCode::from(2);
     }
-    let drawn = |rows: &[Row]| svg.map_or(Ok(()), |path| draw(path, &kernels, rows));
-    match measure(&kernels, rounds).and_then(|rows| drawn(&rows).map(|()| rows)) {
+    let drawn = |rows: &[Row]| args.svg.map_or(Ok(()), |path| draw(path, &kernels, rows));
+    match measure(&kernels, args.rounds).and_then(|rows| drawn(&rows).map(|()| rows)) {
         Ok(rows) => {
-            print(&kernels, &rows, rounds);
+            print(&kernels, &rows, args.rounds);
             ExitCode::SUCCESS
         }
         Err(problem) => {

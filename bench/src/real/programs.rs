@@ -122,28 +122,22 @@ impl Row {
 }
 
 pub(crate) fn run(args: &[&str]) -> ExitCode {
-    let (args, svg) = match plot::file(args) {
+    let args = match plot::Arguments::parse(args, ROUNDS) {
         Ok(parsed) => parsed,
         Err(problem) => {
             eprintln!("{problem}");
             return ExitCode::from(2);
         }
     };
-    let (rounds, names) = match args.split_first() {
-        Some((first, rest)) if first.parse::<usize>().is_ok() => {
-            (first.parse().unwrap_or(ROUNDS), rest)
-        }
-        _ => (ROUNDS, &args[..]),
-    };
-    let wanted = |p: &&Program| names.is_empty() || names.iter().any(|name| p.name.contains(name));
-    let programs: Vec<&Program> = PROGRAMS.iter().filter(wanted).collect();
-    if programs.is_empty() || rounds == 0 {
+    let programs: Vec<&Program> = PROGRAMS.iter().filter(|p| args.want(p.name)).collect();
+    if programs.is_empty() {
         eprintln!("programs: {}", PROGRAMS.map(|p| p.name).join(", "));
         return ExitCode::from(2);
     }
-    let rows = Workshop::new()
-        .and_then(|w| programs.iter().map(|p| measure(&w, p, rounds)).collect::<Result<Vec<_>>>());
-    match rows.and_then(|rows| print(&rows, rounds, svg)) {
+    let rows = Workshop::new().and_then(|w| {
+        programs.iter().map(|p| measure(&w, p, args.rounds)).collect::<Result<Vec<_>>>()
+    });
+    match rows.and_then(|rows| print(&rows, args.rounds, args.svg)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("{problem}");
