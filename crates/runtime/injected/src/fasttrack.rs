@@ -125,9 +125,6 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         control::access(addr, len, false, pc);
         return used_controlled(t, (addr, len), AccessKind::Read, pc);
     }
-    if spmd::is_on() && spmd::passes_by(t, g, addr, bytes, false, pc) {
-        return;
-    }
     // A handler of a signal would change what is remembered while it is looked at.
     let _busy = Busy::new(t);
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
@@ -135,8 +132,13 @@ fn slow_read(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         return;
     }
     let usual = !t.unusual || t.holds_back();
-    if usual && t.unusual {
-        held_back::access(t, addr, bytes, false, pc);
+    if t.unusual {
+        if spmd::is_on() && spmd::passes_by(t, g, addr, bytes, false, pc) {
+            return;
+        }
+        if usual {
+            held_back::access(t, addr, bytes, false, pc);
+        }
     }
     let cell = t.epoch | bytes | places::field(t, pc);
     if ordered(t, w) && usual {
@@ -171,9 +173,6 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         control::access(addr, len, true, pc);
         return used_controlled(t, (addr, len), AccessKind::Write, pc);
     }
-    if spmd::is_on() && spmd::passes_by(t, g, addr, bytes, true, pc) {
-        return;
-    }
     // A handler of a signal would change what is remembered while it is looked at.
     let _busy = Busy::new(t);
     let (w, r) = (g.write.load(Ordering::Relaxed), g.read.load(Ordering::Relaxed));
@@ -181,8 +180,13 @@ fn slow_write(t: &mut Thread, g: &Granule, addr: usize, bytes: u64, pc: usize) {
         return;
     }
     let usual = !t.unusual || t.holds_back();
-    if usual && t.unusual {
-        held_back::access(t, addr, bytes, true, pc);
+    if t.unusual {
+        if spmd::is_on() && spmd::passes_by(t, g, addr, bytes, true, pc) {
+            return;
+        }
+        if usual {
+            held_back::access(t, addr, bytes, true, pc);
+        }
     }
     let cell = t.epoch | bytes | places::field(t, pc);
     // What did not race with these accesses once does not race with them now.

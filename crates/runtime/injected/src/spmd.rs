@@ -32,10 +32,11 @@ pub fn is_on() -> bool {
 }
 
 /// Passes all on that `look` sees, with neighbouring bytes together.
-#[inline]
+#[cold]
+#[inline(never)]
 pub fn together(t: &mut Thread, look: impl FnOnce(&mut Thread)) {
     // A handler of a signal may run in the middle of the access: what it accesses has places of its own.
-    if !is_on() || t.run.is_open {
+    if t.run.is_open {
         return look(t);
     }
     t.run.is_open = true;
@@ -98,7 +99,8 @@ fn is_watched(addr: usize, len: usize) -> bool {
 /// that are sampled. Private memory is remembered in the shadow, so that the filter stops what comes again in this
 /// epoch; what is watched changes only in calls of MPI, and these begin epochs. What was freed is left to the race
 /// check.
-#[inline]
+#[cold]
+#[inline(never)]
 pub fn passes_by(
     t: &mut Thread,
     g: &Granule,

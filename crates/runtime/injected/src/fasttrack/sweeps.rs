@@ -81,8 +81,19 @@ pub fn granules(
         }
         return;
     }
-    let look = if is_write { written } else { were_read };
-    spmd::together(t, |t| look(t, all, pc));
+    if t.unusual && spmd::is_on() {
+        return spmd::together(t, |t| look(t, all, is_write, pc));
+    }
+    look(t, all, is_write, pc);
+}
+
+#[inline]
+fn look(t: &mut Thread, all: Granules, is_write: bool, pc: usize) {
+    if is_write {
+        written(t, all, pc);
+    } else {
+        were_read(t, all, pc);
+    }
 }
 
 /// Granules at equal distances.
