@@ -364,10 +364,11 @@ fn may_race(a: &Record, b: &Record) -> bool {
 }
 
 /// What the logs say of a pair of accesses to the memory of this rank.
-pub fn judge(graph: &Graph, gather: &Gather, a: &Record, b: &Record) -> Verdict {
+pub fn judge(graph: &Graph, gather: &Gather, pair: &Pair) -> Verdict {
+    let Pair { bytes, a, b } = pair;
+    let flag = gather.offset(bytes.start).map(|(window, at)| (window, gather.rank, at));
     let before = |a: &Record, b: &Record, strength| {
         let fence = a.fenced.map(|segment| Point { segment, ..a.begins() });
-        let flag = gather.offset(a.from).map(|(window, at)| (window, gather.rank, at));
         a.end.is_some_and(|end| graph.reaches(end, b.begins(), strength))
             || fence.is_some_and(|at| graph.reaches_by_flags(at, gather.rank, b.begins(), strength))
             || a.act.writes()

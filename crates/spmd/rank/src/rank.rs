@@ -118,9 +118,7 @@ impl Rank {
             logs.iter().map(|l| wire::log_from_bytes(l).unwrap_or_default()).collect();
         let unfollowed = logs.iter().any(|log| log.unfollowed);
         let graph = Graph::new(logs);
-        let judged = open
-            .into_iter()
-            .map(|pair| (owner::judge(&graph, &self.gather, &pair.a, &pair.b), pair));
+        let judged = open.into_iter().map(|pair| (owner::judge(&graph, &self.gather, &pair), pair));
         let mut races: Vec<(Verdict, Pair)> =
             judged.filter(|(verdict, _)| *verdict != Verdict::Ordered).collect();
         // Of several pairs of the same places the surest is told.
