@@ -1,7 +1,7 @@
 //! Several processes share a campaign.
 //!
 //! One process, the *head*, holds the campaign: it takes the results in, decides when it is enough, and reports. The
-//! others are its *members*. Each runs the shards that the head gives it and tells what happened ([`crate::told`]);
+//! others are its *members*. Each runs the shards that the head gives it and tells what happened (see `told`);
 //! nothing else has to be known of each other, because what a shard does depends on its own results alone
 //! ([`crate::shards`]). What carries the messages is a [`Link`]; what is told is also written into a [`Log`], so that it
 //! is not lost if the head is.
@@ -15,9 +15,9 @@
 //!
 //! | module | what lives there |
 //! | --- | --- |
-//! | [`wire`] | [`Link`], [`Log`], messages |
-//! | [`head`] | the process that holds the campaign |
-//! | [`member`] | a process that works for it |
+//! | `wire` | [`Link`], [`Log`], messages |
+//! | `head` | the process that holds the campaign |
+//! | `member` | a process that works for it |
 
 mod head;
 mod member;

@@ -4,7 +4,7 @@
 //! (`MPI_Win_attach`, at most 64 pages of each window), and programs that attach many small blocks find room because
 //! those lie side by side.
 //!
-//! Blocks of up to [`MOST`] bytes are of one of few sizes, four to each power of two, and a block that was given back
+//! Blocks of up to 32 KiB are of one of few sizes, four to each power of two, and a block that was given back
 //! is used again for one of its size. Larger ones are mappings of their own. Cost: a lock, and a list.
 
 use std::alloc::{GlobalAlloc, Layout};
