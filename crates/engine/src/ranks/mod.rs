@@ -11,7 +11,6 @@
 //!
 //! Guarantee: the head comes to the same results as a process that runs everything itself, whichever members there are
 //! and whenever they end.
-
 //!
 //! | module | what lives there |
 //! | --- | --- |

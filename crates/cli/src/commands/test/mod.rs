@@ -128,7 +128,7 @@ fn prepare(
     let (observation, predicted, report) =
         predict::predict(program, &native, seen, suppressions, deadline, &known.before())?;
     let mut budget = args.budget.clone();
-    if team.is_rank() || program.writes_files() {
+    if team.is_rank() {
         budget.one_by_one();
     }
     let mut budget = budget.engine(args.attempts);
